@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ctxlint.model.index.outside_facts import KnownNames
     from ctxlint.result import Candidate, FileResult
     from ctxlint.source.discover import Found
-    from ctxlint.source.scanner import Mentions
+    from ctxlint.source.scanner import Search
     from ctxlint.source.source import Source
 
 
@@ -94,11 +94,9 @@ class Cache:
             tables.see(path, stamp, candidate=candidate)
         return candidate
 
-    def mentioning(
-        self, others: Iterable[tuple[Found, Settings]], mentions: Mentions
-    ) -> Iterator[tuple[Found, Settings]]:
-        """The files that mention the searched names; excluding those that cannot be read."""
-        question = _question(mentions) if self.used else b""
+    def mentioning(self, others: Iterable[tuple[Found, Settings]], search: Search) -> Iterator[tuple[Found, Settings]]:
+        """The files that a search finds; excluding those that cannot be read."""
+        question = _question(search) if self.used else b""
         self._searches += 1
         once = self._searches <= _MANY
         for each in others:
@@ -109,12 +107,12 @@ class Cache:
                 self._stamp_again(found.entry, tables)
             answer: bool | None
             if OPEN and os.path.abspath(path) in OPEN:
-                answer = mentions.in_data(content_of(path))
+                answer = search.in_data(content_of(path))
             else:
                 answer = tables.answer(path, question) if tables is not None else None
             if answer is None:
                 try:
-                    answer = mentions.in_file(found.path, self._imports, once=once)
+                    answer = search.in_file(found.path, self._imports, once=once)
                 except Unreadable:
                     continue
                 if tables is not None:
@@ -275,10 +273,9 @@ _MANY = 3
 """If files are searched more often than that, caching their imports pays."""
 
 
-@lru_cache(maxsize=64)
-def _question(mentions: Mentions) -> bytes:
-    """A digest of the searched names."""
-    return digest(repr(sorted((module, sorted(names)) for module, names in mentions.by_module.items())).encode())
+def _question(search: Search) -> bytes:
+    """A digest of what is searched for."""
+    return digest(search.question.encode("utf-8", "surrogatepass"))
 
 
 def _key(candidate: Candidate) -> bytes:

@@ -13,14 +13,15 @@ from typing import TYPE_CHECKING
 
 from ctxlint.model.index.outside_facts import Declaration
 from ctxlint.run.function_names import module_name
-from ctxlint.source.modules import root_of_file
-from ctxlint.source.reading import content_or_nothing
+from ctxlint.source.reading import content_or_nothing, read_bytes
 from ctxlint.source.scanner import Mentions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from ctxlint.model.index.outside_facts import FileFacts, OutsideFacts, ProjectQuestion
+    from ctxlint.source.imports import Imports
+    from ctxlint.source.scanner import Search
 
 
 class ProjectAnswers:
@@ -30,27 +31,52 @@ class ProjectAnswers:
         """Nothing is searched before the first question."""
         self._found: dict[tuple[str, ProjectQuestion], list[str]] = {}
 
-    def search(self, members: Iterable[FileFacts], files_of: Callable[[str], Iterable[str]]) -> None:
-        """Find the answers to the questions of some files; ``files_of`` a root are the paths of its project."""
+    def search(self, members: Iterable[FileFacts], files_of: Callable[[str, Search], Iterable[str]]) -> None:
+        """Find the answers to the questions of some files; ``files_of`` finds files in the project with a root."""
         new: dict[str, set[ProjectQuestion]] = defaultdict(set)
         for facts in members:
-            root = root_of_file(facts.path)
-            new[root].update(each for each in facts.asked if (root, each) not in self._found)
+            if facts.asked:
+                new[facts.root].update(each for each in facts.asked if (facts.root, each) not in self._found)
         for root, asked in new.items():
             self._found.update(((root, each), []) for each in asked)
-            for path in files_of(root) if asked else ():
+            for path in files_of(root, Answering(asked)) if asked else ():
                 for each in _answered_by(path, asked):
                     self._found[root, each].append(path)
 
     def given_to(self, facts: FileFacts, outside: OutsideFacts, *, complete: bool) -> OutsideFacts:
         """The outside facts of a file with the answers; unless the search was ``complete``, the rest may say no."""
-        found = {each: self._found[root_of_file(facts.path), each] for each in facts.asked}
+        found = {each: self._found[facts.root, each] for each in facts.asked}
         operators = ((each.name, paths) for each, paths in found.items() if complete and not each.path)
         declared = (Declaration(name, paths[0]) for name, paths in operators if len(paths) == 1)
         tables = ((each, paths) for each, paths in found.items() if each.path and not each.uses)
         changed = (each for each, paths in tables if paths or not complete)
         using = sorted({path for each, paths in found.items() if each.uses and complete for path in paths})
         return replace(outside, declared=tuple(declared), changed=tuple(changed), using=tuple(using))
+
+
+class Answering:
+    """Finds the files that may answer one of some questions."""
+
+    def __init__(self, asked: Iterable[ProjectQuestion]) -> None:
+        """``asked`` are the questions."""
+        self.asked = tuple(sorted(asked))
+
+    @property
+    def question(self) -> str:
+        """All questions."""
+        return repr(self.asked)
+
+    def covers(self, other: Search) -> bool:
+        """Whether the other search asks nothing else."""
+        return isinstance(other, Answering) and set(self.asked).issuperset(other.asked)
+
+    def in_data(self, data: bytes) -> bool:
+        """Whether a file with these bytes may answer one."""
+        return any(_mentions(data, each) for each in self.asked)
+
+    def in_file(self, path: str, _imports: Imports, *, once: bool = False) -> bool:  # noqa: ARG002
+        """Like ``in_data`` for a file."""
+        return self.in_data(read_bytes(path))
 
 
 def _answered_by(path: str, asked: Iterable[ProjectQuestion]) -> list[ProjectQuestion]:
@@ -70,7 +96,8 @@ def _answered_by(path: str, asked: Iterable[ProjectQuestion]) -> list[ProjectQue
 def _mentions(data: bytes, asked: ProjectQuestion) -> bool:
     """Whether a file may answer a question, according to its bytes: it imports the name, or declares an operator."""
     if not asked.path:
-        return all(word.encode() in data for word in asked.name.split("::")) and _DECLARES(data) is not None
+        words = reversed(asked.name.split("::"))  # the name of the operator is rarer than its namespace
+        return all(word.encode() in data for word in words) and _DECLARES(data) is not None
     return asked.name.encode() in data and _mentions_of(asked).in_data(data)
 
 

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from ctxlint.model.index.outside_facts import FileFacts
     from ctxlint.run.project_index import ProjectIndex
     from ctxlint.source.discover import Found
+    from ctxlint.source.scanner import Search
 
 Lint = Callable[["Sequence[Candidate]"], "Iterable[FileResult]"]
 """Lints files, and yields their results in the same order."""
@@ -43,8 +44,8 @@ Lint = Callable[["Sequence[Candidate]"], "Iterable[FileResult]"]
 Other = tuple["Found", "Settings"]
 """A file that was only scanned, with the settings of the folder that it was found from."""
 
-Mentioning = Callable[["Iterable[Other]", "Mentions"], "Iterable[Other]"]
-"""The files that mention any of some words."""
+Mentioning = Callable[["Iterable[Other]", "Search"], "Iterable[Other]"]
+"""The files that a search finds."""
 
 Admit = Callable[["Found", "Settings"], Candidate | None]
 """A scanned file as a candidate, unless its nearest settings exclude it."""
@@ -193,7 +194,7 @@ class _Run:
         """By the root of a project, the names found in it so far."""
         projects: dict[str, list[FileFacts]] = defaultdict(list)
         for _path, facts in self.facts():
-            root = root_of_file(facts.path)
+            root = facts.root
             if root in roots:
                 projects[root].append(facts)
         return {root: names_in(members, self.leads[root]) for root, members in projects.items()}
@@ -202,7 +203,7 @@ class _Run:
         """The files that call something by a name that is worth resolving, and were linted without it."""
         for path, facts in self.facts():
             candidate = self.candidates[path]
-            found = names.get(root_of_file(facts.path))
+            found = names.get(facts.root)
             if found is None:
                 continue
             known = found.known
@@ -289,7 +290,7 @@ class _Run:
         reported = [
             (path, facts)
             for path, facts in self.facts()
-            if not self.candidates[path].facts_only and (roots is None or root_of_file(facts.path) in roots)
+            if not self.candidates[path].facts_only and (roots is None or facts.root in roots)
         ]
         found = {
             path: joined(facts_about(facts, by_target), partial=self.is_partial(facts)) for path, facts in reported
@@ -316,7 +317,7 @@ class _Run:
 
     def calls_backward(self, facts: FileFacts) -> bool:
         """Whether another file of the project passes a gradient to some ``backward``, or may do so."""
-        root = root_of_file(facts.path)
+        root = facts.root
         if not self.is_complete(facts):
             return True
         if root not in self.passing_gradients:
@@ -327,7 +328,7 @@ class _Run:
         """The attributes that Functions of a file read of ctx and only another file sets, or may set."""
         if not facts.unset or not self.is_complete(facts):
             return facts.unset
-        storing = self.storing(root_of_file(facts.path))
+        storing = self.storing(facts.root)
         return tuple(each for each in facts.unset if storing[each[1]] - {facts.path})
 
     def storing(self, root: str) -> Mapping[str, set[str]]:
@@ -337,7 +338,7 @@ class _Run:
         unset = {
             name
             for _path, facts in self.facts()
-            if facts.unset and root_of_file(facts.path) == root
+            if facts.unset and facts.root == root
             for _function, name in facts.unset
         }
         known = self.stores[root]
@@ -348,11 +349,14 @@ class _Run:
                 known[name].add(path)
         return known
 
-    def files_of(self, root: str) -> Iterator[str]:
-        """The absolute paths of the files of a project."""
+    def files_of(self, root: str, search: Search | None = None) -> Iterator[str]:
+        """The absolute paths of the files of a project; of those that were only scanned, what a ``search`` finds."""
         linted = [os.path.abspath(path) for path in self.linted]
-        others = [path_of(found) for found, _settings in (*self.others_by_root[root], *self.rest(root))]
-        yield from dict.fromkeys((*(path for path in linted if root_of_file(path) == root), *others))
+        others: Iterable[Other] = (*self.others_by_root[root], *self.rest(root))
+        if search is not None:
+            others = self.which_mention([each for each in others if each[0].path not in self.linted], search)
+        paths = (path_of(found) for found, _settings in others)
+        yield from dict.fromkeys((*(path for path in linted if root_of_file(path) == root), *paths))
 
 
 def _may_pass_gradients(path: str) -> bool:

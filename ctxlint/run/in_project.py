@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ctxlint.model.index.outside_facts import FileFacts, OutsideFacts
     from ctxlint.model.reader import FindOutsideFacts, Reader
     from ctxlint.run.cross_file import Other
-    from ctxlint.source.scanner import Mentions
+    from ctxlint.source.scanner import Search
 
 
 _ANSWERS_KEPT = 4
@@ -50,11 +50,11 @@ class _Answer(NamedTuple):
 _SEARCHES_KEPT = 8
 
 
-class _Search(NamedTuple):
-    """The files that were searched on the disk, and those of them that mention one of the words."""
+class _Searched(NamedTuple):
+    """A search of files on the disk: which were searched, and which of them were found."""
 
-    mentions: Mentions
-    searched: frozenset[str]
+    search: Search
+    among: frozenset[str]
     found: frozenset[str]
 
 
@@ -72,7 +72,7 @@ class Surroundings:
         self._index = ProjectIndex((), self._configuration)
         self._facts: dict[Candidate, FileResult] = {}
         self._answers: dict[Candidate, list[_Answer]] = {}
-        self._searches: list[_Search] = []
+        self._searches: list[_Searched] = []
         if self._tables is not None:
             self._tables.seen.forget_now()
         self._cache = Cache(used=True, tables=self._tables)
@@ -103,19 +103,19 @@ class Surroundings:
         del answers[_ANSWERS_KEPT:]
         return found
 
-    def _mentioning(self, others: Iterable[Other], mentions: Mentions) -> list[Other]:
-        """The files that mention any of some words; if more words were searched before, only the files found then."""
+    def _mentioning(self, others: Iterable[Other], search: Search) -> list[Other]:
+        """The files that a search finds; if an earlier one covers it, only the files found then are searched."""
         listed = {path_of(each[0]): each for each in others}
         if not listed:
             return []
-        covering = (each for each in self._searches if each.mentions.covers(mentions))
-        earlier = max(covering, key=lambda each: len(each.searched), default=None)
+        covering = (each for each in self._searches if each.search.covers(search))
+        earlier = max(covering, key=lambda each: len(each.among), default=None)
         if earlier is not None:
-            without = earlier.searched - earlier.found - OPEN.keys()
-            return mentioning(self._cache, [each for path, each in listed.items() if path not in without], mentions)
-        found = mentioning(self._cache, listed.values(), mentions)
+            without = earlier.among - earlier.found - OPEN.keys()
+            return mentioning(self._cache, [each for path, each in listed.items() if path not in without], search)
+        found = mentioning(self._cache, listed.values(), search)
         paths = frozenset(path_of(each[0]) for each in found)
-        self._searches.insert(0, _Search(mentions, frozenset(listed.keys() - OPEN.keys()), paths))
+        self._searches.insert(0, _Searched(search, frozenset(listed.keys() - OPEN.keys()), paths))
         del self._searches[_SEARCHES_KEPT:]
         return found
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from ctxlint.config.configuration import Configuration
     from ctxlint.config.settings import Settings
-    from ctxlint.source.scanner import Mentions
+    from ctxlint.source.scanner import Search
 
 
 def lint_paths(
@@ -137,11 +137,9 @@ def _holds_candidate(cache: Cache, found: Found, settings: Settings) -> bool:
 
 
 @stage("scan")
-def mentioning(
-    cache: Cache, others: Iterable[tuple[Found, Settings]], mentions: Mentions
-) -> list[tuple[Found, Settings]]:
-    """The files that mention any of some words."""
-    return list(cache.mentioning(others, mentions))
+def mentioning(cache: Cache, others: Iterable[tuple[Found, Settings]], search: Search) -> list[tuple[Found, Settings]]:
+    """The files that a search finds."""
+    return list(cache.mentioning(others, search))
 
 
 def _lint_candidates(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, Protocol
 
 from ctxlint.source.disguise import contains_hidden_words, contains_words
 from ctxlint.source.imports import imports_in, read_import
@@ -45,6 +46,27 @@ NAMES_OF_CTX = frozenset({"ctx", "context"})
 """Parameters of functions that may be part of a gradient. Others may have ``setup_context`` in their names."""
 
 
+class Search(Protocol):
+    """A search for files by their bytes. ``question`` identifies it: equal ones find the same."""
+
+    @property
+    def question(self) -> str:
+        """What is searched for."""
+
+    def covers(self, other: Search) -> bool:
+        """Whether it certainly finds every file that the other search finds."""
+
+    def in_data(self, data: bytes) -> bool:
+        """Whether it finds a file with these bytes."""
+
+    def in_file(self, path: str, imports: Imports, *, once: bool = False) -> bool:
+        """Like ``in_data`` for a file; ``once`` if its imports are not worth caching.
+
+        Raises:
+            Unreadable: The file cannot be read.
+        """
+
+
 class Mentions:
     """Finds files that import something by its name, or import its module and use it as an attribute."""
 
@@ -58,20 +80,23 @@ class Mentions:
         self.names = frozenset[bytes]().union(*self.by_module.values())
         self._through: dict[bytes, frozenset[bytes] | None] = {}
 
-    def covers(self, other: Mentions) -> bool:
+    @cached_property
+    def question(self) -> str:
+        """The names by module."""
+        return repr(sorted((module, sorted(names)) for module, names in self.by_module.items()))
+
+    def covers(self, other: Search) -> bool:
         """Whether every file that may use a name of the other search may use one of these as well."""
-        return all(found <= self.by_module.get(module, _NOTHING) for module, found in other.by_module.items())
+        return isinstance(other, Mentions) and all(
+            found <= self.by_module.get(module, _NOTHING) for module, found in other.by_module.items()
+        )
 
     def in_data(self, data: bytes) -> bool:
         """Whether a file with these bytes may use one of the names."""
         return self.among(imports_in(data), lambda: data)
 
     def in_file(self, path: str, imports: Imports, *, once: bool = False) -> bool:
-        """Like ``in_data`` for a file; ``once`` if its imports are not worth caching.
-
-        Raises:
-            Unreadable: The file cannot be read.
-        """
+        """Like ``in_data`` for a file; ``once`` if its imports are not worth caching."""
         if once and len(self.names) <= _FEW and not imports.knows(path):
             data = read_bytes(path)  # with few names, hardly any file contains one
             if not (any(name in data for name in self.names) or _STAR.search(data)):

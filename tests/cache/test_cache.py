@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from ctxlint.source.reading import read_bytes
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
@@ -58,6 +60,21 @@ from pkg.scale import Scale as S
 
 def call(x):
     return S.apply(x{arguments})
+"""
+OPERATOR = 'import torch\n\ntorch.library.define("demo::fill", "(Tensor{written} x) -> ()")\n'
+OPERATOR_USED = """\
+import torch
+
+
+class Filled(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        torch.ops.demo.fill(x)
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * 2
 """
 PLAIN = "import os\n\n\ndef f():\n    return {number}\n"
 
@@ -186,6 +203,23 @@ def test_random_changes(project: Path, in_process: Callable[..., str], seed: int
         assert in_process(*options) == expected
         outputs.add(expected)
     assert len(outputs) > 5
+
+
+def test_a_file_that_no_import_leads_to(
+    project: Path, in_process: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It declares an operator of the project; the cache knows whether it does, as long as it has not changed."""
+    files = {"use.py": OPERATOR_USED, "more/kernels.py": OPERATOR.format(written="(a!)"), "plain.py": PLAIN}
+    write(project, files)
+    assert "CTX401" in in_process()
+    answered: list[str] = []
+    monkeypatch.setattr("ctxlint.run.answers.read_bytes", lambda path: answered.append(path) or read_bytes(path))
+    write(project, {**files, "use.py": OPERATOR_USED + "\n# changed\n"})
+    assert "CTX401" in in_process()
+    assert answered == []
+    write(project, {**files, "more/kernels.py": OPERATOR.format(written="")})
+    assert "CTX401" not in in_process()
+    assert answered == [os.path.join("more", "kernels.py")]
 
 
 def test_the_second_run_reads_no_code(project: Path) -> None:

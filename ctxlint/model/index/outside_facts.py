@@ -7,12 +7,13 @@ resolve to.
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctxlint.model.index.apply_calls import ArgumentKind
 from ctxlint.records import record
-from ctxlint.source.modules import locate
+from ctxlint.source.modules import locate, root_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -137,6 +138,11 @@ class FileFacts:
     module_backwards: bool = False
     unset: tuple[tuple[str, str], ...] = ()
     asked: tuple[ProjectQuestion, ...] = ()
+
+    @property
+    def root(self) -> str:
+        """The root of its project."""
+        return root_of(os.path.dirname(self.path))
 
     @property
     def all_keys(self) -> frozenset[str]:
