@@ -205,7 +205,7 @@ def _name_of_read(read: ReadRow) -> str:
 def _attribute_line(contract: Contract, attribute: AttributeRow) -> str:
     codes = [(code(each.text) if each.text is not None else "a value", each.place) for each in attribute.set]
     written = ", ".join(with_place(text, contract, place) for text, place in codes)
-    read = ", ".join(with_place(each.method, contract, each.place) for each in attribute.read)
+    read = ", ".join(dict.fromkeys(with_place(each.method, contract, each.place) for each in attribute.read))
     name = code(f"ctx.{attribute.name}")
     return f"{name}: set to {written or 'an unknown value'}; read in {read or 'no known method'}"
 

@@ -15,7 +15,7 @@ from ctxlint.model.interpreter.values import NONE, Kind, Tri, is_tensor, kind_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ctxlint.model.function import FunctionClass
+    from ctxlint.model.function import FunctionClass, Returned
     from ctxlint.model.interpreter.method import Method
 
 
@@ -28,7 +28,7 @@ def output_rows(fn: FunctionClass) -> Iterator[OutputRow]:
     """One row for each output that forward certainly returns or backward has a parameter for."""
     receivers = fn.backward.positional if fn.backward is not None else ()
     open_ended = fn.backward is None or fn.backward.variadic is not None
-    count = max((len(each.slots) for each in fn.outputs if each.known), default=0)
+    count = max((_positions(each) for each in fn.outputs if each.known), default=0)
     if not outputs_known(fn):
         count = max(count, len(receivers), bool(fn.outputs))
     for at in range(count):
@@ -39,6 +39,26 @@ def output_rows(fn: FunctionClass) -> Iterator[OutputRow]:
         yield OutputRow(at, steps, starred, answer, because, name, place)
 
 
+def _first_star(returned: Returned) -> int:
+    """The position of the first starred output of a return; the number of outputs if there is none."""
+    return next((place for place, slot in enumerate(returned.slots) if slot.starred), len(returned.slots))
+
+
+def _positions(returned: Returned) -> int:
+    """The number of rows for a return: one for all outputs from the first star on."""
+    return min(_first_star(returned) + 1, len(returned.slots))
+
+
+def _code(returned: Returned, at: int, node: cst.CSTNode) -> str:
+    """The code of an output; of a starred one, together with those behind it."""
+    rest = returned.slots[at + 1 :] if returned.known and at == _first_star(returned) else ()
+    nodes = [slot.node for slot in rest if slot.node is not None]
+    if not rest or len(nodes) < len(rest):
+        return one_line(node)
+    behind = [f"{'*' if slot.starred else ''}{one_line(each)}" for slot, each in zip(rest, nodes)]
+    return ", ".join([f"*{one_line(node)}", *behind])
+
+
 def _expressions(fn: FunctionClass, at: int, alone: bool) -> tuple[tuple[StepRow, ...], bool]:
     """The code of an output over all returns, and whether a star makes it any number of them."""
     found: dict[str, StepRow] = {}
@@ -47,8 +67,7 @@ def _expressions(fn: FunctionClass, at: int, alone: bool) -> tuple[tuple[StepRow
         written = returned.node.value if isinstance(returned.node, cst.Return) else None
         node: cst.CSTNode | None = None
         if returned.known:
-            stars = [place for place, slot in enumerate(returned.slots) if slot.starred]
-            if at >= len(returned.slots) or (stars and stars[0] < at):
+            if at >= _positions(returned):
                 continue
             slot = returned.slots[at]
             starred = starred or slot.starred
@@ -58,7 +77,8 @@ def _expressions(fn: FunctionClass, at: int, alone: bool) -> tuple[tuple[StepRow
             node = written
         place = place_of(fn, node) if node is not None else None
         if node is not None and place is not None:
-            found.setdefault(one_line(node), StepRow(one_line(node), place))
+            text = _code(returned, at, node)
+            found.setdefault(text, StepRow(text, place))
     return tuple(found.values()), starred
 
 

@@ -141,7 +141,7 @@ def _read_name(read: ReadRow) -> str:
 
 def _attribute(contract: Contract, attribute: AttributeRow) -> Row:
     details = [("set to", with_place(_cut(each.text or "a value"), contract, each.place)) for each in attribute.set]
-    read = ", ".join(with_place(each.method, contract, each.place) for each in attribute.read)
+    read = ", ".join(dict.fromkeys(with_place(each.method, contract, each.place) for each in attribute.read))
     details.append(("read in", read or "no method"))
     return [f"ctx.{attribute.name}"], details
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ctxlint.explain.terminal_text import render
+from ctxlint.report.style import TextStyle
 from tests.explain.contracts import contract_of
 
 SCALED = """
@@ -416,6 +418,44 @@ def test_joined_tuples_keep_their_code() -> None:
         True,
         "*grads",
     )
+
+
+def test_outputs_behind_a_star_have_no_position() -> None:
+    contract = contract_of("""
+        class Kinematics(Function):
+            @staticmethod
+            def forward(ctx, angles, links):
+                poses = turned(angles)
+                return (*[poses[link] for link in links], poses)
+
+            @staticmethod
+            def backward(ctx, *grads):
+                return grads[-1].sum(0), None
+        """)
+    (output,) = contract.outputs
+    assert ([each.text for each in output.expressions], output.starred, output.parameter) == (
+        ["*[poses[link] for link in links], poses"],
+        True,
+        "*grads",
+    )
+
+
+def test_a_line_that_reads_an_attribute_twice_is_named_once() -> None:
+    contract = contract_of("""
+        class Square(Function):
+            @staticmethod
+            def forward(ctx, x, scale: float):
+                ctx.save_for_backward(x)
+                ctx.scale = scale
+                return x * x * scale
+
+            @staticmethod
+            def backward(ctx, grad):
+                (x,) = ctx.saved_tensors
+                return grad * x * (ctx.scale + ctx.scale), None
+        """)
+    (line,) = [each for each in render(contract, 100, TextStyle(on=False)).splitlines() if "read in" in each]
+    assert line.split("read in")[1].strip() == "backward (line 15)"
 
 
 def test_inputs_saved_by_a_star_have_their_names() -> None:
