@@ -38,7 +38,15 @@ _TRANSPARENT = (b"utf-8", b"utf8", b"ascii", b"us-ascii")
 
 def contains_words(data: bytes) -> bool:
     """Whether the bytes contain the words that every Function, and every custom gradient of an operator, needs."""
-    return b"autograd" in data and (b"Function" in data or b"register_autograd" in data)
+    if b"autograd" not in data:
+        return False
+    return b"register_autograd" in data or (_MODULE(data) is not None and _BASE(data) is not None)
+
+
+_MODULE = re.compile(rb"autograd\b(?:(?<![A-Za-z0-9_]autograd)|(?<=\\[bfnrt]autograd))").search
+"""The whole name of the module, also after a line break in JSON; not ``is_autograd_on``."""
+_BASE = re.compile(rb"Function\b").search
+"""The end of the name of a base: ``Function``, ``InplaceFunction``; not ``FunctionCtx``."""
 
 
 def contains_hidden_words(data: bytes) -> bool:

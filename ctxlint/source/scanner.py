@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 def holds_candidate(data: bytes) -> bool:
     """Whether a file may contain a class that the model would accept, or a custom operator with a gradient.
 
-    There are no false negatives. The model accepts what it can resolve to ``torch.autograd``: the word ``autograd``
-    occurs where it is imported or spelled out, and ``Function`` where it is imported or used, alone or in
+    There are no false negatives. The model accepts what it can resolve to ``torch.autograd``: the name ``autograd``
+    occurs where it is imported or spelled out, and ``Function`` where it is imported or used, alone or at the end of
     ``InplaceFunction``. The gradient of an operator is registered by ``register_autograd``. Python cannot split a name,
     so the bytes contain the words, or else they are hidden (see ``disguise``).
 

@@ -59,10 +59,20 @@ def test_gradients_of_operators(text: str) -> None:
         "from functools import partial\n",
         "register_auto\ngrad",
         "Autograd.function",
+        "from torch.autograd.function import FunctionCtx\n",
+        "class A(torch.nn.Module):\n    '''Not a Function.'''\n    is_autograd_on = True\n",
+        "import my_autograd\nclass A(my_autograd.Function): pass\n",
     ],
 )
 def test_files_that_cannot_matter(text: str) -> None:
     assert not holds_candidate(text.encode())
+
+
+@pytest.mark.parametrize("letter", "bfnrt")
+def test_a_name_after_an_escape_in_json(letter: str) -> None:
+    """The code of a cell may be one string."""
+    assert holds_candidate(b'{"source": "import torch.autograd as ag\\nclass A(ag.Function): pass"}')
+    assert holds_candidate(b'{"source": "x = [torch.\\' + letter.encode() + b'autograd.Function]"}')
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-32"])
