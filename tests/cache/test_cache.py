@@ -213,7 +213,12 @@ def test_a_file_that_no_import_leads_to(
     write(project, files)
     assert "CTX401" in in_process()
     answered: list[str] = []
-    monkeypatch.setattr("ctxlint.run.answers.read_bytes", lambda path: answered.append(path) or read_bytes(path))
+
+    def reads(path: str) -> bytes:
+        answered.append(path)
+        return read_bytes(path)
+
+    monkeypatch.setattr("ctxlint.run.answers.read_bytes", reads)
     write(project, {**files, "use.py": OPERATOR_USED + "\n# changed\n"})
     assert "CTX401" in in_process()
     assert answered == []
