@@ -201,6 +201,7 @@ class Builder:
                 stored,
                 lambda: any(call.how == "construct-call" or call.instance_called for call in calls),
             ),
+            is_redefined=record.is_redefined,
             applied=record.qualname in self.applied,
             known_in_part=self.known_in_part,
             is_alternative=record.alternative,

@@ -235,6 +235,8 @@ class FunctionClass:
     """Every attribute name that this file assigns, deletes, or names in setattr, hasattr, or getattr with a default."""
     class_attributes: Mapping[str, Value]
     """Plain assignments in the class body (``generate_vmap_rule = True``)."""
+    is_redefined: bool = False
+    """Whether its name certainly means something else at the end of the file: a later version, as in a notebook."""
     legacy_state: str | None = None
     """How the class keeps state on ``self``, in the style before torch 1.5; None if it does not."""
     applied: bool = False

@@ -494,6 +494,7 @@ def _facts(builder: Builder, record: ClassRecord) -> tuple[Hashable, ...]:
         name in builder.subclassed,
         builder.known_in_part,
         builder.stored_for(project.ancestry(Definition(unit, name))),
+        record.is_redefined,
         unit.source.has_walrus,
         project.torch_bases,
         frozenset(base for each in unit.index.classes.values() for bases in each.bases for base in bases),

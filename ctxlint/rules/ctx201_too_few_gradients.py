@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ctxlint.fixes.missing_none import put_none_in
 from ctxlint.model.analyses.gradient_placements import shortfalls
-from ctxlint.model.analyses.outputs import unfit_outputs
+from ctxlint.model.analyses.outputs import gives_indices, unfit_outputs
 from ctxlint.model.analyses.variadic_gradients import gradients_before_variadic
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.interpreter.values import NONE
@@ -92,8 +92,8 @@ class TooFewGradients(Rule[FunctionClass]):
     about_backward = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
-        if unfit_outputs(fn):
-            return  # torch cannot even call it: CTX205
+        if unfit_outputs(fn) or gives_indices(fn):
+            return  # torch cannot even call it: CTX205; or perhaps never does
         every = tuple(shortfalls(fn, defaults_are_bound=defaults_are_bound(fn, settings)))
         for shortfall in every:
             if shortfall.placement is not None or fn.backward is None:

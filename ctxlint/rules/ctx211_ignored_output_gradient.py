@@ -67,7 +67,8 @@ class IgnoredOutputGradient(Rule[FunctionClass]):
 
     ## Known limits
     Reported only if the output is certainly a floating-point tensor (or sometimes `None`). A name that begins with `_`
-    or contains `unused`, and `del grad`, state that the gradient is dropped on purpose.
+    or contains `unused`, and `del grad`, state that the gradient is dropped on purpose. Random numbers depend on no
+    input, and need no gradient.
 
     ## References
     - [FunctionCtx.mark_non_differentiable](https://pytorch.org/docs/stable/generated/torch.autograd.function.FunctionCtx.mark_non_differentiable.html)
@@ -84,11 +85,12 @@ class IgnoredOutputGradient(Rule[FunctionClass]):
             return
         for each in ignored_gradients(fn):
             values = output_values(fn, each.index) or ()
-            where = " if there is one" if any(option == NONE for value in values for option in value.options()) else ""
+            sometimes = any(option == NONE for value in values for option in value.options())
+            unless, output = (" or `None`", "it") if sometimes else ("", "that output")
             yield Finding(
                 fn.span(each.param.node.name),
                 f"`{fn.backward.name}` of `{fn.name}` never reads `{each.name}`, the gradient of output {each.index + 1}, "
-                f"a floating-point tensor; a loss on that output silently gives no gradient. Use it, or mark the output with "
-                f"`{fn.storing_ctx}.mark_non_differentiable`{where}.",
+                f"a floating-point tensor{unless}; a loss on {output} silently gives no gradient. Use it, or mark the output with "
+                f"`{fn.storing_ctx}.mark_non_differentiable`.",
                 rests_on=values,
             )

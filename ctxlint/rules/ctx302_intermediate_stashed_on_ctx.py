@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ctxlint.fixes.saving import save_instead
 from ctxlint.model.analyses.attribute_uses import released_explicitly
-from ctxlint.model.analyses.one_number import is_one_number
+from ctxlint.model.analyses.one_number import is_one_number, may_be_number
 from ctxlint.model.analyses.stashes import Held, holds_gradient, stashes
 from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
@@ -86,7 +86,8 @@ class IntermediateStashedOnCtx(Rule[FunctionClass]):
     ## Known limits
     Not reported for integer and bool tensors, one-element tensors such as `x.sum()`, states of random number
     generators, tensors in containers, gradients that `forward` computes in advance, buffers that `backward` writes to,
-    and attributes that `backward` sets to `None` or deletes, or that a nested function replaces or deletes.
+    attributes that `backward` sets to `None` or deletes, that a nested function replaces or deletes, and those that
+    hold a number on another path.
 
     Every attribute is a finding of its own, also in a class that keeps several: each has its own fix and suppression
     comment, and a comment on one line never hides an attribute that is added later.
@@ -113,6 +114,8 @@ class IntermediateStashedOnCtx(Rule[FunctionClass]):
                 continue
             attribute = stash.write.attribute
             if released_explicitly(fn, attribute) or holds_gradient(fn, stash) or is_one_number(fn, stash):
+                continue
+            if may_be_number(fn, attribute):
                 continue
             yield Finding(
                 fn.span(stash.write.node),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from typing import TYPE_CHECKING
 
 from ctxlint.diagnostic import Related
 from ctxlint.fixes.function_calls import call_apply, take_apply
+from ctxlint.model.analyses.legacy import attributes_set_by
 from ctxlint.model.function import Binding, SourceFile, Style
 from ctxlint.model.index.instances import InstanceUse
 from ctxlint.rules.base import Finding, FixAvailability, Rule
@@ -88,7 +90,8 @@ class FunctionInstantiated(Rule[SourceFile]):
     A class without `backward` whose `apply` is not used serves as a namespace and may be instantiated. Not reported
     under `pytest.raises` and similar context managers, under `torch.no_grad()`, in kernels of operators, in functions
     that test whether gradients are needed, if the project itself calls the `backward` or `setup_context` of the class,
-    or for classes with their own `__new__`, `__call__` or `apply`, or with an unknown base class or decorator.
+    or for classes with their own `__new__`, `__call__` or `apply`, or with an unknown base class or decorator. Nor if
+    code outside of the class reads attributes that its `__init__` sets, or may do so.
 
     ## References
     - [Extending torch.autograd](https://pytorch.org/docs/stable/notes/extending.html)
@@ -143,6 +146,8 @@ def _of_instance(file: SourceFile, fn: FunctionClass, call: ApplyCall) -> Iterat
         fact, only_warns = f"`{made}` creates an instance of the class; it silently computes nothing.", False
         remedy = f"Write `{name}.apply(...)`."
         fix = call_apply(file, fn, call)
+    elif _serves_as_object(file, fn, instance.use):
+        return
     else:
         fact = f"`{made}` creates an instance; torch deprecates instances, and raises RuntimeError when one is called."
         otherwise = f"or drop the `{made[len(name) :]}` if it is never called"
@@ -164,6 +169,21 @@ def _own_method(fn: FunctionClass) -> str | None:
     """A method that needs an instance, and that autograd does not call; None if there is none."""
     own = (name for name, each in fn.methods.items() if each.binding is Binding.INSTANCE and name not in PROTOCOL)
     return next((name for name in own if not name.startswith("__")), None)
+
+
+def _serves_as_object(file: SourceFile, fn: FunctionClass, use: InstanceUse) -> bool:
+    """Whether code outside of the class reads, or may read, what ``__init__`` sets: the instance is made on purpose."""
+    names = {attribute for _instance, attribute in attributes_set_by(fn.methods.get("__init__"))}
+    if not names or use is InstanceUse.SHARED:
+        return bool(names)
+    waiting: list[ast.AST] = [file.tree] if file.tree is not None and use is InstanceUse.UNKNOWN else []
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Attribute) and node.attr in names and isinstance(node.ctx, ast.Load):
+            return True
+        if not (isinstance(node, ast.ClassDef) and node.name == fn.name):
+            waiting.extend(ast.iter_child_nodes(node))
+    return False
 
 
 def _is_namespace(fn: FunctionClass, instance: Instance) -> bool:

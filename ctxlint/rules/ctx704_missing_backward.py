@@ -74,7 +74,7 @@ class MissingBackward(Rule[FunctionClass]):
     ## Known limits
     Calls are checked only within one block of one function: the tensor with `requires_grad=True`, the call, and
     `backward()` on a value that operators and tensor methods compute from the result. Not reported under
-    `pytest.raises`.
+    `pytest.raises`, nor is a saved tensor in a class that the file later defines again.
 
     ## References
     - [Extending torch.autograd](https://pytorch.org/docs/stable/notes/extending.html)
@@ -89,7 +89,7 @@ class MissingBackward(Rule[FunctionClass]):
             return
         if fn.forward.lacks_ctx or fn.context_calls("mark_non_differentiable") or backward_never_runs(fn):
             return
-        for save in fn.context_calls("save_for_backward"):
+        for save in fn.context_calls("save_for_backward") if not fn.is_redefined else ():
             yield Finding(
                 fn.span(save.node),
                 f"`{fn.name}` saves tensors, but has neither `backward` nor `vjp`; torch raises NotImplementedError at "

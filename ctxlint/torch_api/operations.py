@@ -247,8 +247,8 @@ TENSOR_METHODS = (
 ) | frozenset(
     _words(
         """
-        bucketize celu coalesce cross_entropy elu gelu get_rng_state hardtanh leaky_relu new_tensor normalize one_hot
-        ones_like randint randperm rsub searchsorted selu silu softplus where zeros_like
+        bucketize celu coalesce cross_entropy elu gelu get_rng_state hardtanh leaky_relu new new_tensor normalize
+        one_hot ones_like randint randperm rsub searchsorted selu silu softplus where zeros_like
         """
     )
 )
@@ -307,9 +307,9 @@ KIND_KEEPING = frozenset(
     _words(
         """
         sum prod cumsum cumprod clone round masked_fill masked_select masked_scatter gather scatter scatter_add
-        scatter_reduce index_select index_add index_copy index_fill index_put take repeat_interleave new_zeros new_ones
-        new_empty new_full new_empty_strided zeros_like ones_like empty_like full_like randint_like to_sparse to_dense
-        coalesce pad diff unfold
+        scatter_reduce index_select index_add index_copy index_fill index_put take repeat_interleave new new_zeros
+        new_ones new_empty new_full new_empty_strided new_tensor zeros_like ones_like empty_like full_like randint_like
+        to_sparse to_dense coalesce pad diff unfold
         """
     )
 )

@@ -143,7 +143,19 @@ def misplaced_gradients(fn: FunctionClass) -> list[Misplaced]:
             found.append(Misplaced(nodes[name], name, flags, next(iter(positions))))
     found.extend(_returned_under_flags(fn))
     names = input_names(fn)
-    return [each for each in found if max(each.slot, *each.flags) < len(names) and not _always_computed(backward, each)]
+    found = [each for each in found if max(each.slot, *each.flags) < len(names)]
+    return [each for each in found if not (_always_computed(backward, each) or _have_the_same_flag(fn, each))]
+
+
+def _have_the_same_flag(fn: FunctionClass, each: Misplaced) -> bool:
+    """Whether every call in view computes the input from the same tensor as one whose flag is tested."""
+    calls = [call for call in fn.calls if call.how in ("apply", "construct-apply") and not call.expects_error]
+    return bool(calls) and all(
+        each.slot < len(call.origins)
+        and call.origins[each.slot] != ""
+        and any(flag < len(call.origins) and call.origins[flag] == call.origins[each.slot] for flag in each.flags)
+        for call in calls
+    )
 
 
 def _returned_under_flags(fn: FunctionClass) -> Iterator[Misplaced]:

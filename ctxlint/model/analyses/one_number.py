@@ -9,7 +9,7 @@ import libcst as cst
 from ctxlint.effort import spend
 from ctxlint.model.analyses.output_shapes import is_single_number
 from ctxlint.model.interpreter.events import Assigned
-from ctxlint.model.interpreter.values import NONE, Tri
+from ctxlint.model.interpreter.values import Tri, is_none, is_tensor
 from ctxlint.model.syntax import dotted
 
 if TYPE_CHECKING:
@@ -25,9 +25,11 @@ _MOST_STEPS = 8
 
 
 def is_one_number(fn: FunctionClass, stash: Stash) -> bool:
-    """Whether the tensor has no dimensions: ``x.sum()``, or computed only from such tensors and numbers."""
-    options = [each for each in stash.write.value.options() if each != NONE] if stash.write.value else []
-    if options and all(map(is_single_number, options)):
+    """Whether the tensor may have no dimensions: ``x.sum()``, or computed only from such tensors and numbers.
+
+    Whether it has some may depend on the path.
+    """
+    if any(map(is_single_number, stash.write.value.options() if stash.write.value is not None else ())):
         return True
     bound: dict[str, list[cst.BaseExpression | None]] = {}
     for method in fn.context_methods:
@@ -36,6 +38,13 @@ def is_one_number(fn: FunctionClass, stash: Stash) -> bool:
     return (
         stash.write.value_node is not None and _has_no_dimensions(stash.write.value_node, bound, _MOST_STEPS) is Tri.YES
     )
+
+
+def may_be_number(fn: FunctionClass, attribute: str) -> bool:
+    """Whether another assignment stores a number there, or the like: that cannot be saved."""
+    values = [each.value for each in fn.writes_by_attribute[attribute] if each.value is not None]
+    options = [option for value in values for option in value.options()]
+    return any(is_tensor(each) is Tri.NO and is_none(each) is Tri.NO for each in options)
 
 
 def _has_no_dimensions(node: cst.BaseExpression, bound: dict[str, list[cst.BaseExpression | None]], steps: int) -> Tri:

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model.interpreter.events import ContextCall, ContextWrite, Escape, Question
+from ctxlint.model.analyses.upstream import is_call_for_random_numbers
+from ctxlint.model.interpreter.events import ContextCall, ContextWrite, Escape, Mutation, Question
 from ctxlint.model.interpreter.values import (
     NONE,
+    Fresh,
     Item,
     Kind,
     Parameter,
@@ -72,6 +74,15 @@ def never_wants_gradients(fn: FunctionClass) -> bool:
     )
 
 
+def gives_indices(fn: FunctionClass) -> bool:
+    """Whether backward wants no gradients, and forward computes integers: its other outputs may hold some, too."""
+    return never_wants_gradients(fn) and any(
+        is_tensor(option) is Tri.YES and kind_of(option) is Kind.INTEGRAL
+        for value in fn.outputs_values()
+        for option in value.options()
+    )
+
+
 def marked_non_differentiable(fn: FunctionClass) -> tuple[Value, ...] | None:
     """The values that forward marks as non-differentiable; None if some of them are unknown."""
     marked: list[Value] = []
@@ -103,6 +114,16 @@ def surely_differentiable(fn: FunctionClass, index: int) -> bool:
     hidden = [option for value in marked for option in (value, *value.options())]
     return bool(options) and all(
         is_tensor(option) is Tri.YES and kind_of(option) is Kind.FLOAT and option not in hidden for option in options
+    )
+
+
+def is_random(fn: FunctionClass, index: int) -> bool:
+    """Whether an output certainly consists of random numbers, unless it is None: it depends on no input."""
+    values = output_values(fn, index) or ()
+    options = [option for value in values for option in value.options() if option != NONE]
+    written = {each.target for method in fn.context_methods for each in method.facts.of(Mutation)}
+    return bool(options) and all(
+        isinstance(each, Fresh) and is_call_for_random_numbers(each.node) and each not in written for each in options
     )
 
 
@@ -145,7 +166,9 @@ def ignored_gradients(fn: FunctionClass) -> list[OutputGradient]:
     for index, param in _receivers(fn, backward):
         if _reads(backward, param, index) or _named_as_unused(param.name) or param.name in found:
             continue
-        if surely_differentiable(fn, index) and param.name not in _deleted_names(backward.node.body):
+        if not surely_differentiable(fn, index) or is_random(fn, index):
+            continue
+        if param.name not in _deleted_names(backward.node.body):
             found[param.name] = OutputGradient(param, index, _name_of(backward, param, index))
     return list(found.values())
 
@@ -225,7 +248,7 @@ def dropped_gradients(fn: FunctionClass) -> list[OutputGradient]:
     certain = {each.param.name for each in ignored_gradients(fn)}
     found: dict[str, OutputGradient] = {}
     for index, param in _receivers(fn, backward):
-        if _reads(backward, param, index) or param.name in certain or param.name in found:
+        if _reads(backward, param, index) or param.name in certain or param.name in found or is_random(fn, index):
             continue
         called = f"{output_name(fn, index) or ''} {param.name}"
         if surely_differentiable(fn, index) or (_FLOATING_NAMES.search(called) and _may_be_differentiable(fn, index)):

@@ -215,9 +215,14 @@ def _is_zeros(fn: FunctionClass, value: Fresh) -> bool:
 
 def _is_random(fn: FunctionClass, value: Fresh) -> bool:
     """Whether backward draws random numbers, and writes nothing else there."""
-    path = dotted(value.node.func) if isinstance(value.node, cst.Call) else None
-    drawn = path is not None and path.rpartition(".")[2] in _RANDOM
+    drawn = is_call_for_random_numbers(value.node)
     return drawn and not _written(fn, value) and not _given_to_extension(fn, value)
+
+
+def is_call_for_random_numbers(node: cst.CSTNode | None) -> bool:
+    """Whether a node is a call that creates a tensor of random numbers, of which no input decides the values."""
+    path = dotted(node.func) if isinstance(node, cst.Call) else None
+    return path is not None and path.rpartition(".")[2] in _RANDOM
 
 
 _RANDOM = ("rand", "rand_like", "randn", "randn_like", "randint", "randint_like")

@@ -53,6 +53,8 @@ class ApplyCall:
     """Positions of arguments that are certainly frozen parameters or buffers of a module: ``self.weight``."""
     leaves: tuple[int, ...] = ()
     """Positions of arguments that look like a leaf that requires grad, or a view of one: ``self.weight``."""
+    origins: tuple[str, ...] = ()
+    """The tensors of the caller that they are computed from, if two of them come from the same one; see ``origins``."""
     method: str | None = None
     inside: str = ""
     """Qualified name of the enclosing function or class; empty at module level."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ctxlint.model.index.apply_calls import ApplyCall, ArgumentKind, Modified
 from ctxlint.model.index.file_index import FileIndex
+from ctxlint.model.index.origins import origins
 from ctxlint.model.index.results import differentiated, located, written
 from ctxlint.model.index.scopes import Scope, bindings, dotted_name, mentions, resolutions
 from ctxlint.torch_api.autograd import GRADIENTS_OFF, OPERATOR_KERNELS, PROTOCOL
@@ -257,7 +258,7 @@ class CallSites:
                 frozen.append(len(plain))
             plain.append(self.kind(argument, record.scope))
             names.append(argument.id if isinstance(argument, ast.Name) else "")
-        modified, differentiated_at = self.result(record, how)
+        modified, differentiated_at, of_same = self.result(record, how)
         return ApplyCall(
             function=owner,
             how=how,
@@ -271,6 +272,7 @@ class CallSites:
             detached=tuple(detached),
             frozen=tuple(frozen),
             leaves=tuple(leaves),
+            origins=of_same,
             method=method,
             inside=record.scope.qualname,
             inside_function_class=self.inside_function(record.scope),
@@ -283,18 +285,21 @@ class CallSites:
             line=self.source.line_name(self.source.span_of(node).start.line),
         )
 
-    def result(self, record: CallRecord, how: str) -> tuple[Modified | None, str]:
-        """What the function around a call of ``apply`` modifies, and the line where it differentiates its result."""
+    def result(self, record: CallRecord, how: str) -> tuple[Modified | None, str, tuple[str, ...]]:
+        """What the function around a call of ``apply`` modifies, and the line where it differentiates its result.
+
+        And the origins of the arguments.
+        """
         if how not in ("apply", "construct-apply"):
-            return None, ""
+            return None, "", ()
         entry = self.index.functions.get(record.scope.qualname) if record.scope.kind == "function" else None
         body = entry.node.body if entry is not None else self.index.statements if record.scope.kind == "module" else []
         place = located(body, record.node)
         if place is None:
-            return None, ""
+            return None, "", ()
         found, at = written(place), differentiated(place)
         modified = self.modified(found) if found is not None else None
-        return modified, self.source.line_name(at.lineno) if at is not None else ""
+        return modified, self.source.line_name(at.lineno) if at is not None else "", origins(place, record.node.args)
 
     def modified(self, found: Written) -> Modified:
         """The record of a statement that modifies a result."""

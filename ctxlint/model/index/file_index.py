@@ -36,6 +36,11 @@ class ClassRecord:
     """Whether it is in an ``except`` clause, or under an ``if`` that tests a version or an attribute."""
     bases: tuple[tuple[str | None, ...], ...] = ()
 
+    @property
+    def is_redefined(self) -> bool:
+        """Whether its name certainly means something else at the end of its scope."""
+        return all(bound.target != self.qualname for bound in self.scope.live(self.node.name))
+
 
 class CallRecord(NamedTuple):
     """A call, its scope, and the ``with`` items of that scope around it.

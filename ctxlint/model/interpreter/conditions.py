@@ -9,7 +9,6 @@ import libcst as cst
 
 from ctxlint.model.interpreter.events import Asks, FlagsTested, Guard, Question
 from ctxlint.model.interpreter.names import canonical
-from ctxlint.model.interpreter.sequences import integer
 from ctxlint.model.interpreter.type_tests import is_instance, only_instances
 from ctxlint.model.interpreter.values import (
     NONE,
@@ -140,9 +139,8 @@ def decided(walk: Walk, test: cst.BaseExpression) -> bool | None:
     if isinstance(test, cst.Comparison) and isinstance(test.left, cst.Name) and _is_local(walk, test.left):
         negated = _tests_none(test)
         value = walk.peek(test.left)
-        if negated is None or not is_plain(value):
-            return None
-        return (is_none(value) is Tri.YES) is not negated
+        if negated is not None:
+            return (is_none(value) is Tri.YES) is not negated if is_plain(value) else None
     if isinstance(test, cst.Comparison) and len(test.comparisons) == 1:
         part = test.comparisons[0]
         return _compared(_known_number(walk, test.left), part.operator, _known_number(walk, part.comparator))
@@ -153,14 +151,15 @@ def decided(walk: Walk, test: cst.BaseExpression) -> bool | None:
     return False if canonical(walk, test) == "typing.TYPE_CHECKING" else None
 
 
-def _known_number(walk: Walk, node: cst.BaseExpression) -> int | None:
-    """The known integer value of a literal, a local name, or the length of what a local name holds."""
+def _known_number(walk: Walk, node: cst.BaseExpression) -> float | None:
+    """The known value of a number, a local name, or the length of what a local name holds."""
     if isinstance(node, cst.Call) and len(node.args) == 1 and canonical(walk, node.func) == "builtins.len":
         held = node.args[0].value
         value = walk.peek(held) if isinstance(held, cst.Name) and _is_local(walk, held) else UNKNOWN
         return len(value.slots) if isinstance(value, Sequence) and value.exact and value.kind != "set" else None
-    if isinstance(node, cst.Integer) or (isinstance(node, cst.Name) and _is_local(walk, node)):
-        return integer(walk.peek(node))
+    if isinstance(node, (cst.Integer, cst.Float)) or (isinstance(node, cst.Name) and _is_local(walk, node)):
+        value = walk.peek(node)
+        return value.value if isinstance(value, Constant) and type(value.value) in (int, float) else None  # type: ignore[return-value]
     return None
 
 
@@ -221,13 +220,13 @@ def is_plain(value: Value) -> bool:
     return isinstance(value, (Constant, Fresh, SomeTensor, Sequence, Mapping, Context))
 
 
-def _compared(left: int | None, operator: cst.BaseCompOp, right: int | None) -> bool | None:
+def _compared(left: float | None, operator: cst.BaseCompOp, right: float | None) -> bool | None:
     """The outcome of comparing two numbers; None if one of them is unknown."""
     compare = _COMPARISONS.get(type(operator))
     return None if compare is None or left is None or right is None else compare(left, right)
 
 
-_COMPARISONS: dict[type[cst.BaseCompOp], Callable[[int, int], bool]] = {
+_COMPARISONS: dict[type[cst.BaseCompOp], Callable[[float, float], bool]] = {
     cst.Equal: operators.eq,
     cst.NotEqual: operators.ne,
     cst.LessThan: operators.lt,
