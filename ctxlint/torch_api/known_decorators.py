@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+CONTEXT_MANAGER = "contextlib.contextmanager"
+"""The decorator that makes a context manager of a generator function."""
+
 SIGNATURE_KEEPING_DECORATORS = frozenset(
     {
         "builtins.staticmethod",

@@ -142,13 +142,94 @@ PAIRS = {
         forward="out = x.exp()\nsetattr(ctx, KEY, out)\nreturn out",
     ),
     # with
+    "contextmanager writes": Pair(
+        "CTX404",
+        (("t.mul_(2)\n    yield t\n    t.div_(2)", "t = t.mul(2)\n    yield t"),),
+        backward="with scaled(g) as h:\n    r = h.clone()\nreturn r",
+        helpers="@contextmanager\ndef scaled(t):\n    t.mul_(2)\n    yield t\n    t.div_(2)\n",
+    ),
+    "contextmanager yields argument": Pair(
+        "CTX404",
+        (("yield t\n", "yield t.clone()\n"),),
+        backward="with on(g) as h:\n    h.mul_(2)\n    r = h + 1\nreturn r",
+        helpers="@contextmanager\ndef on(t):\n    yield t\n",
+    ),
+    "contextlib.contextmanager yields view": Pair(
+        "CTX404",
+        (("t.view(-1)", "t.clone().view(-1)"),),
+        backward="with flat(g) as h:\n    h.mul_(2)\nreturn g",
+        helpers="@contextlib.contextmanager\ndef flat(t):\n    try:\n        yield t.view(-1)\n    finally:\n        pass\n",
+    ),
+    "enter returns held": Pair(
+        "CTX404",
+        (("self.t = t\n", "self.t = t.clone()\n"),),
+        backward="with Hold(g) as h:\n    h.mul_(2)\n    r = h * 1\nreturn r",
+        helpers="class Hold:\n    def __init__(self, t):\n        self.t = t\n\n    def __enter__(self):\n        return self.t\n\n    def __exit__(self, *a):\n        pass\n",
+    ),
+    "enter writes": Pair(
+        "CTX404",
+        (("self.t.mul_(2)", "self.t.mul(2)"),),
+        backward="with Hold(g) as h:\n    r = h * 1\nreturn r",
+        helpers="class Hold:\n    def __init__(self, t):\n        self.t = t\n\n    def __enter__(self):\n        self.t.mul_(2)\n        return self.t\n\n    def __exit__(self, *a):\n        pass\n",
+    ),
+    "exit writes": Pair(
+        "CTX404",
+        (("self.t.zero_()", "self.t = None"),),
+        backward="with Wiper(g):\n    r = g * 2\nreturn r",
+        helpers="class Wiper:\n    def __init__(self, t):\n        self.t = t\n\n    def __enter__(self):\n        return self\n\n    def __exit__(self, *a):\n        self.t.zero_()\n",
+    ),
     "device guard helper does not hide": Pair(
         "CTX404",
         (("g.mul_(2)", "g.mul(2)"),),
         backward="with device_of(g):\n    r = g.mul_(2)\nreturn r",
         helpers="@contextmanager\ndef device_of(t):\n    with torch.cuda.device(t.device):\n        yield\n",
     ),
+    "with helper, forward writes input": Pair(
+        "CTX401",
+        (("buf.add_(1)", "buf = buf + 1"),),
+        helpers="@contextmanager\ndef on(t):\n    torch.cuda.nvtx.range_push('a')\n    yield t\n    torch.cuda.nvtx.range_pop()\n",
+        forward="with on(x) as buf:\n    buf.add_(1)\nreturn x",
+    ),
     # generator
+    "for over generator of views": Pair(
+        "CTX404",
+        (("yield t[i]", "yield t[i].clone()"),),
+        backward="for r in rows(g):\n    r.mul_(2)\nreturn g",
+        helpers="def rows(t):\n    for i in range(2):\n        yield t[i]\n",
+    ),
+    "generator writes in for": Pair(
+        "CTX404",
+        (("t.mul_(2)", "t = t.mul(2)"),),
+        backward="s = 0\nfor r in rows(g):\n    s = s + r\nreturn s",
+        helpers="def rows(t):\n    t.mul_(2)\n    yield t\n    yield t + 1\n",
+    ),
+    "generator writes in list": Pair(
+        "CTX404",
+        (("t.mul_(2)", "t = t.mul(2)"),),
+        backward="(a,) = list(rows([g]))\nreturn a",
+        helpers="def rows(ts):\n    for t in ts:\n        t.mul_(2)\n        yield t\n",
+    ),
+    "generator writes in tuple": Pair(
+        "CTX404",
+        (("t.mul_(2)", "t = t.mul(2)"),),
+        backward="return tuple(rows(g))",
+        helpers="def rows(*ts):\n    for t in ts:\n        t.mul_(2)\n        yield t\n",
+    ),
+    "next of generator": Pair(
+        "CTX404",
+        (("yield t\n", "yield t * 1\n"),),
+        backward="h = next(first(g))\nh.mul_(2)\nreturn h",
+        helpers="def first(t):\n    yield t\n    yield t * 2\n",
+    ),
+    "next iter of tuple": Pair(
+        "CTX404", (("(g, 1)", "(g * 1, 1)"),), backward="h = next(iter((g, 1)))\nh.mul_(2)\nreturn h"
+    ),
+    "unpacked generator writes": Pair(
+        "CTX404",
+        (("t.mul_(2)", "t = t.mul(2)"),),
+        backward="a, b = two(g)\nreturn a + b",
+        helpers="def two(t):\n    t.mul_(2)\n    yield t\n    yield t + 1\n",
+    ),
     "generator too few": Pair(
         "CTX203",
         (("yield None\n", "yield None\n    yield None\n"),),

@@ -519,7 +519,8 @@ YIELDING = {
     "[each.mul_(2) for each in views(g)][0]": ["CTX404"],
     "tuple(views(g))[1].mul_(2)": [],
     "tuple(views(g))[2].mul_(2)": ["CTX404"],
-    "tuple(scaled(g))[0]": [],
+    "tuple(scaled(g))[0]": ["CTX404"],
+    "(scaled(g), g)[1]": [],
     "tuple(maybe(g))[0].mul_(2)": [],
     "two(g)": ["CTX213"],
 }

@@ -8,17 +8,19 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model.interpreter.assignments import assign_target
+from ctxlint.model.interpreter.calls import call_method
 from ctxlint.model.interpreter.conditions import decided, enter_arm
 from ctxlint.model.interpreter.events import Guard
 from ctxlint.model.interpreter.local_names import captured_by, times_bound
 from ctxlint.model.interpreter.names import canonical
 from ctxlint.model.interpreter.sequences import is_mutable, unknown_content
 from ctxlint.model.interpreter.state import State, covers, join_environments, join_states
-from ctxlint.model.interpreter.values import UNKNOWN, Context, Opaque, Value, join
+from ctxlint.model.interpreter.values import UNKNOWN, Context, Opaque, ProjectObject, Sequence, Slot, Value, join
 from ctxlint.model.syntax import children
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
+    from collections.abc import Sequence as SequenceOf
 
     from ctxlint.model.interpreter.walk import Walk
 
@@ -59,16 +61,26 @@ def _execute_arm(walk: Walk, body: cst.BaseSuite | cst.If | cst.Else | None) -> 
 def execute_with(walk: Walk, node: cst.With) -> None:
     """The body; under ``contextlib.suppress`` it may have stopped anywhere."""
     suppresses = False
+    entered: list[tuple[cst.BaseExpression, ProjectObject]] = []
     for item in node.items:
         value = walk.evaluate(item.item)
+        given: Value = value if isinstance(value, Context) else Opaque(item)
+        if isinstance(value, ProjectObject):
+            entered.append((item.item, value))
+            given = call_method(walk, item.item, value, "__enter__") or given
+        elif isinstance(value, Sequence) and value.kind == "generator" and value.exact and len(value.slots) == 1:
+            given = value.slots[0].value  # what a generator function yields that is made a context manager
         called = item.item.func if isinstance(item.item, cst.Call) else item.item
         suppresses |= canonical(walk, called) == "contextlib.suppress"
         if item.asname is not None:
-            assign_target(walk, item.asname.name, value if isinstance(value, Context) else Opaque(item), None)
+            assign_target(walk, item.asname.name, given, None)
     before = walk.state
     if suppresses:
         walk.state = before.fork(Guard(id(node), "try"))
     walk.execute(node.body)
+    for expression, manager in reversed(entered):
+        if walk.state.live:
+            call_method(walk, expression, manager, "__exit__", *(Slot(Opaque(node)) for _ in range(3)))
     if suppresses:
         ended = walk.state
         stopped = _interrupted(before, ended, [node.body]).fork(Guard(id(node.body), "except"))
@@ -81,7 +93,7 @@ def execute_with(walk: Walk, node: cst.With) -> None:
 def execute_try(walk: Walk, node: cst.Try | cst.TryStar) -> None:
     """The body, then each handler as if the body had stopped anywhere, then ``finally``."""
     before = walk.state
-    handlers: Sequence[cst.ExceptHandler | cst.ExceptStarHandler] = tuple(node.handlers)
+    handlers: SequenceOf[cst.ExceptHandler | cst.ExceptStarHandler] = tuple(node.handlers)
     protected = any(_catches_missing_attributes(walk, handler) for handler in handlers)
     walk.state = before.fork(*((Guard(id(node), "try"),) if handlers else ()))
     walk.protected += protected

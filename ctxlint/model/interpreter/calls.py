@@ -26,6 +26,7 @@ from ctxlint.model.interpreter.sequences import (
     after_method,
     as_sequence,
     is_mutable,
+    iterated_item,
     named_items,
     spread,
     unknown_content,
@@ -293,6 +294,16 @@ def _instance_method(walk: Walk, node: cst.Call, receiver: ProjectObject, name: 
     return _call_value(walk, node, method and method[0], arguments, method[1] if method else ())
 
 
+def call_method(walk: Walk, node: cst.BaseExpression, receiver: ProjectObject, name: str, *more: Slot) -> Value | None:
+    """What a method returns that Python calls by itself at ``node``; None if the method is unknown."""
+    method = walk.resolver.method(receiver, name) if walk.resolver is not None else None
+    if walk.resolver is None or method is None:
+        return None
+    arguments = Arguments((*(Slot(slot.value, node) for slot in method[1]), *more), {}, open_ended=False)
+    known = walk.resolver.call(method[0], arguments.positional, {}, node, walk.state.attributes)
+    return apply_summary(walk, node, known, arguments) if known is not None else None
+
+
 def object_of(walk: Walk, value: Value) -> ProjectObject | None:
     """The object of a project class that a value is, by itself or as known from outside."""
     if isinstance(value, ProjectObject):
@@ -506,6 +517,8 @@ def _builtin_call(walk: Walk, node: cst.Call, name: str, arguments: Arguments) -
         if first is None:
             return Sequence(name, (), node) if not arguments.positional else Opaque(node)
         return as_sequence(first, name, node)
+    if name == "next":
+        return _first_of(walk, node, arguments)
     if name == "dict":
         more = () if not arguments.positional and not arguments.open_ended else (Slot(UNKNOWN, starred=True),)
         return Mapping((*arguments.keywords.values(), *more), node, () if more else tuple(arguments.keywords))
@@ -516,6 +529,18 @@ def _builtin_call(walk: Walk, node: cst.Call, name: str, arguments: Arguments) -
     if name in ("abs", "pow", "round") and first is not None and tensor_when_used(first):
         return Fresh(node, kind_of(first))
     return Opaque(node)
+
+
+def _first_of(walk: Walk, node: cst.Call, arguments: Arguments) -> Value:
+    """``next(iter(values))`` and ``next(generator())``: the first element; a name may stand for an iterator in use."""
+    value, given = arguments.value(0), arguments.node(0)
+    if not isinstance(given, cst.Call) or len(arguments.positional) != 1:
+        return Opaque(node)
+    if canonical(walk, given.func) == "builtins.iter" and len(given.args) == 1 and not given.args[0].star:
+        value = walk.peek(given.args[0].value)
+    if not isinstance(value, Sequence) or value.kind == "set" or not value.slots:
+        return Opaque(node)
+    return value.slots[0].value if not value.slots[0].starred else iterated_item(value, node)
 
 
 _MOST_FUNCTIONS = 8

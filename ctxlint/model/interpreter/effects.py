@@ -33,7 +33,7 @@ from ctxlint.model.interpreter.values import (
     join_all,
     leaves,
 )
-from ctxlint.model.syntax import root_name
+from ctxlint.model.syntax import children, root_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -72,11 +72,13 @@ def _forms(returned: Value) -> frozenset[int]:
     )
 
 
-def apply_summary(walk: Walk, node: cst.Call, known: tuple[Definition, Summary], arguments: Arguments) -> Value:
+def apply_summary(
+    walk: Walk, node: cst.BaseExpression, known: tuple[Definition, Summary], arguments: Arguments
+) -> Value:
     """Record the effects of a call of a function with this summary, and return what it returns."""
     definition, summary = known
     by = definition.name
-    if by == "__call__" and isinstance(node.func, cst.Name):
+    if by == "__call__" and isinstance(node, cst.Call) and isinstance(node.func, cst.Name):
         by = node.func.value
     record_reads(walk, node, by, summary.reads, arguments)
     if summary.on_context is not None:
@@ -85,13 +87,15 @@ def apply_summary(walk: Walk, node: cst.Call, known: tuple[Definition, Summary],
         if arguments.lends_context:
             walk.record(Escape, node, how="passed", callee=by)
         record_writes(walk, node, by, summary.writes, arguments)
+    if summary.deferred and walk.statement is not None and _takes_all(walk.statement, node):
+        record_writes(walk, node, by, summary.deferred, arguments)
     if isinstance(summary.returned, (Sequence, Choice)) and holds_context(summary.returned):
         if not _is_taken_apart(walk.statement, node):
             walk.record(Escape, node, how="stored", callee=by)
     return summary.returned
 
 
-def _is_taken_apart(statement: cst.CSTNode | None, call: cst.Call) -> bool:
+def _is_taken_apart(statement: cst.CSTNode | None, call: cst.BaseExpression) -> bool:
     """Whether the result of a call is only unpacked into names, or returned."""
     for small in statement.body if isinstance(statement, cst.SimpleStatementLine) else ():
         if isinstance(small, cst.Return) and small.value is call:
@@ -101,7 +105,35 @@ def _is_taken_apart(statement: cst.CSTNode | None, call: cst.Call) -> bool:
     return False
 
 
-def record_reads(walk: Walk, node: cst.Call, by: str, reads: Iterable[Read], arguments: Arguments) -> None:
+def _takes_all(around: cst.CSTNode, call: cst.BaseExpression) -> bool:
+    """Whether code certainly takes everything that a generator yields: a loop, ``list(...)``, unpacking, ``with``."""
+    if isinstance(around, cst.For) and around.iter is call:
+        return not may_stop(around.body)
+    if isinstance(around, cst.With):
+        return any(item.item is call for item in around.items)
+    if isinstance(around, cst.Call) and any(each.value is call for each in around.args):
+        return isinstance(around.func, cst.Name) and around.func.value in _TAKING_ALL
+    if isinstance(around, cst.Assign) and around.value is call:
+        return all(isinstance(each.target, (cst.Tuple, cst.List)) for each in around.targets)
+    if isinstance(around, cst.StarredElement) and around.value is call:
+        return True
+    if isinstance(around, (cst.BaseSuite, cst.FunctionDef, cst.Lambda, cst.BaseComp, cst.BooleanOperation, cst.IfExp)):
+        return False
+    return any(_takes_all(child, call) for child in children(around))
+
+
+_TAKING_ALL = frozenset(["list", "tuple", "set", "sum", "sorted", "dict", "max", "min"])
+"""Builtins that take all elements of their argument."""
+
+
+def may_stop(node: cst.CSTNode) -> bool:
+    """Whether a loop may end, or skip the rest of its body, before it has run for each element."""
+    if isinstance(node, (cst.Break, cst.Continue, cst.Return)):
+        return True
+    return not isinstance(node, cst.BaseExpression) and any(map(may_stop, children(node)))
+
+
+def record_reads(walk: Walk, node: cst.BaseExpression, by: str, reads: Iterable[Read], arguments: Arguments) -> None:
     """Record whose memory a project function or operator reads, whatever its layout is."""
     slots = (*arguments.positional, *arguments.keywords.values())
     for each in reads:
@@ -117,13 +149,13 @@ def record_reads(walk: Walk, node: cst.Call, by: str, reads: Iterable[Read], arg
         )
 
 
-def record_writes(walk: Walk, node: cst.Call, by: str, writes: Iterable[Write], arguments: Arguments) -> None:
+def record_writes(walk: Walk, node: cst.BaseExpression, by: str, writes: Iterable[Write], arguments: Arguments) -> None:
     """Record what a project function, kernel or operator writes to."""
     for write in writes:
         _written_by(walk, node, by, write, arguments)
 
 
-def _written_by(walk: Walk, node: cst.Call, by: str, write: Write, arguments: Arguments) -> None:
+def _written_by(walk: Walk, node: cst.BaseExpression, by: str, write: Write, arguments: Arguments) -> None:
     """Record that a project function writes to its argument, or to an attribute of ctx."""
     if is_tensor(write.target) is Tri.NO:
         return
@@ -141,7 +173,7 @@ def _written_by(walk: Walk, node: cst.Call, by: str, write: Write, arguments: Ar
     )
 
 
-def _lend_context(walk: Walk, node: cst.Call, by: str, summary: Summary, arguments: Arguments) -> None:
+def _lend_context(walk: Walk, node: cst.BaseExpression, by: str, summary: Summary, arguments: Arguments) -> None:
     """Record what a function does with the ctx, and what it writes to, in the order of its code."""
     effects = summary.on_context
     if effects is None:
@@ -162,7 +194,9 @@ def _lend_context(walk: Walk, node: cst.Call, by: str, summary: Summary, argumen
 class _Replay:
     """Records the events of a function at its call: what happens in it happens there."""
 
-    def __init__(self, walk: Walk, node: cst.Call, by: str, arguments: Arguments, effects: ContextEffects) -> None:
+    def __init__(
+        self, walk: Walk, node: cst.BaseExpression, by: str, arguments: Arguments, effects: ContextEffects
+    ) -> None:
         self.walk, self.node, self.by, self.effects = walk, node, by, effects
         self.slots = (*arguments.positional, *arguments.keywords.values())
         self.before, self.maybe = walk.state.done, walk.state.maybe

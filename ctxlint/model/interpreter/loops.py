@@ -8,6 +8,7 @@ import libcst as cst
 
 from ctxlint.model.interpreter.assignments import assign_target
 from ctxlint.model.interpreter.conditions import decided, narrow
+from ctxlint.model.interpreter.effects import may_stop
 from ctxlint.model.interpreter.events import Guard, Return
 from ctxlint.model.interpreter.iteration import elements_of, item_of
 from ctxlint.model.interpreter.local_names import target_names, times_bound
@@ -48,7 +49,7 @@ def execute_for(walk: Walk, node: cst.For) -> None:
     if _run_for_each(walk, node, iterated):
         return
     item = item_of(walk, node.iter, iterated)
-    if isinstance(item, Choice) and _has_plain_elements(iterated) and not _may_stop(node.body):
+    if isinstance(item, Choice) and _has_plain_elements(iterated) and not may_stop(node.body):
         walk.each[id(item)] = item
     _execute_loop(walk, node, lambda: assign_target(walk, node.target, item, None), endless=False)
 
@@ -68,7 +69,7 @@ def _run_for_each(walk: Walk, node: cst.For, iterated: Value) -> bool:
     elements = elements_of(walk, node.iter, iterated)
     if elements is None or len(elements) > _MAX_ELEMENTS or node.orelse is not None:
         return False
-    if not _by_name(node.body) or _may_stop(node.body):
+    if not _by_name(node.body) or may_stop(node.body):
         return False
     for element in elements:
         assign_target(walk, node.target, element, None)
@@ -79,13 +80,6 @@ def _run_for_each(walk: Walk, node: cst.For, iterated: Value) -> bool:
 def _has_plain_elements(value: Value) -> bool:
     """Whether it is a tuple or list of which each element is one known object."""
     return isinstance(value, Sequence) and not any(isinstance(slot.value, Choice) for slot in value.slots)
-
-
-def _may_stop(node: cst.CSTNode) -> bool:
-    """Whether a loop may end, or skip the rest of its body, before it has run for each element."""
-    if isinstance(node, (cst.Break, cst.Continue, cst.Return)):
-        return True
-    return not isinstance(node, cst.BaseExpression) and any(map(_may_stop, children(node)))
 
 
 def execute_while(walk: Walk, node: cst.While) -> None:

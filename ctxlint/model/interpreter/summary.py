@@ -67,13 +67,15 @@ class ContextEffects:
 class Summary:
     """The effect of a function for certain arguments. ``returned`` is NEVER if it always raises.
 
-    ``on_context`` is None if it does not get the ctx.
+    ``on_context`` is None if it does not get the ctx. ``deferred`` are the writes of a generator function: they happen
+    once all that it yields is taken.
     """
 
     returned: Value
     writes: tuple[Write, ...] = ()
     reads: tuple[Read, ...] = ()
     on_context: ContextEffects | None = None
+    deferred: tuple[Write, ...] = ()
 
 
 @record

@@ -139,11 +139,14 @@ class Shape:
 
     def applied(self, summary: Summary, call: cst.BaseExpression) -> Summary:
         """A summary for arguments of this shape, in values of the caller."""
-        writes = tuple(replace(each, target=self._in_caller(each.target)) for each in summary.writes)
+        writes, deferred = (
+            tuple(replace(each, target=self._in_caller(each.target)) for each in written)
+            for written in (summary.writes, summary.deferred)
+        )
         reads = tuple(replace(each, target=self._in_caller(each.target)) for each in summary.reads)
         returned = self._returned(summary.returned, call)
         effects = summary.on_context
-        return Summary(returned, writes, reads, None if effects is None else self._effects(effects, call))
+        return Summary(returned, writes, reads, None if effects is None else self._effects(effects, call), deferred)
 
     def _effects(self, effects: ContextEffects, call: cst.BaseExpression) -> ContextEffects:
         """What a function does with the ctx, in values of the caller."""

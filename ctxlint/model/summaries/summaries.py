@@ -31,6 +31,7 @@ from ctxlint.model.interpreter.values import (
     Slot,
     Tri,
     Value,
+    View,
     is_container,
 )
 from ctxlint.model.summaries.argument_binding import bind_arguments
@@ -43,7 +44,7 @@ from ctxlint.model.summaries.objects import (
 from ctxlint.model.summaries.resolver import STEPS_IN_VAIN, CalleeResolver, KnownSummary
 from ctxlint.model.summaries.wrappers import changes_nothing, wrapper_of
 from ctxlint.model.summaries.writes import writes_of
-from ctxlint.torch_api.known_decorators import OPERATOR_DECORATORS
+from ctxlint.torch_api.known_decorators import CONTEXT_MANAGER, OPERATOR_DECORATORS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -270,7 +271,7 @@ class Summaries:
     def _keeps_signature(self, unit: Unit, decorator: Decorator) -> bool:
         """Whether the decorated function is called with the same arguments, and nothing else happens to it."""
         name = decorator.name
-        if decorator.keeps_signature is Tri.YES or name in OPERATOR_DECORATORS:
+        if decorator.keeps_signature is Tri.YES or name in OPERATOR_DECORATORS or name == CONTEXT_MANAGER:
             return True
         if name is None or decorator.called:
             return False
@@ -325,9 +326,9 @@ def _summary(
     decorators: tuple[Decorator, ...],
     has_context: bool,
 ) -> Summary | None:
-    """What the facts of a walk mean for callers; None for a generator that writes, because it may never run."""
+    """What the facts of a walk mean for callers."""
     if facts.is_generator:
-        return None if any(writes_of(definition, head.names, facts)) else Summary(_yielded(facts, head.node))
+        return Summary(_yielded(facts, head.node), deferred=tuple(writes_of(definition, head.names, facts)))
     reads = tuple(reads_of(definition, facts))
     if any(each.name in OPERATOR_DECORATORS for each in decorators):
         return Summary(not_shared(_returned(facts)), tuple(declared_writes(definition, bindings)), reads)
@@ -349,7 +350,9 @@ def _yielded(facts: MethodFacts, node: cst.FunctionDef) -> Value:
     """What a generator function returns, with its elements if they are the same on every path."""
     yields = facts.of(Yield)
     if any(each.in_loop or each.guards for each in yields):
-        return Sequence("generator", (Slot(many_like([each.value for each in yields]), starred=True),), node)
+        values = [each.value for each in yields]
+        only = values[0] if len(values) == 1 and isinstance(values[0], View) else many_like(values)
+        return Sequence("generator", (Slot(only, starred=True),), node)
     slots = (spread(each.value, None) if each.many else (Slot(each.value),) for each in yields)
     return Sequence("generator", tuple(slot for each in slots for slot in each), node)
 
