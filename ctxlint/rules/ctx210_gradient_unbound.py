@@ -20,8 +20,9 @@ from ctxlint.model.analyses.flags import (
 from ctxlint.model.analyses.skipped_state import raises_before
 from ctxlint.model.analyses.undefined_attributes import never_happens
 from ctxlint.model.function import FunctionClass
-from ctxlint.model.interpreter.events import MaybeNone
+from ctxlint.model.interpreter.events import MaybeNone, Mutation
 from ctxlint.rules.base import Finding, FixAvailability, Rule
+from ctxlint.rules.related import way_to
 from ctxlint.rules.wording import quoted
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
     from ctxlint.config.settings import Settings
     from ctxlint.fix import Fix
-    from ctxlint.model.interpreter.events import MaybeUnbound, Mutation
+    from ctxlint.model.interpreter.events import MaybeUnbound
     from ctxlint.model.interpreter.method import Method
 
 
@@ -96,7 +97,8 @@ class GradientUnbound(Rule[FunctionClass]):
 
     ## Known limits
     Not reported if no other input can need a gradient, or if the variable is read under an equivalent test; nor, where
-    the variable is bound to `None` first, if it is used under any test but that of another input's flag.
+    the variable is bound to `None` first, if it is used under any test but that of another input's flag, also in a
+    function that gets it.
 
     ## References
     - [FunctionCtx.needs_input_grad](https://pytorch.org/docs/stable/notes/extending.html)
@@ -131,15 +133,22 @@ class GradientUnbound(Rule[FunctionClass]):
                 continue
             seen.add(name)
             tests = quoted([_test(fn, backward, index) for index in sorted(flags)], "or")
-            read = isinstance(place, MaybeNone)
-            used, error = (
-                (f"has `{place.how}` read", "AttributeError") if read else (f"is passed to `{place.how}`", "TypeError")
-            )
+            used, error = _used(place)
             yield Finding(
                 fn.span(place.node),
                 f"`{name}` is `None` except under {tests} but {used} here without it; it raises {error} when "
                 f"{_when(fn, flags_of(place.guards), flags)}. Test `{name} is not None` first.",
+                related=way_to(fn, place) if isinstance(place, MaybeNone) else (),
             )
+
+
+def _used(place: MaybeNone | Mutation) -> tuple[str, str]:
+    """What happens to the name, and the error that it raises for None."""
+    if isinstance(place, Mutation):
+        return f"is passed to `{place.how}`", "TypeError"
+    if place.by:
+        return f"is passed to `{place.by}`", "AttributeError"
+    return f"has `{place.how}` read", "AttributeError"
 
 
 def _is_too_late(

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ctxlint.model.analyses.layout_uses import LayoutUse
     from ctxlint.model.finding import Finding
     from ctxlint.model.function import FunctionClass, Mutation
-    from ctxlint.model.interpreter.events import ContextEvent, Unpacking
+    from ctxlint.model.interpreter.events import ContextEvent, MaybeNone, Unpacking
 
 
 def at(fn: FunctionClass, nodes: Iterable[cst.CSTNode], message: str) -> tuple[Related, ...]:
@@ -27,7 +27,9 @@ def at(fn: FunctionClass, nodes: Iterable[cst.CSTNode], message: str) -> tuple[R
     return tuple(Related(span, message) for span in sorted(spans))
 
 
-def way_to(fn: FunctionClass, *events: Mutation | LayoutUse | ContextEvent | Unpacking) -> tuple[Related, ...]:
+def way_to(
+    fn: FunctionClass, *events: Mutation | MaybeNone | LayoutUse | ContextEvent | Unpacking
+) -> tuple[Related, ...]:
     """From the calls of project functions to the statements that modify tensors, or use ctx."""
     own = os.path.abspath(fn.source.path)
     distinct = {(os.path.abspath(step.path), step.span, step.note): None for event in events for step in event.through}

@@ -128,7 +128,7 @@ def note_none(walk: Walk, node: cst.Attribute, base: Value) -> None:
     """Record an attribute access on a value that may be None."""
     name = node.attr.value
     if isinstance(node.value, cst.Name) and NONE in base.options() and not hasattr(None, name) and not walk.protected:
-        walk.record(MaybeNone, node, name=node.value.value, how=f".{name}")
+        walk.record(MaybeNone, node, name=node.value.value, how=f".{name}", value=base)
 
 
 def context_attribute(walk: Walk, node: cst.CSTNode, name: str, called: bool = False, guarded: bool = False) -> Value:

@@ -13,6 +13,7 @@ from ctxlint.model.interpreter.events import (
     ContextRead,
     ContextWrite,
     Escape,
+    MaybeNone,
     MemoryRead,
     Mutation,
     SavedRead,
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 
     from ctxlint.model.index.project import Definition
     from ctxlint.model.interpreter.events import ContextEvent, Orders, Unpacking
-    from ctxlint.model.interpreter.summary import ContextEffects, Read
+    from ctxlint.model.interpreter.summary import ContextEffects, NoneRead, Read
     from ctxlint.model.interpreter.tensor_calls import Arguments
     from ctxlint.model.interpreter.values import Value
     from ctxlint.model.interpreter.walk import Walk
@@ -81,6 +82,7 @@ def apply_summary(
     if by == "__call__" and isinstance(node, cst.Call) and isinstance(node.func, cst.Name):
         by = node.func.value
     record_reads(walk, node, by, summary.reads, arguments)
+    _record_none_reads(walk, by, summary.none_reads, arguments)
     if summary.on_context is not None:
         _lend_context(walk, node, by, summary, arguments)
     else:
@@ -147,6 +149,17 @@ def record_reads(walk: Walk, node: cst.BaseExpression, by: str, reads: Iterable[
             by=by,
             through=each.steps,
         )
+
+
+def _record_none_reads(walk: Walk, by: str, reads: Iterable[NoneRead], arguments: Arguments) -> None:
+    """Record the names that may be None among the arguments that a project function reads an attribute of."""
+    slots = (*arguments.positional, *arguments.keywords.values())
+    for each in reads:
+        for slot in slots:
+            options = slot.value.options()
+            if isinstance(slot.node, cst.Name) and each.target in options and NONE in options and not walk.protected:
+                name, value = slot.node.value, slot.value
+                walk.record(MaybeNone, slot.node, name=name, how=each.how, value=value, by=by, through=each.steps)
 
 
 def record_writes(walk: Walk, node: cst.BaseExpression, by: str, writes: Iterable[Write], arguments: Arguments) -> None:

@@ -447,10 +447,16 @@ class MaybeUnbound(Event):
 
 @record
 class MaybeNone(Event):
-    """An attribute that None does not have, of a local name that is None on some path; ``how`` is ``.attribute``."""
+    """An attribute that None does not have, of a local name that is None on some path; ``how`` is ``.attribute``.
+
+    ``value`` is what the name holds. ``by`` and ``through`` are as for a ``Mutation``.
+    """
 
     name: str = ""
     how: str = ""
+    value: Value = UNKNOWN
+    by: str = ""
+    through: tuple[Step, ...] = ()
 
 
 @record

@@ -51,6 +51,15 @@ class Read:
 
 
 @record
+class NoneRead:
+    """The function certainly fails if ``target`` is None: it reads ``how``, ``.attribute``, of it."""
+
+    target: Value
+    how: str
+    steps: tuple[Step, ...]
+
+
+@record
 class ContextEffects:
     """What a function does with the ctx that it gets.
 
@@ -76,6 +85,7 @@ class Summary:
     reads: tuple[Read, ...] = ()
     on_context: ContextEffects | None = None
     deferred: tuple[Write, ...] = ()
+    none_reads: tuple[NoneRead, ...] = ()
 
 
 @record

@@ -145,8 +145,9 @@ class Shape:
         )
         reads = tuple(replace(each, target=self._in_caller(each.target)) for each in summary.reads)
         returned = self._returned(summary.returned, call)
-        effects = summary.on_context
-        return Summary(returned, writes, reads, None if effects is None else self._effects(effects, call), deferred)
+        none_reads = tuple(replace(each, target=self._in_caller(each.target)) for each in summary.none_reads)
+        effects = None if summary.on_context is None else self._effects(summary.on_context, call)
+        return Summary(returned, writes, reads, effects, deferred, none_reads)
 
     def _effects(self, effects: ContextEffects, call: cst.BaseExpression) -> ContextEffects:
         """What a function does with the ctx, in values of the caller."""

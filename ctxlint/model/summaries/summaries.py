@@ -15,7 +15,7 @@ from ctxlint.model.function import Binding, Param
 from ctxlint.model.index.project import Definition
 from ctxlint.model.index.scopes import LOCAL, Scope
 from ctxlint.model.interpreter.effects import either
-from ctxlint.model.interpreter.events import LayoutAsked, MemoryRead, Mutation, Return, Yield
+from ctxlint.model.interpreter.events import LayoutAsked, MaybeNone, MemoryRead, Mutation, Return, Yield
 from ctxlint.model.interpreter.interpret import interpret
 from ctxlint.model.interpreter.local_names import bound_names
 from ctxlint.model.interpreter.sequences import many_like, spread
@@ -38,6 +38,7 @@ from ctxlint.model.summaries.argument_binding import bind_arguments
 from ctxlint.model.summaries.context_effects import CONTEXT_EVENTS, effects_of, gets_context
 from ctxlint.model.summaries.declared import declared_writes, not_shared
 from ctxlint.model.summaries.memory_reads import reads_of
+from ctxlint.model.summaries.none_reads import none_reads_of
 from ctxlint.model.summaries.objects import (
     is_placeholder,
 )
@@ -58,7 +59,7 @@ if TYPE_CHECKING:
     from ctxlint.model.interpreter.method import Decorator, MethodFacts
     from ctxlint.model.summaries.wrappers import Wrapper
 
-_KINDS: frozenset[type[Event]] = frozenset([Return, Yield, Mutation, MemoryRead, LayoutAsked])
+_KINDS: frozenset[type[Event]] = frozenset([Return, Yield, Mutation, MemoryRead, LayoutAsked, MaybeNone])
 """The kinds of event that a summary needs."""
 
 _KINDS_WITH_CONTEXT = _KINDS | CONTEXT_EVENTS
@@ -333,7 +334,9 @@ def _summary(
     if any(each.name in OPERATOR_DECORATORS for each in decorators):
         return Summary(not_shared(_returned(facts)), tuple(declared_writes(definition, bindings)), reads)
     effects = effects_of(definition, facts, _name_of_context(bindings)) if has_context else None
-    return Summary(_returned(facts), tuple(writes_of(definition, head.names, facts)), reads, effects)
+    writes = tuple(writes_of(definition, head.names, facts))
+    none_reads = tuple(none_reads_of(definition, bindings, facts))
+    return Summary(_returned(facts), writes, reads, effects, none_reads=none_reads)
 
 
 def _name_of_context(bindings: MappingOf[str, Value]) -> str:
