@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ import libcst as cst
 from ctxlint.effort import EffortExceeded
 from ctxlint.model.analyses.context_parameter import lacks_context
 from ctxlint.model.analyses.helper_uses import Code, used_by_functions, used_in_backward
+from ctxlint.model.analyses.input_uses import Found as UsesFound
 from ctxlint.model.analyses.input_uses import Uses
 from ctxlint.model.analyses.inputs import describe, from_calls, inputs_covered, none_from_calls
 from ctxlint.model.analyses.legacy import legacy_state
@@ -79,6 +81,7 @@ if TYPE_CHECKING:
     """What is known before the walk: the values of parameters, and which values are objects of project classes."""
 
     FactsOf = Callable[[Method, Known, Callable[[Trail | None], MethodFacts]], MethodFacts]
+    UsesIn = Callable[[Method, tuple[str, ...], Callable[[], UsesFound]], UsesFound]
 
     Found = tuple[cst.ClassDef, Slice]
     """A class and the slice that contains it."""
@@ -124,6 +127,8 @@ class Builder:
         self.summaries = Summaries(project)
         self.facts_of: FactsOf = lambda _method, _known, work: work(None)
         """Walks a method of the class that is built, or finds what an earlier walk recorded."""
+        self.uses_in: UsesIn = lambda _method, _names, work: work()
+        """Collects how a method uses its inputs, or finds what was collected earlier."""
 
     # Classes
 
@@ -399,10 +404,13 @@ class Builder:
             ),
         )
 
-    def follow(self, forward: Method, backward: Method | None, uses: Uses, names: frozenset[str]) -> None:
-        """Add how the functions that forward calls, and backward, use some inputs."""
+    def used_elsewhere(
+        self, forward: Method, backward: Method | None, names: frozenset[str]
+    ) -> Mapping[str, list[Evidence]]:
+        """How the functions that forward calls, and backward, use some inputs, by name."""
+        evidence: defaultdict[str, list[Evidence]] = defaultdict(list)
         if not names or forward.home is None:
-            return
+            return evidence
         scope = _class_scope(forward.home)
         code = Code(
             self.project,
@@ -413,8 +421,9 @@ class Builder:
         found = used_by_functions(forward, names, code)
         if backward is not None and backward.home == forward.home:
             found += used_in_backward(forward, backward, names, code)
-        for name, evidence in found:
-            uses.evidence[name].append(evidence)
+        for name, each in found:
+            evidence[name].append(each)
+        return evidence
 
     def inputs(
         self,
@@ -428,17 +437,22 @@ class Builder:
             return ()
         params = forward.positional
         scope = Scope("function", "", _class_scope(forward.home) if forward.home is not None else None)
-        uses = Uses((param.name for param in params), lambda node: _canonical(node, scope))
+
+        def uses_in(method: Method, names: tuple[str, ...]) -> UsesFound:
+            found = Uses(names, lambda node: _canonical(node, scope))
+            if not _is_stub(method):
+                found.walk(method.node.body)
+            return UsesFound(found.evidence, found.none_tests)
+
+        names = tuple(param.name for param in params)
+        uses = self.uses_in(forward, names, lambda: uses_in(forward, names))
         required = sum(param.required or setup is not None for param in params)
-        if not _is_stub(forward):
-            uses.walk(forward.node.body)
-            self.follow(forward, backward, uses, _in_doubt(params, uses, gradients, calls, required))
-        items: list[str] = []
+        in_doubt = frozenset() if _is_stub(forward) else _in_doubt(params, uses, gradients, calls, required)
+        elsewhere = self.used_elsewhere(forward, backward, in_doubt)
+        items: tuple[str, ...] = ()
         if setup is not None and setup.positional and forward.variadic is None:
-            items = [f"{setup.positional[0].name}[{index}]" for index in range(len(params))]
-        set_up = Uses(items, lambda node: _canonical(node, scope))
-        if setup is not None and items:
-            set_up.walk(setup.node.body)
+            items = tuple(f"{setup.positional[0].name}[{index}]" for index in range(len(params)))
+        set_up = self.uses_in(setup, items, lambda: uses_in(setup, items)) if setup is not None and items else None
 
         if forward.variadic is None:
             gradients = tuple(each for each in gradients if not is_shifted(each, len(params)))
@@ -453,7 +467,8 @@ class Builder:
                     [
                         *from_calls(index, calls),
                         *uses.evidence[param.name],
-                        *(set_up.evidence[items[index]] if items else ()),
+                        *elsewhere.get(param.name, ()),
+                        *(set_up.evidence[items[index]] if set_up is not None else ()),
                         *self.from_record(forward, param),
                     ],
                     [*none_from_calls(index, calls), *uses.none_tests[param.name]],
@@ -535,7 +550,7 @@ def _decorator_name(node: cst.Decorator, scope: Scope) -> str | None:
 
 def _in_doubt(
     params: tuple[Param, ...],
-    uses: Uses,
+    uses: UsesFound,
     gradients: tuple[Returned, ...],
     calls: tuple[ApplyCall, ...],
     required: int,

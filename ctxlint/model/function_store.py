@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Sequence
 
     from ctxlint.config.settings import Settings
+    from ctxlint.model.analyses.input_uses import Found as UsesFound
     from ctxlint.model.builder import Builder, Known
     from ctxlint.model.finding import Finding
     from ctxlint.model.function import Evidence, FunctionClass, Input, Method, MethodFacts
@@ -114,6 +115,15 @@ class _Walked(NamedTuple):
     steps: int
 
 
+class _Used(NamedTuple):
+    """How a method uses its inputs; as for ``_Walked``."""
+
+    names: tuple[str, ...]
+    around: tuple[Hashable, _Around]
+    uses: UsesFound
+    steps: int
+
+
 class _Trailed(NamedTuple):
     """The statements of a walk over a method, which another version of it may continue; as for ``_Walked``."""
 
@@ -134,6 +144,7 @@ class FunctionStore:
         self._of: dict[int, tuple[FunctionClass, _Entry, tuple[int, ...]]] = {}
         self._operators: dict[tuple[str, str], tuple[Hashable, object]] = {}
         self._walked: OrderedDict[cst.FunctionDef, _Walked] = OrderedDict()
+        self._used: OrderedDict[cst.FunctionDef, _Used] = OrderedDict()
         self._trails: OrderedDict[tuple[str, str, str], list[_Trailed]] = OrderedDict()
         self._parents = KnownParents()
 
@@ -154,6 +165,7 @@ class FunctionStore:
         self._entries.clear()
         self._operators.clear()
         self._walked.clear()
+        self._used.clear()
         self._trails.clear()
         self._parents.clear()
 
@@ -184,6 +196,7 @@ class FunctionStore:
             broken, before = len(unit.slices.broken), steps.left
             source.queries.clear()
             builder.facts_of = partial(self._facts_of, reach, record, facts)
+            builder.uses_in = partial(self._uses_in, reach, record, facts)
             built = builder.build(record)
             if built is None or len(unit.slices.broken) > broken:
                 return built
@@ -212,7 +225,7 @@ class FunctionStore:
         and walks ``backward`` from the statement on that it changes.
         """
         home = method.home
-        if home is None or home.unit.source is not reach.source or home.qualname != record.qualname:
+        if home is None or not _is_own(method, reach, record):
             return work(None)
         around = (facts, reach.around(record, method.name))
         known = self._walked.pop(method.node, None)
@@ -226,6 +239,30 @@ class FunctionStore:
         while len(self._walked) > _WALKS_KEPT:
             self._walked.popitem(last=False)
         return known.facts
+
+    def _uses_in(
+        self,
+        reach: _Reach,
+        record: ClassRecord,
+        facts: tuple[Hashable, ...],
+        method: Method,
+        names: tuple[str, ...],
+        work: Callable[[], UsesFound],
+    ) -> UsesFound:
+        """As ``_facts_of``, for how a method uses its inputs."""
+        if not _is_own(method, reach, record):
+            return work()
+        around = (facts, reach.around(record, method.name))
+        known = self._used.pop(method.node, None)
+        if known is None or known[:2] != (names, around):
+            steps_left, found = steps.left, work()
+            known = _Used(names, around, found, steps_left - steps.left)
+        else:
+            spend(known.steps)
+        self._used[method.node] = known
+        while len(self._used) > _WALKS_KEPT:
+            self._used.popitem(last=False)
+        return known.uses
 
     def _trail(
         self,
@@ -370,6 +407,7 @@ class _Reach:
         self._texts: dict[int, str] = {}
         self._next: dict[int, frozenset[int]] = {}
         self._members: dict[str, tuple[dict[str, str], str]] = {}
+        self._around: dict[tuple[str, str], _Around] = {}
 
     def text(self, statement: int) -> str:
         """The lines of a statement."""
@@ -404,6 +442,11 @@ class _Reach:
         That are the statements that its names lead to, the other methods that are named there, and what is in the class
         but in no method.
         """
+        if (record.qualname, method) not in self._around:
+            self._around[record.qualname, method] = self._found_around(record, method)
+        return self._around[record.qualname, method]
+
+    def _found_around(self, record: ClassRecord, method: str) -> _Around:
         own, methods, rest = record.statement, *self._members_of(record)
         found, statements = {method}, set(self._stars)
         pending = [rest, methods.get(method, ""), *map(self.text, self._stars)]
@@ -520,6 +563,12 @@ def _homes(function: FunctionClass, unit: Unit) -> dict[str, str]:
     return {name: home.qualname for name, home in homes if home is not None and home.unit is unit}
 
 
+def _is_own(method: Method, reach: _Reach, record: ClassRecord) -> bool:
+    """Whether a method is in the class itself, and not inherited."""
+    home = method.home
+    return home is not None and home.unit.source is reach.source and home.qualname == record.qualname
+
+
 def _is_released(function: FunctionClass) -> bool:
     """Whether nodes of a Function are those of a later version now."""
     slices = (function.slice, *(method.slice for method in function.methods.values()))
@@ -544,8 +593,8 @@ def _is_bound_to_old_text(method: Method, facts: MethodFacts) -> bool:
 def _has_places(function: FunctionClass) -> bool:
     """Whether an event of a method has a position in a helper (the chain of calls that leads to it)."""
     events = (event for method in function.methods.values() for event in method.facts.events)
-    fields = (each for event in events for each in vars(event).values() if type(each) is tuple)
-    return any(isinstance(getattr(each, "span", None), Span) for items in fields for each in items)
+    parts = (part for event in events for part in (event, *getattr(event, "unpackings", ())))
+    return any(getattr(part, "through", ()) for part in parts)
 
 
 def _taken_out(function: FunctionClass, homes: Container[str]) -> FunctionClass:

@@ -95,13 +95,13 @@ class ForwardKeywords(Rule[FunctionClass]):
 
 def _passes_on(forward: Method, name: str) -> bool:
     """Whether all arguments go on as they come, ``f(ctx, x, **kwargs)``: then nothing is expected of the keywords."""
-    uses = sum(isinstance(node, cst.Name) and node.value == name for node in forward.body_nodes)
+    uses = sum(node.value == name for node in forward.nodes_of(cst.Name))
     others = {each.name for each in forward.params if each.name != name}
     if forward.ctx is not None and any(each.kind is ParameterKind.VARIADIC for each in forward.params):
         others.discard(forward.ctx.name)  # ``f(*args, **kwargs)`` wraps any function
     passed = 0
-    for node in forward.body_nodes:
-        if isinstance(node, cst.Call) and others <= {_name(each) for each in node.args if each.star != "**"}:
+    for node in forward.nodes_of(cst.Call):
+        if others <= {_name(each) for each in node.args if each.star != "**"}:
             passed += sum(each.star == "**" and _name(each) == name for each in node.args)
     return bool(others) and uses == passed
 

@@ -121,5 +121,5 @@ def _is_name(node: cst.CSTNode | None, name: str) -> bool:
 
 def _imported(forward: Method) -> set[str]:
     """The names that imports in forward bind."""
-    imports = (node for node in forward.body_nodes if isinstance(node, cst.ImportAlias))
-    return {each.evaluated_alias or each.evaluated_name.partition(".")[0] for each in imports}
+    imported = forward.nodes_of(cst.ImportAlias)
+    return {each.evaluated_alias or each.evaluated_name.partition(".")[0] for each in imported}

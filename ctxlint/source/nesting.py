@@ -93,6 +93,12 @@ def too_deep(text: str) -> str | None:
     return _depth_of(text).reason
 
 
+@lru_cache(maxsize=2048)
+def part_too_deep(text: str) -> bool:
+    """Like ``too_deep``, for a part of a text that is often measured again."""
+    return _depth_of.__wrapped__(text).reason is not None
+
+
 def with_room(text: str, parse: Callable[[], Parsed]) -> Parsed:
     """The result of ``parse``, in which LibCST reads ``text``: in a thread with a larger stack if it needs one."""
     if not _depth_of(text).is_deep:

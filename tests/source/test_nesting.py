@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import glob
 import json
 import os
 import random
@@ -9,12 +11,14 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import libcst as cst
 import pytest
 
-from ctxlint.source.nesting import too_deep, too_deep_for_ast
+from ctxlint.model.index.nested_parts import parts_of
+from ctxlint.source.nesting import part_too_deep, too_deep, too_deep_for_ast
 from ctxlint.source.slices import parse_slice, parse_text
 from ctxlint.source.source import Source
 from tests.linting import lint
@@ -402,3 +406,36 @@ def test_deep_blocks_are_checked(header: str, depth: int) -> None:
         f"{inner}        return x\n    @staticmethod\n    def backward(ctx, grad):\n        return grad * 2\n"
     )
     assert [each.code for each in lint(text)] == ["CTX203"]
+
+
+@pytest.mark.parametrize("stack", [20.0, 40.0, 80.0])
+def test_the_parts_of_a_statement_are_as_deep_as_the_whole(stack: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ctxlint.source.nesting._STACK", stack)
+    monkeypatch.setattr("ctxlint.source.nesting._BLOCKS", 4 * stack)
+    verdicts = set()
+    for path in sorted(glob.glob(os.path.join(PACKAGE, "*", "*.py"))):
+        source = Source(path, Path(path).read_text(encoding="utf-8"))
+        for each in ast.parse(source.text).body:
+            if isinstance(each, (ast.ClassDef, ast.FunctionDef)):
+                first = min([each.lineno, *(decorator.lineno for decorator in each.decorator_list)])
+                whole = part_too_deep(source.lines(first, each.end_lineno or first))
+                assert any(map(part_too_deep, parts_of(each, source))) is whole, (path, each.name)
+                verdicts.add(whole)
+    part_too_deep.cache_clear()
+    assert verdicts == {True, False}
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("class A:\n    x = 1\n\n    @staticmethod\n    def f():\n        a\n        b\n", 5),
+        ("def f():\n\ta\n\tb\n", 3),
+        ("def f(): a; b\n", 1),
+        ("def f():\n    a; b\n", 1),
+        ('def f():\n    a = """\n"""; b\n', 1),
+        ("def f(\n    a): b\n", 1),
+        ("def f(): \\\n    a\n", 1),
+    ],
+)
+def test_statements_that_share_a_line_are_one_part(text: str, number: int) -> None:
+    assert len(list(parts_of(ast.parse(text).body[0], Source("a.py", text)))) == number

@@ -183,13 +183,14 @@ def _is_computed(node: cst.BaseExpression | None, function: cst.FunctionDef, sco
 def _keeps_the_mode(method: Method) -> bool:
     """Whether only ``with`` statements can switch grad mode in a method."""
     return all(_leaves_it_off(each.node.decorator) for each in method.decorators) and not any(
-        _switches(node) and not _is_with_item(method, node) for node in method.body_nodes
+        _switches(node) and not _is_with_item(method, node)
+        for node in (*method.nodes_of(cst.Name), *method.nodes_of(cst.Attribute))
     )
 
 
 def _switches(node: cst.CSTNode) -> bool:
     """Whether a node names something that may switch grad mode."""
-    return isinstance(node, (cst.Name, cst.Attribute)) and (dotted(node) or "").rpartition(".")[2] in _SWITCHES
+    return isinstance(node, (cst.Name, cst.Attribute)) and last_name(node) in _SWITCHES and dotted(node) is not None
 
 
 def _is_with_item(method: Method, node: cst.CSTNode) -> bool:

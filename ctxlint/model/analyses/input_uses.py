@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import libcst as cst
 
@@ -14,6 +14,13 @@ from ctxlint.torch_api import operations, types
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from collections.abc import Sequence as SequenceOf
+
+
+class Found(NamedTuple):
+    """What uses show of inputs, by name."""
+
+    evidence: dict[str, list[Evidence]]
+    none_tests: dict[str, list[Evidence]]
 
 
 class Uses:

@@ -103,7 +103,7 @@ def may_mean_an_instance(fn: FunctionClass) -> bool:
 
 
 def _calls_super(method: Method) -> bool:
-    return any(isinstance(node, cst.Name) and node.value == "super" for node in method.body_nodes)
+    return any(node.value == "super" for node in method.nodes_of(cst.Name))
 
 
 def _attributes_read(method: Method, instance: str) -> Iterator[str]:
@@ -114,8 +114,7 @@ def _attributes_read(method: Method, instance: str) -> Iterator[str]:
 
 
 def _attributes_named(method: Method, instance: str) -> Iterator[str]:
-    named = (node for node in method.body_nodes if isinstance(node, cst.Attribute))
-    return (node.attr.value for node in named if dotted(node.value) == instance)
+    return (node.attr.value for node in method.nodes_of(cst.Attribute) if dotted(node.value) == instance)
 
 
 def _state_read(helper: Method, attributes: set[str]) -> Iterator[str]:

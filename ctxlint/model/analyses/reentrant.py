@@ -50,7 +50,7 @@ def collected_grads(fn: FunctionClass, method: Method) -> Iterator[cst.Attribute
     """
     if fn.escapes or not any("backward" in each.how for each in method.facts.of(Differentiated)):
         return
-    grads = [each for each in method.body_nodes if isinstance(each, cst.Attribute) and each.attr.value == "grad"]
+    grads = [each for each in method.nodes_of(cst.Attribute) if each.attr.value == "grad"]
     if len(grads) != 1 or not isinstance(grads[0].value, cst.Name) or not _saves_inputs_only(fn):
         return
     around = tuple(method.above(grads[0]))
@@ -124,6 +124,6 @@ def _saved_input(fn: FunctionClass, method: Method, node: cst.BaseExpression) ->
 def _is_only_read(method: Method, grad: cst.Attribute) -> bool:
     """Whether all uses of this ``.grad`` are a return or the value of an assignment: none resets it."""
     path = dotted(grad)
-    uses = [each for each in method.body_nodes if isinstance(each, cst.Attribute) and dotted(each) == path]
+    uses = [each for each in method.nodes_of(cst.Attribute) if dotted(each) == path]
     plain = (cst.Return, cst.Assign, cst.Element)
     return all(isinstance(method.parents.get(each), plain) for each in uses)

@@ -307,12 +307,10 @@ class _Uses:
             self.hand_on()
         elif target.value not in self.names:
             self.names.add(target.value)
-            nodes = self.method.body_nodes
-            self.visit_all([each for each in nodes if self.reads(each, target.value)], contained)
+            uses = (each for each in self.method.nodes_of(cst.Name) if each.value == target.value)
+            self.visit_all([each for each in uses if self.reads(each)], contained)
 
-    def reads(self, node: cst.CSTNode, name: str) -> bool:
-        if not isinstance(node, cst.Name) or node.value != name:
-            return False
+    def reads(self, node: cst.Name) -> bool:
         parent = self.method.parents[node]
         if isinstance(parent, (cst.AssignTarget, cst.Del, cst.Param, cst.NameItem)):
             return False

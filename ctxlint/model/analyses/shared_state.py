@@ -75,8 +75,7 @@ def _global_writes(fn: FunctionClass, method: Method) -> Iterator[SharedWrite]:
 
 def _set_items(method: Method) -> Iterator[cst.Subscript]:
     """``saved["x"]`` in ``saved["x"] = x``, for a name of the module and something that depends on the call."""
-    assignments = (node for node in method.body_nodes if isinstance(node, cst.Assign))
-    stored = [(node.value, each.target) for node in assignments for each in node.targets]
+    stored = [(node.value, each.target) for node in method.nodes_of(cst.Assign) for each in node.targets]
     items = [(value, item) for value, item in stored if isinstance(item, cst.Subscript) and _is_named(method, item)]
     if not items:
         return
@@ -111,9 +110,7 @@ def _reads_item(method: Method, item: cst.Subscript) -> bool:
 
 def _declared_global(method: Method) -> frozenset[str]:
     """The names that a method declares ``global``."""
-    return frozenset(
-        item.name.value for node in method.body_nodes if isinstance(node, cst.Global) for item in node.names
-    )
+    return frozenset(item.name.value for node in method.nodes_of(cst.Global) for item in node.names)
 
 
 def _depends_on_the_call(value: Value | None) -> bool:

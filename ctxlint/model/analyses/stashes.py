@@ -168,12 +168,19 @@ class Stash:
         return uses_of_kept(self.fn, self.write.attribute, contained=self.contained, places=self.places)
 
 
-def stashes(fn: FunctionClass) -> Iterator[Stash]:
+def stashes(fn: FunctionClass) -> tuple[Stash, ...]:
     """The tensors that are certainly stored in attributes, and certainly could be saved instead, or dropped.
 
     Excluding those that are saved as well, those that backward writes to, clears itself, or never reads, those that a
     nested function replaces, and those that are stored only for certain torch releases.
     """
+    if stashes not in fn.notes:  # cached because several rules need it
+        fn.notes[stashes] = tuple(_find(fn))
+    found: tuple[Stash, ...] = fn.notes[stashes]
+    return found
+
+
+def _find(fn: FunctionClass) -> Iterator[Stash]:
     if fn.legacy_state is not None:
         return
     readers = [method for method in (fn.methods.get("backward"), fn.methods.get("vjp")) if method is not None]
@@ -501,8 +508,8 @@ def _starts_a_graph(fn: FunctionClass, write: ContextWrite, leaf: Value) -> bool
         ]
         texts += [
             code_of(node)
-            for node in method.body_nodes
-            if isinstance(node, cst.Attribute) and dotted(node.value) in (name, f"ctx.{write.attribute}")
+            for node in method.nodes_of(cst.Attribute)
+            if dotted(node.value) in (name, f"ctx.{write.attribute}")
         ]
     return any("requires_grad" in text for text in texts)
 

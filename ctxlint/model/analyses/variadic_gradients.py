@@ -170,17 +170,13 @@ class _Lengths:
 
     def of_collected(self, name: str, method: Method) -> _Length | None:
         """A list that starts empty, and to which one loop appends one element for each that it iterates over."""
-        uses = [each for each in method.body_nodes if isinstance(each, cst.Attribute) and dotted(each.value) == name]
+        uses = [each for each in method.nodes_of(cst.Attribute) if dotted(each.value) == name]
         loops = [
             around
             for around in (method.above(uses[0]) if uses else ())
             if isinstance(around, cst.For) and all(around in method.above(each) for each in uses)
         ]
-        starts = [
-            each
-            for each in method.body_nodes
-            if isinstance(each, cst.Assign) and dotted(each.targets[0].target) == name
-        ]
+        starts = [each for each in method.nodes_of(cst.Assign) if dotted(each.targets[0].target) == name]
         if len(loops) != 1 or len(starts) != times_bound(method.node.body)[name] or len(starts) != 1:
             return None
         empty = isinstance(starts[0].value, cst.List) and not starts[0].value.elements
@@ -222,9 +218,9 @@ class _Lengths:
     def resized(self, name: str) -> bool:
         """Whether a method adds or removes elements."""
         return any(
-            isinstance(node, cst.Attribute) and node.attr.value in _RESIZING and dotted(node.value) == name
+            node.attr.value in _RESIZING and dotted(node.value) == name
             for method in (self.forward, self.backward)
-            for node in method.body_nodes
+            for node in method.nodes_of(cst.Attribute)
         )
 
 

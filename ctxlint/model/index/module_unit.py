@@ -18,11 +18,12 @@ from ctxlint.model.index.file_index import lambda_record
 from ctxlint.model.index.from_ast import NotMade, class_from_ast, function_from_ast, statement_from_ast
 from ctxlint.model.index.instances import Instances
 from ctxlint.model.index.kept_index import index_of
+from ctxlint.model.index.nested_parts import parts_of
 from ctxlint.model.index.parsing import BrokenStatement, parse
 from ctxlint.model.index.scopes import Scope
 from ctxlint.model.syntax import code_of
 from ctxlint.records import entity
-from ctxlint.source.nesting import too_deep
+from ctxlint.source.nesting import part_too_deep, too_deep
 from ctxlint.source.slices import Slice, Statement, kept_statement, parse_slice, parse_text, replaced_statement
 from ctxlint.source.source import Position
 
@@ -246,13 +247,15 @@ class _BareStatement(Statement):
 
 
 def _bare_statement(text: str, statement: ast.stmt, source: Source, first: int) -> _BareStatement:
-    if too_deep(text) is not None:
-        raise NotMade
     made_from: dict[int, ast.AST] = {}
     methods: Pieces = {}
+    before = None
     if isinstance(statement, ast.ClassDef):
         before = replaced_statement(_bare_statement, text, (source.path, statement.name))
-        methods = before.release() if before is not None and before.first == first else {}
+    if any(map(part_too_deep, parts_of(statement, source))) if before is not None else too_deep(text):
+        raise NotMade
+    if before is not None and before.first == first:
+        methods = before.release()
     top = statement_from_ast(statement, source, made_from, methods)
     layout = BareLayout(top, partial(parse_text, text), AstPlaces(text, first, made_from))
     return _BareStatement(

@@ -28,7 +28,7 @@ from ctxlint.records import record
 from ctxlint.torch_api.known_decorators import AUTOCAST_PAIR
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from typing import TypeVar
 
     from ctxlint.model.index.project import Definition
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from ctxlint.source.slices import Slice
 
     EventType = TypeVar("EventType", bound=Event)
+    NodeType = TypeVar("NodeType", bound=cst.CSTNode)
 
 
 class Binding(Enum):
@@ -229,13 +230,24 @@ class Method:
         nodes = tuple(self.parents)
         return nodes[nodes.index(self.node.body) + 1 :]
 
+    def nodes_of(self, kind: type[NodeType]) -> Sequence[NodeType]:
+        """The nodes in the body of one kind, in the order of ``body_nodes``."""
+        return cast("Sequence[NodeType]", self._nodes_by_kind.get(kind, ()))
+
+    @cached_property
+    def _nodes_by_kind(self) -> Mapping[type[cst.CSTNode], list[cst.CSTNode]]:
+        found: dict[type[cst.CSTNode], list[cst.CSTNode]] = {}
+        for node in self.body_nodes:
+            found.setdefault(type(node), []).append(node)
+        return found
+
     @cached_property
     def context_attributes(self) -> Mapping[str, list[cst.Attribute]]:
         """Every ``ctx.a`` in the body, nested functions included, by ``a``."""
         found: dict[str, list[cst.Attribute]] = {}
         ctx = self.ctx.name if self.ctx is not None else None
-        for node in self.body_nodes:
-            if isinstance(node, cst.Attribute) and isinstance(node.value, cst.Name) and node.value.value == ctx:
+        for node in self.nodes_of(cst.Attribute):
+            if isinstance(node.value, cst.Name) and node.value.value == ctx:
                 found.setdefault(node.attr.value, []).append(node)
         return found
 

@@ -77,7 +77,7 @@ class Summary:
     """The effect of a function for certain arguments. ``returned`` is NEVER if it always raises.
 
     ``on_context`` is None if it does not get the ctx. ``deferred`` are the writes of a generator function: they happen
-    once all that it yields is taken.
+    once all that it yields is taken. ``none_reads`` fail if what they read is None.
     """
 
     returned: Value
