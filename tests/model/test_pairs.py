@@ -241,6 +241,12 @@ PAIRS = {
         "CTX404", (("t.mul_(2)", "t.mul(2)"),), backward="return sum(t.mul_(2) for t in (g, g * 2))"
     ),
     # kernel
+    "kernel.run": Pair(
+        "CTX404",
+        (("tl.store(p +", "tl.store(o +"),),
+        backward="o = torch.empty_like(g)\nscale.run(g, o, g.numel(), BLOCK=128, grid=(4,), warmup=False)\nreturn g",
+        helpers="@triton.jit\ndef scale(p, o, n, BLOCK: tl.constexpr):\n    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)\n    tl.store(p + i, tl.load(p + i, mask=i < n) * 2, mask=i < n)\n",
+    ),
     "star args": Pair(
         "CTX404",
         (("tl.store(p +", "tl.store(o +"),),
@@ -271,6 +277,30 @@ PAIRS = {
         backward="o = torch.empty_like(g)\nkw = dict(p=g, o=o)\nkw.update(n=g.numel(), BLOCK=128)\nscale[(4,)](**kw)\nreturn g",
         helpers="@triton.jit\ndef scale(p, o, n, BLOCK: tl.constexpr):\n    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)\n    tl.store(p + i, tl.load(p + i, mask=i < n) * 2, mask=i < n)\n",
     ),
+    "kernel opaque kwargs": Pair(
+        "CTX404",
+        (("tl.store(p +", "tl.store(o +"),),
+        backward="o = torch.empty_like(g)\nscale[(4,)](g, o, g.numel(), BLOCK=128, **options())\nreturn g",
+        helpers="@triton.jit\ndef scale(p, o, n, BLOCK: tl.constexpr):\n    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)\n    tl.store(p + i, tl.load(p + i, mask=i < n) * 2, mask=i < n)\n\ndef options():\n    return torch.load('x')\n",
+    ),
+    "project decorator autotune": Pair(
+        "CTX404",
+        (("tl.store(p +", "tl.store(o +"),),
+        backward="o = torch.empty_like(g)\nscale[(4,)](g, o, g.numel())\nreturn g",
+        helpers="def tuned(keys):\n    def deco(fn):\n        return triton.autotune(configs=[triton.Config({'BLOCK': 128})], key=keys)(fn)\n    return deco\n\n@tuned(['n'])\n@triton.jit\ndef scale(p, o, n, BLOCK: tl.constexpr):\n    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)\n    tl.store(p + i, tl.load(p + i, mask=i < n) * 2, mask=i < n)\n",
+    ),
+    "project decorator heuristics plain": Pair(
+        "CTX404",
+        (("tl.store(p +", "tl.store(o +"),),
+        backward="o = torch.empty_like(g)\nscale[(4,)](g, o, g.numel())\nreturn g",
+        helpers="def tuned(fn):\n    return triton.heuristics({'BLOCK': lambda a: 128})(fn)\n\n@tuned\n@triton.jit\ndef scale(p, o, n, BLOCK: tl.constexpr):\n    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)\n    tl.store(p + i, tl.load(p + i, mask=i < n) * 2, mask=i < n)\n",
+    ),
+    "autotune name bound at module": Pair(
+        "CTX404",
+        (("tl.store(p +", "tl.store(o +"),),
+        backward="o = torch.empty_like(g)\nscale[(4,)](g, o, g.numel())\nreturn g",
+        helpers="tuned = triton.autotune(configs=[triton.Config({'BLOCK': 128})], key=['n'])\n\n@tuned\n@triton.jit\ndef scale(p, o, n, BLOCK: tl.constexpr):\n    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)\n    tl.store(p + i, tl.load(p + i, mask=i < n) * 2, mask=i < n)\n",
+    ),
     "kernel in local dict": Pair(
         "CTX404",
         (("tl.store(p +", "tl.store(o +"),),
@@ -293,11 +323,53 @@ PAIRS = {
         params="x, n: int",
         forward="ctx.n = n\nreturn x * 2",
     ),
+    "warp launch": Pair(
+        "CTX404",
+        (("p[i] = p[i] * 2.0", "o[i] = p[i] * 2.0"),),
+        backward="o = torch.empty_like(g)\nwp.launch(wscale, dim=g.numel(), inputs=[wp.from_torch(g), wp.from_torch(o)])\nreturn g",
+        helpers="import warp as wp\n\n@wp.kernel\ndef wscale(p: wp.array(dtype=float), o: wp.array(dtype=float)):\n    i = wp.tid()\n    p[i] = p[i] * 2.0\n",
+    ),
+    "warp launch outputs": Pair(
+        "CTX404",
+        (("o[i] = p[i] * 2.0", "p[i]"),),
+        backward="x = torch.empty_like(g)\nwp.launch(kernel=wscale, dim=g.numel(), inputs=[wp.from_torch(x)], outputs=[wp.from_torch(g)])\nreturn g",
+        helpers="import warp as wp\n\n@wp.kernel\ndef wscale(p: wp.array(dtype=float), o: wp.array(dtype=float)):\n    i = wp.tid()\n    o[i] = p[i] * 2.0\n",
+    ),
     "numba stream": Pair(
         "CTX404",
         (("p[i] *= 2", "o[i] = p[i] * 2"),),
         backward="o = torch.empty_like(g)\nnscale[4, 128](cuda.as_cuda_array(g), cuda.as_cuda_array(o))\nreturn g",
         helpers="from numba import cuda\n\n@cuda.jit('void(float32[:], float32[:])')\ndef nscale(p, o):\n    i = cuda.grid(1)\n    p[i] *= 2\n",
+    ),
+    "numba forall": Pair(
+        "CTX404",
+        (("p[i] *= 2", "o[i] = p[i] * 2"),),
+        backward="o = torch.empty_like(g)\nnscale.forall(g.numel())(cuda.as_cuda_array(g), cuda.as_cuda_array(o))\nreturn g",
+        helpers="from numba import cuda\n\n@cuda.jit\ndef nscale(p, o):\n    i = cuda.grid(1)\n    p[i] *= 2\n",
+    ),
+    "run that only compiles": Pair(
+        "CTX404",
+        (("warmup=False", "warmup=True"),),
+        backward="o = torch.empty_like(g)\nscale.run(g, o, g.numel(), BLOCK=128, grid=(4,), warmup=False)\nreturn g",
+        helpers="@triton.jit\ndef scale(p, o, n, BLOCK: tl.constexpr):\n    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)\n    tl.store(p + i, tl.load(p + i, mask=i < n) * 2, mask=i < n)\n",
+    ),
+    "kernel.warmup does not launch": Pair(
+        "CTX404",
+        (("scale[(4,)](", "scale.warmup("),),
+        backward="o = torch.empty_like(g)\nscale[(4,)](g, o, g.numel(), BLOCK=128, grid=(4,))\nreturn g",
+        helpers="@triton.jit\ndef scale(p, o, n, BLOCK: tl.constexpr):\n    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)\n    tl.store(p + i, tl.load(p + i, mask=i < n) * 2, mask=i < n)\n",
+    ),
+    "decorator that may change arguments": Pair(
+        "CTX404",
+        (("return triton.autotune(configs=[triton.Config({'BLOCK': 128})], key=['n'])(fn)", "return Swapped(fn)"),),
+        backward="o = torch.empty_like(g)\nscale[(4,)](g, o, g.numel())\nreturn g",
+        helpers="def tuned(fn):\n    return triton.autotune(configs=[triton.Config({'BLOCK': 128})], key=['n'])(fn)\n\n@tuned\n@triton.jit\ndef scale(p, o, n, BLOCK: tl.constexpr):\n    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)\n    tl.store(p + i, tl.load(p + i, mask=i < n) * 2, mask=i < n)\n",
+    ),
+    "open kwargs that may set a flag": Pair(
+        "CTX404",
+        (("n, BLOCK: tl.constexpr", "n, WRITE=False, BLOCK: tl.constexpr=8"),),
+        backward="o = torch.empty_like(g)\nscale[(4,)](g, o, g.numel(), **options())\nreturn g",
+        helpers="@triton.jit\ndef scale(p, o, n, BLOCK: tl.constexpr):\n    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)\n    tl.store(p + i, tl.load(p + i, mask=i < n) * 2, mask=i < n)\n\ndef options():\n    return torch.load('x')\n",
     ),
     # objects
     "object in dict": Pair(

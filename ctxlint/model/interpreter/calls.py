@@ -18,7 +18,7 @@ from ctxlint.model.interpreter.attribute_access import (
 from ctxlint.model.interpreter.effects import apply_summary, either, record_reads, record_writes
 from ctxlint.model.interpreter.events import ContextCall, Escape, GenericCall
 from ctxlint.model.interpreter.extension_calls import calls_extension, calls_loaded_extension
-from ctxlint.model.interpreter.launches import WRAP_KERNELS, launch, read_by
+from ctxlint.model.interpreter.launches import WRAP_KERNELS, launch, launch_by_name, read_by
 from ctxlint.model.interpreter.names import canonical, certain_meaning, function_of, handed_on, meanings, sees_context
 from ctxlint.model.interpreter.repeated_calls import Evaluated
 from ctxlint.model.interpreter.sequences import (
@@ -371,6 +371,8 @@ def _function_call(walk: Walk, node: cst.Call, callee: str | None) -> Value:
     if builtin is not None:
         by_string = _access_by_string(walk, node, builtin, arguments)
         return by_string if by_string is not None else _builtin_call(walk, node, builtin, arguments)
+    if callee.endswith(_LAUNCHING):
+        launch_by_name(walk, node, callee, arguments)
     known = _callee(walk, node, callee, arguments)
     walk.record(
         GenericCall,
@@ -545,6 +547,9 @@ def _first_of(walk: Walk, node: cst.Call, arguments: Arguments) -> Value:
 
 _MOST_FUNCTIONS = 8
 """A call of more functions than this is unknown."""
+
+_LAUNCHING = (".run", "warp.launch", "warp.launch_tiled")
+"""How the names of functions end that launch a kernel."""
 
 _OPERATORS = "torch.ops."
 

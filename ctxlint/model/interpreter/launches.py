@@ -11,31 +11,71 @@ from ctxlint.model.interpreter.effects import record_writes
 from ctxlint.model.interpreter.events import MemoryRead
 from ctxlint.model.interpreter.names import certain_meaning
 from ctxlint.model.interpreter.summary import KERNEL
-from ctxlint.model.interpreter.values import Argument, Imported, Item, Opaque, Parameter
+from ctxlint.model.interpreter.tensor_calls import Arguments
+from ctxlint.model.interpreter.values import Argument, Constant, Imported, Item, Opaque, Parameter, Sequence, Slot
 from ctxlint.model.syntax import code_of, dotted, root_name, single_index
 
 if TYPE_CHECKING:
-    from ctxlint.model.interpreter.tensor_calls import Arguments
     from ctxlint.model.interpreter.values import Value
     from ctxlint.model.interpreter.walk import Walk
 
 WRAP_KERNELS = ("torch.library.wrap_triton", "torch._library.capture_triton", "torch._library.triton.wrap_triton")
 """Functions that return a kernel that is launched in the same way."""
 
+_WARP_LAUNCHES = ("warp.launch", "warp.launch_tiled")
+
 
 def launch(walk: Walk, node: cst.Call, arguments: Arguments) -> None:
     """``kernel[grid](...)``, ``wrap_triton(kernel)[grid](...)``, or a call of a name that holds ``kernel[grid]``."""
     launcher = _launcher(walk, node.func)
     if launcher is None:
+        made = node.func.func if isinstance(node.func, cst.Call) else None
+        if isinstance(made, cst.Attribute) and made.attr.value == "forall":  # of numba
+            _launched(walk, node, _kernels(walk, made.value), arguments)
         return
     launched = _unwrapped(walk, launcher.value)
     if is_launch(launcher):
         read_by(walk, node, arguments, KERNEL, dotted(launched) or code_of(launched))
-    if walk.resolver is None or arguments.open_ended:
+    _launched(walk, node, _kernels(walk, launched), arguments)
+
+
+def launch_by_name(walk: Walk, node: cst.Call, callee: str, arguments: Arguments) -> None:
+    """``kernel.run(..., grid=grid)`` of Triton, unless it may only compile, and ``warp.launch(kernel, ...)``."""
+    if callee in _WARP_LAUNCHES:
+        _launch_of_warp(walk, node, arguments)
         return
-    first, *others = [
-        walk.resolver.kernel(name, arguments.positional, arguments.keywords) for name in _kernels(walk, launched)
-    ] or [None]
+    warmup = arguments.keywords.get("warmup")
+    compiles = warmup is not None and warmup.value != Constant(False, "bool")
+    if callee.endswith(".run") and "grid" in arguments.keywords and not compiles:
+        _launched(walk, node, [callee.removesuffix(".run")], arguments)
+
+
+def _launch_of_warp(walk: Walk, node: cst.Call, arguments: Arguments) -> None:
+    """The kernel gets the inputs and then the outputs; ``from_torch`` gives it the memory of a tensor."""
+    named = arguments.keywords.get("kernel")
+    kernel = named.node if named is not None else arguments.node(0)
+    given = [arguments.value(at, name) for at, name in ((2, "inputs"), (3, "outputs"))]
+    lists = [each for each in given if isinstance(each, Sequence) and each.exact]
+    if kernel is None or len(lists) < sum(each is not None for each in given) or "adjoint" in arguments.keywords:
+        return
+    slots = tuple(Slot(_shared_by(walk, slot), slot.node) for each in lists for slot in each.slots)
+    _launched(walk, node, _kernels(walk, kernel), Arguments(slots, {}, open_ended=False))
+
+
+def _shared_by(walk: Walk, slot: Slot) -> Value:
+    """The tensor whose memory an argument of a kernel of warp shares."""
+    call = slot.node
+    if not isinstance(call, cst.Call) or not call.args or certain_meaning(walk, call.func) != "warp.from_torch":
+        return slot.value
+    return walk.peek(call.args[0].value)
+
+
+def _launched(walk: Walk, node: cst.Call, kernels: list[str], arguments: Arguments) -> None:
+    """Record what a launch of one of these kernels certainly writes."""
+    if walk.resolver is None:
+        return
+    given = (arguments.positional, arguments.keywords, arguments.open_ended)
+    first, *others = [walk.resolver.kernel(name, *given) for name in kernels] or [None]
     if first is None or None in others:
         return
     name, writes = first[0].name, first[1]

@@ -156,7 +156,7 @@ class Resolver(Protocol):
         """The name in torch of what another file of the project imports from there: ``dist`` of ``common``."""
 
     def kernel(
-        self, name: str, arguments: tuple[Slot, ...], keywords: Mapping[str, Slot]
+        self, name: str, arguments: tuple[Slot, ...], keywords: Mapping[str, Slot], open_ended: bool = False
     ) -> tuple[Definition, tuple[Write, ...]] | None:
         """A kernel and its writes when launched with these arguments; None for anything else."""
 

@@ -27,18 +27,18 @@ if TYPE_CHECKING:
     Found = dict[str, tuple[Step, ...]]
     """The parameters that are written, each with the steps to the writing statement."""
 
-_KERNELS = ("triton.jit", "triton.runtime.jit.jit", "numba.cuda.jit")
-_AROUND_KERNELS = ("autotune", "heuristics", "jit")
+_KERNELS = ("triton.jit", "triton.runtime.jit.jit", "numba.cuda.jit", "warp.kernel")
+_AROUND_KERNELS = ("autotune", "heuristics", "jit", "warp.kernel")
 
 _MAX_DEPTH = 8
 """The maximum depth of kernels that call other kernels."""
 
-_LANGUAGE = ("triton.language.", "triton.experimental.gluon.language.", "numba.cuda.")
+_LANGUAGE = ("triton.language.", "triton.experimental.gluon.language.", "numba.cuda.", "warp.")
 
 _SAME_POINTER = frozenset(["advance", "multiple_of", "max_contiguous", "max_constancy", "cast", "broadcast_to", "to"])
 """Functions and methods that return their first operand, or an address near it."""
 
-_VARYING = frozenset(["triton.language.program_id", "triton.language.load", "numba.cuda.grid"])
+_VARYING = frozenset(["triton.language.program_id", "triton.language.load", "numba.cuda.grid", "warp.tid"])
 
 _MAKERS = frozenset(["make_block_ptr", "make_tensor_descriptor", "_experimental_make_tensor_descriptor"])
 
@@ -65,17 +65,80 @@ def kernel_writes(project: Project, definition: Definition, values: Mapping[str,
     )
 
 
-def is_kernel(definition: Definition, made: bool = False) -> bool:
+def is_kernel(project: Project, definition: Definition, made: bool = False) -> bool:
     """Whether a function has a kernel decorator, and none that may change the meaning of its arguments.
 
     ``made``: something else makes a kernel of it.
     """
-    record = definition.unit.index.functions.get(definition.qualname)
+    unit, record = definition.unit, definition.unit.index.functions.get(definition.qualname)
     if record is None:
         return False
-    written = (each.func if isinstance(each, ast.Call) else each for each in record.node.decorator_list)
-    names = [resolve(dotted_name(each) or "", record.scope) or "" for each in written]
-    return (made or any(each in _KERNELS for each in names)) and all(each.endswith(_AROUND_KERNELS) for each in names)
+    decorators = record.node.decorator_list
+    names = [_called(each, record.scope) for each in decorators]
+    if not (made or any(each in _KERNELS for each in names)):
+        return False
+    return all(
+        name.endswith(_AROUND_KERNELS) or _only_tunes(project, unit, name, isinstance(each, ast.Call))
+        for name, each in zip(names, decorators)
+    )
+
+
+def _called(node: ast.expr, scope: Scope) -> str:
+    """The resolved name of what an expression calls, or is."""
+    name = dotted_name(node.func if isinstance(node, ast.Call) else node) or ""
+    owner = scope.owner(name)
+    of_module = owner is not None and owner.kind == "module"
+    return resolve(name, scope) or (LOCAL + name if of_module else "")
+
+
+def _only_tunes(project: Project, unit: Unit, name: str, called: bool) -> bool:
+    """Whether a decorator of the project gives the kernel to ``triton.autotune(...)`` and the like.
+
+    ``tuned = triton.autotune(...)``, ``def tuned(keys): return triton.autotune(..., key=keys)``, or
+    ``def tuned(kernel): return triton.autotune(...)(kernel)``.
+    """
+    found = owner_of(project, unit, name) if name and not name.startswith(_NOT_OF_PROJECTS) else None
+    if found is None or found[1]:
+        return False
+    home, _owner, last, scope = found
+    bounds = scope.names.get(last, ())
+    if len(bounds) != 1 or bounds[0].conditional:
+        return False
+    if bounds[0].kind == "assign":
+        return not called and _tunes(bounds[0].value, scope)
+    record = home.index.functions.get(bounds[0].target) if bounds[0].kind == "def" else None
+    return record is not None and not record.node.decorator_list and _returns_tuned(record.node, record.scope, called)
+
+
+def _returns_tuned(function: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope, called: bool) -> bool:
+    """Whether all that a decorator, or one that it returns if it is ``called``, returns is a tuned kernel."""
+    inner = {each.name: each for each in function.body if isinstance(each, ast.FunctionDef)}
+    own = [each for each in function.body if not isinstance(each, ast.FunctionDef)]
+    returned = [each.value for part in own for each in ast.walk(part) if isinstance(each, ast.Return)]
+    if called:
+        return bool(returned) and all(
+            _tunes(each, scope)
+            or (isinstance(each, ast.Name) and each.id in inner and _returns_tuned(inner[each.id], scope, called=False))
+            for each in returned
+        )
+    kernels = [each.arg for each in function.args.args[:1]]
+    return bool(returned) and all(_is_tuned(each, kernels, scope) for each in returned)
+
+
+def _is_tuned(node: ast.expr | None, kernels: list[str], scope: Scope) -> bool:
+    """Whether it is the kernel, or ``triton.autotune(...)(kernel)``."""
+    while isinstance(node, ast.Call) and len(node.args) == 1 and _tunes(node.func, scope):
+        node = node.args[0]
+    return isinstance(node, ast.Name) and node.id in kernels
+
+
+def _tunes(node: ast.expr | None, scope: Scope) -> bool:
+    """Whether it is ``triton.autotune(...)``, or the like."""
+    return isinstance(node, ast.Call) and _called(node, scope).endswith(_TUNING)
+
+
+_TUNING = ("autotune", "heuristics")
+_NOT_OF_PROJECTS = ("torch.", "builtins.", "triton.")
 
 
 def kernel_bound(project: Project, unit: Unit, name: str, made: bool = False, hops: int = 0) -> Definition | None:
@@ -89,7 +152,7 @@ def kernel_bound(project: Project, unit: Unit, name: str, made: bool = False, ho
             return None
         if bound.kind == "def":
             definition = Definition(home, bound.target)
-            return definition if is_kernel(definition, made) else None
+            return definition if is_kernel(project, definition, made) else None
         value = bound.value
         while isinstance(value, ast.Call):
             around = value.func.func if isinstance(value.func, ast.Call) else value.func
@@ -108,12 +171,12 @@ def kernel_bound(project: Project, unit: Unit, name: str, made: bool = False, ho
 
 
 def bound_to_kernel(
-    definition: Definition, arguments: tuple[Slot, ...], keywords: Mapping[str, Slot]
+    definition: Definition, arguments: tuple[Slot, ...], keywords: Mapping[str, Slot], open_ended: bool = False
 ) -> dict[str, Slot] | None:
-    """The arguments of a launch by parameter, apart from those after a star; None if some of these have defaults."""
+    """The arguments of a launch by parameter, apart from those after stars; None if some of these have defaults."""
     params, known = parameters_of(definition), tuple(takewhile(lambda slot: not slot.starred, arguments))
     bound = {**dict(zip(params, known)), **keywords}
-    after = {*params[len(known) :]} - keywords.keys() if len(known) < len(arguments) else set()
+    after = {*params[len(known) :]} - keywords.keys() if open_ended or len(known) < len(arguments) else set()
     defaults = _defaults(definition.unit.index.functions[definition.qualname].node.args)
     return bound if after.isdisjoint(defaults) else None
 
@@ -320,7 +383,7 @@ class _Kernel:
         if isinstance(node.func, ast.Attribute) and node.func.attr == "store":  # of a descriptor
             return {each: (self.step(statement, each, "store"),) for each in self.only(node.func.value)}
         inner = self.inner(name)
-        if inner is None or not is_kernel(inner):
+        if inner is None or not is_kernel(self.project, inner):
             return {}
         arguments = dict(zip(parameters_of(inner), (each for each in node.args if not isinstance(each, ast.Starred))))
         arguments |= {each.arg: each.value for each in node.keywords if each.arg is not None}

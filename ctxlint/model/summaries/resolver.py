@@ -348,13 +348,15 @@ class CalleeResolver:
         meant = self.summaries.project.meaning_elsewhere(self.unit, name)
         return meant if isinstance(meant, str) and meant.startswith("torch.") else None
 
-    def kernel(self, name: str, arguments: tuple[Slot, ...], keywords: MappingOf[str, Slot]) -> Launched | None:
-        """The writes of a kernel when launched with these arguments; None for anything else."""
+    def kernel(
+        self, name: str, arguments: tuple[Slot, ...], keywords: MappingOf[str, Slot], open_ended: bool = False
+    ) -> Launched | None:
+        """The writes of a kernel when launched with these arguments, and perhaps more; None for anything else."""
         project = self.summaries.project
         definition = self.function(name)
-        if definition is None or not is_kernel(definition):
+        if definition is None or not is_kernel(project, definition):
             definition = kernel_bound(project, self.unit, name)
-        bound = bound_to_kernel(definition, arguments, keywords) if definition is not None else None
+        bound = bound_to_kernel(definition, arguments, keywords, open_ended) if definition is not None else None
         if definition is None or bound is None:
             return None
         values = {param: known for param, slot in bound.items() for known in _launch_value(slot.value)}
