@@ -235,9 +235,10 @@ class Reader:
     def operators(self, outside: OutsideFacts) -> tuple[Operator | GivenUp, ...]:
         """The custom operators whose gradient is registered in the file, or consists of functions of it."""
         text = self.unit.source.text
+        is_concerned = "register_autograd" in text or bool(outside.using)
         for name in registrable(self.unit):
-            self.project.ask(self.unit.path, name, uses=True)
-        if "register_autograd" not in text and not outside.using:
+            self.project.ask(self.unit.path, name, uses=True, registers=not is_concerned)
+        if not is_concerned:
             return ()
         summaries, store = Summaries(self.project), STORE.get()
 

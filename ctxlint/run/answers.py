@@ -98,6 +98,8 @@ def _mentions(data: bytes, asked: ProjectQuestion) -> bool:
     if not asked.path:
         words = reversed(asked.name.split("::"))  # the name of the operator is rarer than its namespace
         return all(word.encode() in data for word in words) and _DECLARES(data) is not None
+    if asked.registers and b"register_autograd" not in data:
+        return False
     return asked.name.encode() in data and _mentions_of(asked).in_data(data)
 
 

@@ -37,12 +37,14 @@ class ProjectQuestion(NamedTuple):
     """What a file has to know of its project: who declares an operator, changes a dict, or uses a function.
 
     ``path`` is the file of the dict or function; empty for an operator, whose ``name`` is that in ``torch.ops``:
-    ``"lib::scale"``. ``uses``: it is about a function.
+    ``"lib::scale"``. ``uses``: it is about a function, and only about files that register gradients if
+    ``registers``.
     """
 
     path: str
     name: str
     uses: bool = False
+    registers: bool = False
 
 
 class Declaration(NamedTuple):
