@@ -106,7 +106,9 @@ class UndefinedCtxAttribute(Rule[FunctionClass]):
 def _reason(fn: FunctionClass, name: str) -> str:
     if _on_the_class(fn, name):
         return "is an attribute of the class, not of ctx"
-    return "`__init__` sets on an instance, not on ctx" if _on_the_instance(fn, name) else "nothing sets"
+    if _on_the_instance(fn, name):
+        return "`__init__` sets on an instance, not on ctx"
+    return "it sets only later" if name in fn.writes_by_attribute else "nothing sets"
 
 
 def _on_the_instance(fn: FunctionClass, name: str) -> bool:
@@ -129,6 +131,8 @@ def _remedy(fn: FunctionClass, method: Method, read: ContextRead) -> str:
         if method.name == where:
             return f"Take it as an input of `{where}`, and pass it to `apply`."
         return f"Pass it to `apply` as an input, and write `{ctx}.{name} = {name}` in `{where}`."
+    if name in fn.writes_by_attribute:
+        return f"Set it first, or take it as an input of `{method.name}`."
     known = sorted({write.attribute for write in fn.context_writes} | _NAMES)
     similar = get_close_matches(name, known, n=1, cutoff=0.8)
     writer = fn.setup_context or fn.forward

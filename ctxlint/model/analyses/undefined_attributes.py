@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import libcst as cst
+
 from ctxlint.model.analyses.reachability import methods_that_run
+from ctxlint.model.index.attribute_stores import stored_on_others
 from ctxlint.model.interpreter.events import (
     ContextCall,
     ContextRead,
@@ -44,7 +47,7 @@ def happening_mutations(fn: FunctionClass, method: Method) -> Iterator[Mutation]
 def _find(fn: FunctionClass) -> Iterator[tuple[Method, ContextRead]]:
     for method in methods_that_run(fn):
         for read in method.facts.of(ContextRead) if _gets_the_ctx(method) else ():
-            if _undefined(fn, read):
+            if _undefined(fn, read) or _comes_first(fn, method, read):
                 yield method, read
 
 
@@ -74,9 +77,37 @@ def _gets_the_ctx(method: Method) -> bool:
     return any(method.facts.of(kind) for kind in (ContextCall, ContextWrite, SavedRead, NeedsInputGradRead))
 
 
+def _comes_first(fn: FunctionClass, method: Method, read: ContextRead) -> bool:
+    """Whether the first method that gets the ctx reads what it sets itself, but only later: ``ctx.n = ctx.n + 1``."""
+    name, home = read.attribute, method.home
+    if method not in fn.context_methods[:1] or home is None or read.in_loop or _is_protected(read):
+        return False
+    writes = fn.writes_by_attribute.get(name, ())
+    if not writes or any(read.may_follow(each) for each in writes) or name in autograd.FUNCTION_CTX_ATTRIBUTES:
+        return False
+    elsewhere = name in stored_on_others(home.unit.index) or _set_by_helper(fn, name)
+    return not elsewhere and all(_is_of(method, each) for each in method.body_nodes if _stores(method, each, name))
+
+
+def _stores(method: Method, node: cst.CSTNode, name: str) -> bool:
+    """Whether a node is an attribute of this name that is not just read."""
+    if not isinstance(node, cst.Attribute) or node.attr.value != name:
+        return False
+    return isinstance(method.parents.get(node), (cst.AssignTarget, cst.AugAssign, cst.AnnAssign, cst.Element))
+
+
+def _is_of(method: Method, node: cst.CSTNode) -> bool:
+    """Whether an attribute is one of the ctx."""
+    return isinstance(node, cst.Attribute) and node in method.context_attributes.get(node.attr.value, ())
+
+
+def _is_protected(read: ContextRead) -> bool:
+    return read.own or read.guarded or any(guard.arm == "try" for guard in read.guards)
+
+
 def _undefined(fn: FunctionClass, read: ContextRead) -> bool:
     name = read.attribute
-    if read.own or read.guarded or any(guard.arm == "try" for guard in read.guards):
+    if _is_protected(read):
         return False
     if name in fn.stored_attributes or name in autograd.FUNCTION_CTX_ATTRIBUTES or _is_set(fn, name):
         return False

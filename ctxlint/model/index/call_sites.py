@@ -194,12 +194,28 @@ class CallSites:
         """The Function that an expression certainly denotes, of this file or (its key) of another one."""
         return self.class_of(node, scope) or self.elsewhere.function(node, scope)
 
+    def function_of_instance(self, node: ast.expr, scope: Scope) -> str | None:
+        """The Function of the instance that a name or an attribute of ``self`` certainly holds: ``fn = Fn()``."""
+        if isinstance(node, ast.Name):
+            values, owner = [self.bound_value(node, scope)], scope.owner(node.id)
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self":
+            values, owner = self.attribute_values(node.attr, scope), scope
+        else:
+            return None
+        made = {
+            self.function_of(each.func, owner) if isinstance(each, ast.Call) and owner is not None else None
+            for each in values
+        }
+        return made.pop() if len(made) == 1 else None
+
     def call(self, record: CallRecord) -> ApplyCall | None:
         """The call as one on a Function; None if it is not one."""
         node, func = record.node, record.node.func
         if isinstance(func, ast.Attribute):
             called = func.attr == "apply" or func.attr in PROTOCOL
             owner = self.function_of(func.value, record.scope) if called else None
+            if owner is None and func.attr == "apply":
+                owner = self.function_of_instance(func.value, record.scope)
             if owner is not None and func.attr == "apply":
                 return self.build(record, owner, "apply", func.value)
             if owner is not None:
