@@ -12,8 +12,7 @@ import libcst as cst
 from ctxlint.effort import EffortExceeded
 from ctxlint.model.analyses.context_parameter import lacks_context
 from ctxlint.model.analyses.helper_uses import Code, used_by_functions, used_in_backward
-from ctxlint.model.analyses.input_uses import Found as UsesFound
-from ctxlint.model.analyses.input_uses import Uses
+from ctxlint.model.analyses.input_uses import InputUses, Uses
 from ctxlint.model.analyses.inputs import describe, from_calls, inputs_covered, none_from_calls
 from ctxlint.model.analyses.legacy import legacy_state
 from ctxlint.model.analyses.objects_on_ctx import inputs_on_ctx, objects_on_ctx, reads_any
@@ -81,7 +80,7 @@ if TYPE_CHECKING:
     """What is known before the walk: the values of parameters, and which values are objects of project classes."""
 
     FactsOf = Callable[[Method, Known, Callable[[Trail | None], MethodFacts]], MethodFacts]
-    UsesIn = Callable[[Method, tuple[str, ...], Callable[[], UsesFound]], UsesFound]
+    UsesIn = Callable[[Method, tuple[str, ...], Callable[[], InputUses]], InputUses]
 
     Found = tuple[cst.ClassDef, Slice]
     """A class and the slice that contains it."""
@@ -438,11 +437,11 @@ class Builder:
         params = forward.positional
         scope = Scope("function", "", _class_scope(forward.home) if forward.home is not None else None)
 
-        def uses_in(method: Method, names: tuple[str, ...]) -> UsesFound:
+        def uses_in(method: Method, names: tuple[str, ...]) -> InputUses:
             found = Uses(names, lambda node: _canonical(node, scope))
             if not _is_stub(method):
                 found.walk(method.node.body)
-            return UsesFound(found.evidence, found.none_tests)
+            return InputUses(found.evidence, found.none_tests)
 
         names = tuple(param.name for param in params)
         uses = self.uses_in(forward, names, lambda: uses_in(forward, names))
@@ -550,7 +549,7 @@ def _decorator_name(node: cst.Decorator, scope: Scope) -> str | None:
 
 def _in_doubt(
     params: tuple[Param, ...],
-    uses: UsesFound,
+    uses: InputUses,
     gradients: tuple[Returned, ...],
     calls: tuple[ApplyCall, ...],
     required: int,

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Sequence
 
     from ctxlint.config.settings import Settings
-    from ctxlint.model.analyses.input_uses import Found as UsesFound
+    from ctxlint.model.analyses.input_uses import InputUses
     from ctxlint.model.builder import Builder, Known
     from ctxlint.model.finding import Finding
     from ctxlint.model.function import Evidence, FunctionClass, Input, Method, MethodFacts
@@ -120,7 +120,7 @@ class _Used(NamedTuple):
 
     names: tuple[str, ...]
     around: tuple[Hashable, _Around]
-    uses: UsesFound
+    uses: InputUses
     steps: int
 
 
@@ -247,8 +247,8 @@ class FunctionStore:
         facts: tuple[Hashable, ...],
         method: Method,
         names: tuple[str, ...],
-        work: Callable[[], UsesFound],
-    ) -> UsesFound:
+        work: Callable[[], InputUses],
+    ) -> InputUses:
         """As ``_facts_of``, for how a method uses its inputs."""
         if not _is_own(method, reach, record):
             return work()

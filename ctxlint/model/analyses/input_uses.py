@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence as SequenceOf
 
 
-class Found(NamedTuple):
+class InputUses(NamedTuple):
     """What uses show of inputs, by name."""
 
     evidence: dict[str, list[Evidence]]
