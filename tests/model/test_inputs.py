@@ -388,6 +388,18 @@ def test_setup_context_shows_what_an_input_is(body: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        ("x.pow(2)", "`.pow()` is called"),
+        ("x.pow", "`.pow` is read"),
+        ("x.data.clone()", "`.data` is read"),
+    ],
+)
+def test_a_method_is_called_or_only_read(code: str, reason: str) -> None:
+    assert _reasons_in_setup(f"x, flag = inputs\n ctx.flag = {code}") == [reason]
+
+
+@pytest.mark.parametrize(
     "body",
     [
         "x, flag, more = inputs\n ctx.flag = x.is_cuda",

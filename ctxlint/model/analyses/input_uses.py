@@ -41,6 +41,8 @@ class Uses:
         self.resolve = canonical
         self.arrays: set[str] = set()
         """The local names that are bound to arrays."""
+        self.called: cst.Attribute | None = None
+        """What the call being visited calls."""
 
     def walk(self, node: cst.CSTNode) -> None:
         """Visit a node and its descendants, in the order of execution where that matters."""
@@ -185,7 +187,8 @@ class Uses:
         if name in operations.TENSOR_ONLY_ATTRIBUTES:
             self.add(node.value, True, Trust.STRONG, f"`.{name}` is read")
         elif name in operations.TENSOR_LIKE_NAMES:
-            self.add(node.value, True, Trust.HINT, f"`.{name}` is read")
+            use = f"`.{name}()` is called" if node is self.called else f"`.{name}` is read"
+            self.add(node.value, True, Trust.HINT, use)
         self.inside(node)
 
     def operation(self, node: cst.BinaryOperation) -> None:
@@ -307,6 +310,7 @@ class Uses:
             self.function(node, callee)
         elif isinstance(func, cst.Attribute):
             self.method(node, func)
+            self.called = func
         self.add(func, False, Trust.STRONG, "it is called")
         self.inside(node)
 
