@@ -47,8 +47,8 @@ def spend(count: int = 1) -> None:
     Raises:
         TooComplex: Fewer are left.
     """
-    steps.left -= count
-    if steps.left < 0:
+    steps.left = left = steps.left - count  # each access to a thread's own attribute takes time
+    if left < 0:
         raise EffortExceeded
 
 

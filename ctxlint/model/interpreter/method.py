@@ -170,9 +170,19 @@ class MethodFacts:
         by_kind = self._by_kind
         found = by_kind.get(kind)
         if found is None:
-            found = by_kind[kind] = tuple(event for event in self.events if isinstance(event, kind))
+            types = [each for each in self._by_type if issubclass(each, kind)]
+            several = (event for event in self.events if isinstance(event, kind)) if len(types) > 1 else ()
+            found = by_kind[kind] = tuple(self._by_type[types[0]] if len(types) == 1 else several)
         spend(1 + (len(found) >> 3))
         return cast("tuple[EventType, ...]", found)
+
+    @cached_property
+    def _by_type(self) -> dict[type[Event], list[Event]]:
+        """The events by their exact type."""
+        found: dict[type[Event], list[Event]] = {}
+        for event in self.events:
+            found.setdefault(type(event), []).append(event)
+        return found
 
     @cached_property
     def _by_kind(self) -> dict[type[Event], tuple[Event, ...]]:

@@ -60,9 +60,11 @@ def kernel_writes(project: Project, definition: Definition, values: Mapping[str,
     scope = Scope("function", definition.qualname, record.scope)
     pointers = {each.arg: {each.arg} for each in params}
     spend(200)
-    return _Kernel(project, definition, scope, frozenset(pointers), launched, defaults, depth, pointers).block(
-        record.node.body
+    kernel = _Kernel(project, definition, scope, frozenset(pointers), launched, defaults, depth, pointers)
+    kernel.compares = any(
+        isinstance(each, ast.If) and isinstance(each.test, ast.Compare) for each in _inside(record.node)
     )
+    return kernel.block(record.node.body)
 
 
 def is_kernel(project: Project, definition: Definition, made: bool = False) -> bool:
@@ -213,6 +215,8 @@ class _Kernel:
     pointers: dict[str, set[str]]
     varying: set[str] = field(default_factory=set)
     """The names of values that differ between the programs of a launch."""
+    compares: bool = True
+    """Whether some test compares values: only there it matters whether they differ."""
     left: bool = field(default=False)
     """Whether a flag of the launch may have ended the kernel."""
 
@@ -310,7 +314,7 @@ class _Kernel:
         """An assignment: names that point somewhere, and, for numba, items that are written."""
         found: Found = {}
         value = self.reached(node.value) if node.value is not None else set()
-        varies = node.value is not None and self.varies(node.value)
+        varies = self.compares and node.value is not None and self.varies(node.value)
         for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
             if isinstance(target, ast.Subscript):
                 for name in self.only(target.value):
@@ -415,10 +419,16 @@ class _Kernel:
 
 def _returns(node: ast.AST) -> bool:
     """Whether a statement contains a ``return``."""
-    if isinstance(node, ast.Return):
-        return True
-    blocks = (getattr(node, name, ()) for name in ("body", "orelse", "handlers", "finalbody", "cases"))
-    return any(_returns(each) for block in blocks for each in block)
+    return any(isinstance(each, ast.Return) for each in _inside(node))
+
+
+def _inside(node: ast.AST) -> Iterator[ast.AST]:
+    """A statement and all statements in it."""
+    yield node
+    if hasattr(node, "body") or hasattr(node, "cases"):
+        for name in ("body", "orelse", "handlers", "finalbody", "cases"):
+            for each in getattr(node, name, ()):
+                yield from _inside(each)
 
 
 def _names_and_calls(node: ast.expr) -> Iterator[ast.Name | ast.Call]:
