@@ -85,7 +85,7 @@ def _comes_first(fn: FunctionClass, method: Method, read: ContextRead) -> bool:
     writes = fn.writes_by_attribute.get(name, ())
     if not writes or any(read.may_follow(each) for each in writes) or name in autograd.FUNCTION_CTX_ATTRIBUTES:
         return False
-    elsewhere = name in stored_on_others(home.unit.index) or _set_by_helper(fn, name)
+    elsewhere = name in stored_on_others(home.unit.index) or any(each.by for each in _writes(fn, name))
     return not elsewhere and all(_is_of(method, each) for each in method.body_nodes if _stores(method, each, name))
 
 
@@ -109,12 +109,12 @@ def _undefined(fn: FunctionClass, read: ContextRead) -> bool:
     name = read.attribute
     if _is_protected(read):
         return False
-    if name in fn.stored_attributes or name in autograd.FUNCTION_CTX_ATTRIBUTES or _is_set(fn, name):
+    if name in fn.stored_attributes or name in autograd.FUNCTION_CTX_ATTRIBUTES or any(_writes(fn, name)):
         return False
     return not (name.startswith("__") and name.endswith("__"))
 
 
-def _is_set(fn: FunctionClass, name: str) -> bool:
-    """Whether a method sets it, perhaps through a function, or by a name that is not written there."""
+def _writes(fn: FunctionClass, name: str) -> Iterator[ContextWrite]:
+    """Where a method sets it, perhaps through a function, or by a name that is not written there."""
     writes = (write for method in fn.methods.values() for write in method.facts.of(ContextWrite))
-    return any(write.attribute == name for write in writes)
+    return (write for write in writes if write.attribute == name)
