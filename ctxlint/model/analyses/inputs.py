@@ -167,7 +167,8 @@ def from_signature(param: Param) -> list[Evidence]:
     ]
     if isinstance(default, Constant) and default.value is not None and stretched:
         kind = default.type_name
-        trust = Trust.STRONG if kind in ("bool", "str") else Trust.FAIR
+        agrees = annotation is not None  # `scale: float = 1.0`: what either alone leaves open
+        trust = Trust.STRONG if kind in ("bool", "str") or agrees else Trust.FAIR
         found.append(Evidence(False, trust, f"its default is `{default.value!r}`", param.node))
     return found
 

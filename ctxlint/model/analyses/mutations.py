@@ -141,7 +141,9 @@ def usually_no_copy(mutation: Mutation) -> str:
 
 def on_a_temporary(mutation: Mutation) -> bool:
     """Whether a collective writes into an unreferenced result of a call: ``all_reduce(x.contiguous())``."""
-    return mutation.how in operations.IN_PLACE_COLLECTIVES and isinstance(written_node(mutation), _TEMPORARY)
+    written = written_node(mutation)
+    made_there = getattr(mutation.target, "node", None) is written  # the second `contiguous()` makes nothing
+    return mutation.how in operations.IN_PLACE_COLLECTIVES and isinstance(written, _TEMPORARY) and made_there
 
 
 def written_node(mutation: Mutation) -> cst.CSTNode | None:

@@ -23,6 +23,13 @@ def unless_copied(base: Value) -> Alias:
     return Alias.USUALLY
 
 
+def is_contiguous(value: Value) -> bool:
+    """Whether a value is certainly contiguous: the result of ``contiguous()``, which a second one returns as it is."""
+    node = value.node if isinstance(value, View) else None
+    func = node.func if isinstance(node, cst.Call) and not node.args else None
+    return isinstance(func, cst.Attribute) and func.attr.value == "contiguous"
+
+
 def changed_layout(view: cst.Call | cst.Attribute | cst.Subscript, *, of_torch: bool = False) -> str:
     """The code by which a view of a contiguous tensor is usually not contiguous, without the tensor; empty if it is."""
     if isinstance(view, cst.Subscript):

@@ -8,7 +8,7 @@ import libcst as cst
 
 from ctxlint.model.interpreter.attribute_access import saved_tuple_used
 from ctxlint.model.interpreter.events import Differentiated, GradientFlag, LayoutAsked, MemoryRead, Mutation
-from ctxlint.model.interpreter.layouts import changed_layout, only_adds_ones, unless_copied
+from ctxlint.model.interpreter.layouts import changed_layout, is_contiguous, only_adds_ones, unless_copied
 from ctxlint.model.interpreter.sequences import integer, iterated_item
 from ctxlint.model.interpreter.values import (
     NONE,
@@ -100,6 +100,8 @@ def tensor_method(
     if scalar is not None:
         return Scalar(scalar, node)
     if name in ("to", "type", "type_as") and _converts_to_itself(walk, receiver, arguments):
+        return receiver
+    if name == "contiguous" and not node.args and is_contiguous(receiver):
         return receiver
     shown = operations.shows_tensor(name, len(arguments.positional))
     view = _view_of(receiver, name, node, arguments, shown)
