@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ctxlint.model.analyses.legacy import read_only_attribute
 from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Finding, Rule
 
@@ -77,9 +78,12 @@ class LegacyFunction(Rule[FunctionClass]):
         reason = fn.legacy_state
         inherited = all(method.inherited for method in (fn.forward, fn.backward) if method is not None)
         if reason is not None and not inherited and settings.torch.reach(1, 5):
+            fixed = read_only_attribute(fn)
+            raises = (
+                "RuntimeError when an instance is called" if fixed is None else f"AttributeError at `{fn.name}(...)`"
+            )
             yield Finding(
                 fn.span(fn.node.name),
                 f"`{fn.name}` stores its state on the instance ({reason}); torch passes a ctx instead at `apply` and "
-                f"raises RuntimeError when an instance is called. Make the methods static with `ctx`, and pass the state "
-                f"as inputs.",
+                f"raises {raises}. Make the methods static with `ctx`, and pass the state as inputs.",
             )

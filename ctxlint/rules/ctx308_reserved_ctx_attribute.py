@@ -8,6 +8,7 @@ from ctxlint.model.function import ContextWrite, FunctionClass
 from ctxlint.model.interpreter.values import Constant, Parameter, Sequence, Tri, is_tensor
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.related import way_to
+from ctxlint.torch_api.autograd import READ_ONLY_ATTRIBUTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,17 +17,6 @@ if TYPE_CHECKING:
     from ctxlint.model.interpreter.method import Method
     from ctxlint.model.interpreter.values import Value
 
-_READ_ONLY = frozenset(
-    {
-        "saved_tensors",
-        "saved_variables",
-        "metadata",
-        "next_functions",
-        "requires_grad",
-        "_raw_saved_tensors",
-        "_input_metadata",
-    }
-)
 _TUPLES = frozenset({"dirty_tensors", "non_differentiable", "to_save"})
 _FLAGS = frozenset({"materialize_grads", "_is_pure_view", "_materialize_non_diff_grads"})
 _BROKEN_AT_BACKWARD = frozenset({"apply", "_forward_cls"})
@@ -131,7 +121,7 @@ def _consequence(write: ContextWrite, method: Method, settings: Settings) -> str
     if write.deletes:
         return None
     before_backward = method.name in ("forward", "setup_context")
-    if name in _READ_ONLY or (name == "needs_input_grad" and not settings.torch.reach(2, 1)):
+    if name in READ_ONLY_ATTRIBUTES or (name == "needs_input_grad" and not settings.torch.reach(2, 1)):
         when = "at `apply`" if before_backward else f"in `{method.name}`"
         return f"is read-only; torch raises AttributeError {when}. Use another name."
     if name in _METHODS and before_backward and write.value is not None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ctxlint.diagnostic import Related
 from ctxlint.fixes.function_calls import call_apply, take_apply
-from ctxlint.model.analyses.legacy import attributes_set_by
+from ctxlint.model.analyses.legacy import attributes_set_by, read_only_attribute
 from ctxlint.model.function import Binding, SourceFile, Style
 from ctxlint.model.index.instances import InstanceUse
 from ctxlint.rules.base import Finding, FixAvailability, Rule
@@ -124,7 +124,10 @@ def _of_instance(file: SourceFile, fn: FunctionClass, call: ApplyCall) -> Iterat
     made = f"{name}(...)" if has_arguments else f"{name}()"
     fix, related = None, tuple(Related(span, _USED_HERE[instance.use]) for span in instance.calls)
     only_warns = True
-    if instance.use is InstanceUse.APPLY_TAKEN:
+    if read_only_attribute(fn) is not None:
+        fact, remedy = _cannot_be_created(fn, name)
+        only_warns = False
+    elif instance.use is InstanceUse.APPLY_TAKEN:
         fact, remedy = (
             f"`{made}.apply` creates an unnecessary instance; torch deprecates instances.",
             f"Use `{name}.apply`.",
@@ -203,7 +206,9 @@ def _of_call(file: SourceFile, fn: FunctionClass, call: ApplyCall) -> Iterator[F
     """Findings for a call of an instance where it is created, or a direct call of ``forward``."""
     name = _called_as(file, fn, call)
     remedy = f"Write `{name}.apply(...)`."
-    if call.how == "construct-apply":
+    if call.how in ("construct-apply", "construct-call") and read_only_attribute(fn) is not None:
+        fact, remedy = _cannot_be_created(fn, name)
+    elif call.how == "construct-apply":
         fact = f"An instance of `{name}` is created only for its `apply`; torch deprecates instances."
         remedy = f"Write `{name}.apply(...)`{_moved(fn)}."
     elif call.how == "direct":
@@ -217,7 +222,15 @@ def _of_call(file: SourceFile, fn: FunctionClass, call: ApplyCall) -> Iterator[F
         remedy = f"Write `{name}.apply(...)`{_moved(fn)}."
     else:
         return
-    yield _finding(fn, call, name, fact, remedy, call_apply(file, fn, call), (), call.how == "construct-apply")
+    only_warns = call.how == "construct-apply" and read_only_attribute(fn) is None
+    yield _finding(fn, call, name, fact, remedy, call_apply(file, fn, call), (), only_warns)
+
+
+def _cannot_be_created(fn: FunctionClass, name: str) -> tuple[str, str]:
+    """What happens, and the remedy, if ``__init__`` sets a read-only attribute."""
+    attribute = read_only_attribute(fn)
+    fact = f"`__init__` of `{name}` sets `{attribute}`, which is read-only; creating an instance raises AttributeError."
+    return fact, f"Use `{name}.apply`{_moved(fn)}."
 
 
 def _moved(fn: FunctionClass) -> str:

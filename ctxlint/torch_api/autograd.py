@@ -125,3 +125,16 @@ CAST_UNDER_AUTOCAST = frozenset(
     )
 )
 """The functions and methods whose tensors autocast converts, on CUDA or CPU; operators of Python: ``@`` and ``**``."""
+
+READ_ONLY_ATTRIBUTES = frozenset(
+    {
+        "saved_tensors",
+        "saved_variables",
+        "metadata",
+        "next_functions",
+        "requires_grad",
+        "_raw_saved_tensors",
+        "_input_metadata",
+    }
+)
+"""Attributes of a ctx, and of an instance, that cannot be set: AttributeError."""

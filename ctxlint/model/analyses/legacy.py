@@ -9,6 +9,7 @@ import libcst as cst
 from ctxlint.model.function import Binding, ContextRead, ContextWrite
 from ctxlint.model.syntax import children, dotted
 from ctxlint.torch_api import autograd
+from ctxlint.torch_api.autograd import READ_ONLY_ATTRIBUTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -121,6 +122,16 @@ def _state_read(helper: Method, attributes: set[str]) -> Iterator[str]:
     """The attributes among ``attributes`` that a method of the instance reads."""
     if helper.binding is Binding.INSTANCE and helper.params:
         yield from (each for each in _attributes_named(helper, helper.params[0].name) if each in attributes)
+
+
+def read_only_attribute(fn: FunctionClass) -> str | None:
+    """The read-only attribute that ``__init__`` always sets, so that no instance can be created; None without one."""
+    initial = fn.methods.get("__init__")
+    if initial is None or not initial.params or not isinstance(initial.node.body, cst.IndentedBlock):
+        return None
+    lines = (each for each in initial.node.body.body if isinstance(each, cst.SimpleStatementLine))
+    found = (attribute for line in lines for owner, attribute in _targets(line) if owner == initial.params[0].name)
+    return next((each for each in found if each in READ_ONLY_ATTRIBUTES and each not in fn.class_attributes), None)
 
 
 def attributes_set_by(initial: Method | None) -> frozenset[tuple[str, str]]:

@@ -9,7 +9,16 @@ import libcst as cst
 from ctxlint.model.analyses.filled_by_extension import calls_that_may_fill
 from ctxlint.model.interpreter.events import GenericCall
 from ctxlint.model.interpreter.launches import is_launch
-from ctxlint.model.interpreter.values import Constant, ContextAttribute, Fresh, Parameter, Scalar
+from ctxlint.model.interpreter.values import (
+    Constant,
+    ContextAttribute,
+    Fresh,
+    Parameter,
+    Scalar,
+    Tri,
+    before_views,
+    is_tensor,
+)
 from ctxlint.model.syntax import code_of, dotted
 
 if TYPE_CHECKING:
@@ -53,11 +62,11 @@ def _unrecorded(
 ) -> str | None:
     """What a node is, if autograd does not record it; ``filling`` are calls that write gradients."""
     if isinstance(node, cst.Attribute) and node.attr.value == "data":
-        return "`.data`"
+        return "`.data`" if _is_of_tensor(fn, method, node) else None
     if not isinstance(node, cst.Call):
         return None
     if isinstance(node.func, cst.Attribute) and node.func.attr.value in _CUTTING_METHODS:
-        return f"`.{node.func.attr.value}()`"
+        return f"`.{node.func.attr.value}()`" if _is_of_tensor(fn, method, node.func) else None
     if _differentiates_a_local(method, node):
         return "`.backward()` without `create_graph`"
     if isinstance(node.func, cst.Subscript) and is_launch(node.func) and not _is_kept(method, node.func.value):
@@ -70,6 +79,25 @@ def _unrecorded(
     if callee in _CUTTING_CALLS or (callee.startswith("numpy.") and not _of_numbers(fn, called)):
         return f"`{callee}`"
     return None
+
+
+def _is_of_tensor(fn: FunctionClass, method: Method, node: cst.Attribute) -> bool:
+    """Whether an attribute is that of a tensor: not of ctx, a module, or an object that ctx keeps."""
+    path = dotted(node.value)
+    root, _, attribute = (path or "").partition(".")
+    if path is None:
+        return True
+    if method.ctx is None or root != method.ctx.name:
+        return root in method.binders or any(param.name == root for param in method.params)
+    values = [each.value for each in fn.writes_by_attribute.get(attribute, ()) if each.value is not None]
+    return bool(attribute) and all(_is_certain_tensor(fn, each) for value in values for each in value.options())
+
+
+def _is_certain_tensor(fn: FunctionClass, value: Value) -> bool:
+    origin = before_views(value)
+    if isinstance(origin, Parameter) and origin.role == "input" and origin.index < len(fn.inputs):
+        return fn.inputs[origin.index].is_tensor is Tri.YES
+    return is_tensor(value) is Tri.YES
 
 
 def _differentiates_a_local(method: Method, node: cst.Call) -> bool:
@@ -120,7 +148,7 @@ def _was_number(fn: FunctionClass, value: Value) -> bool:
         tensor, plain = ({each.reason for each in entry.evidence if each.tensor is kind} for kind in (True, False))
         return tensor <= plain and bool(plain - tensor) and not entry.is_container  # an argument of numpy may be either
     return isinstance(value, Constant) or (
-        isinstance(value, Scalar) and value.sort in ("int", "bool", "float", "number")
+        isinstance(value, Scalar) and value.sort in ("int", "bool", "float", "number", "shape")
     )
 
 
