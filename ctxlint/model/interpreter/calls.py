@@ -194,7 +194,7 @@ def _context_method(walk: Walk, node: cst.Call, name: str) -> Value:
 def _access_by_string(walk: Walk, node: cst.Call, builtin: str, arguments: Arguments) -> Value | None:
     """``getattr(x, "name", …)`` and the like; None for any other call."""
     owner, name = arguments.value(0), _name_in(arguments.value(1))
-    if owner is None or builtin not in _ACCESS_BY_STRING:
+    if owner is None:
         return None
     if isinstance(owner, Context):
         return _context_access_by_string(walk, node, builtin, name, arguments)
@@ -369,7 +369,7 @@ def _function_call(walk: Walk, node: cst.Call, callee: str | None) -> Value:
     if builtin == "super":
         walk.record(GenericCall, node, callee=callee, arguments=arguments.positional, statement=walk.statement)
     if builtin is not None:
-        by_string = _access_by_string(walk, node, builtin, arguments)
+        by_string = _access_by_string(walk, node, builtin, arguments) if builtin in _ACCESS_BY_STRING else None
         return by_string if by_string is not None else _builtin_call(walk, node, builtin, arguments)
     if callee.endswith(_LAUNCHING):
         launch_by_name(walk, node, callee, arguments)

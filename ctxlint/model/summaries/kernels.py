@@ -88,9 +88,11 @@ def is_kernel(project: Project, definition: Definition, made: bool = False) -> b
 def _called(node: ast.expr, scope: Scope) -> str:
     """The resolved name of what an expression calls, or is."""
     name = dotted_name(node.func if isinstance(node, ast.Call) else node) or ""
+    found = resolve(name, scope)
+    if found is not None:
+        return found
     owner = scope.owner(name)
-    of_module = owner is not None and owner.kind == "module"
-    return resolve(name, scope) or (LOCAL + name if of_module else "")
+    return LOCAL + name if owner is not None and owner.kind == "module" else ""
 
 
 def _only_tunes(project: Project, unit: Unit, name: str, called: bool) -> bool:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ctxlint.model.interpreter.conditions import is_plain
 from ctxlint.model.interpreter.events import ContextCall, ContextWrite, SavedRead
-from ctxlint.model.interpreter.summary import ContextEffects, Summary
+from ctxlint.model.interpreter.summary import ContextEffects, Summary, Write
 from ctxlint.model.interpreter.type_tests import type_of
 from ctxlint.model.interpreter.values import (
     UNKNOWN,
@@ -139,15 +139,16 @@ class Shape:
 
     def applied(self, summary: Summary, call: cst.BaseExpression) -> Summary:
         """A summary for arguments of this shape, in values of the caller."""
-        writes, deferred = (
-            tuple(replace(each, target=self._in_caller(each.target)) for each in written)
-            for written in (summary.writes, summary.deferred)
-        )
+        writes = self._writes(summary.writes)
+        deferred = self._writes(summary.deferred) if summary.deferred else ()
         reads = tuple(replace(each, target=self._in_caller(each.target)) for each in summary.reads)
         returned = self._returned(summary.returned, call)
         none_reads = tuple(replace(each, target=self._in_caller(each.target)) for each in summary.none_reads)
         effects = None if summary.on_context is None else self._effects(summary.on_context, call)
         return Summary(returned, writes, reads, effects, deferred, none_reads)
+
+    def _writes(self, writes: tuple[Write, ...]) -> tuple[Write, ...]:
+        return tuple([replace(each, target=self._in_caller(each.target)) for each in writes])
 
     def _effects(self, effects: ContextEffects, call: cst.BaseExpression) -> ContextEffects:
         """What a function does with the ctx, in values of the caller."""
