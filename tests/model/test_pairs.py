@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from textwrap import indent
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
+from ctxlint.config.configuration import Configuration
+from ctxlint.run.pipeline import lint_paths
 from tests.linting import lint
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 PROGRAM = """\
 import contextlib
@@ -119,13 +124,6 @@ PAIRS = {
         helpers="def keep(ctx, **kw):\n    for k in ('lo', 'hi'):\n        setattr(ctx, k, kw[k])\n",
         params="x, lo: float, hi: float",
         forward="keep(ctx, lo=lo, hi=hi)\nreturn x.clamp(lo, hi)",
-    ),
-    "getattr conditional name": Pair(
-        "CTX306",
-        (("'lx'", "'lo'"),),
-        backward="s = 0.0\nfor n in ('lx', 'hi'):\n    s += getattr(ctx, n)\nreturn g * s, None, None",
-        params="x, lo: float, hi: float",
-        forward="ctx.lo, ctx.hi = lo, hi\nreturn x.clamp(lo, hi)",
     ),
     "setattr after a return": Pair(
         "CTX307",
@@ -625,3 +623,37 @@ def test_the_defect_is_found(name: str) -> None:
 def test_nothing_is_found_where_it_is_right(name: str) -> None:
     _program, right = PAIRS[name].programs()
     assert lint(right) == []
+
+
+READS_BY_NAME = """\
+import torch
+
+
+class Fn(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * getattr(ctx, "factor")
+"""
+SETS = """\
+from layers import Fn
+
+
+def run(x):
+    y = Fn.apply(x)
+    y.grad_fn.factor = 3
+    return y
+"""
+
+
+@pytest.mark.parametrize("set_elsewhere", [False, True])
+def test_another_file_sets_what_is_read_by_name(tmp_path: Path, set_elsewhere: bool) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "layers.py").write_text(READS_BY_NAME)
+    (tmp_path / "use.py").write_text(SETS if set_elsewhere else "")
+    results = lint_paths([str(tmp_path / "layers.py")], Configuration())
+    codes = [each.code for result in results for each in result.diagnostics]
+    assert codes == ([] if set_elsewhere else ["CTX306"])

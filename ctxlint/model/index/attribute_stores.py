@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctxlint.model.index.indexer import index_module
-from ctxlint.model.index.scopes import LOCAL, meanings
+from ctxlint.model.index.scopes import LOCAL, dotted_name, meanings
 from ctxlint.source.ast_tree import tree_of
 from ctxlint.torch_api import autograd
 
@@ -125,7 +125,8 @@ def _words_of(unit: Unit, function: _FunctionNode, part: _Record) -> frozenset[s
 
 def _mentioned(taker: _Taker, param: str) -> frozenset[str]:
     """The attributes that a function may read of a parameter."""
-    return _found(taker.home, taker.function, taker.part, rf"{param}(?<!\w{param})[\s\\]*\.[\s\\]*(\w+)")
+    read = _found(taker.home, taker.function, taker.part, rf"{param}(?<!\w{param})[\s\\]*\.[\s\\]*(\w+)")
+    return read | _found(taker.home, taker.function, taker.part, rf"\bgetattr\(\s*{param}\s*,\s*['\"](\w+)")
 
 
 def _found(unit: Unit, function: _FunctionNode, part: _Record, pattern: str) -> frozenset[str]:
@@ -144,11 +145,19 @@ def _params(function: _FunctionNode) -> list[str]:
 
 def _read_of(function: _FunctionNode, param: str) -> set[str]:
     """The attributes that a function reads of a parameter."""
-    return {
-        node.attr
-        for node in ast.walk(function)
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == param
-    }
+    found: set[str] = set()
+    for node in ast.walk(function):
+        if isinstance(node, ast.Attribute):
+            owner, name = node.value, node.attr
+        elif isinstance(node, ast.Call) and len(node.args) == 2 and dotted_name(node.func) == "getattr":
+            owner, written = node.args
+            text = written.value if isinstance(written, ast.Constant) else None
+            name = text if isinstance(text, str) else ""
+        else:
+            continue
+        if isinstance(owner, ast.Name) and owner.id == param and name:
+            found.add(name)
+    return found
 
 
 _GIVEN_CTX = r"\b([A-Za-z_][\w.]*)\(\s*(?:ctx|context)\s*[,)]"

@@ -216,8 +216,9 @@ def _context_access_by_string(
     if name is None or builtin == "vars":
         walk.record(Escape, node, how="stored", callee=f"builtins.{builtin}")
         return Opaque(node)
-    if builtin == "getattr":
-        return context_attribute(walk, node, name, guarded=len(arguments.positional) > 2)
+    if builtin == "getattr":  # other files are asked who sets the names that are written out
+        written_out = isinstance(arguments.node(1), cst.SimpleString)
+        return context_attribute(walk, node, name, guarded=len(arguments.positional) > 2 or not written_out)
     if builtin == "delattr":
         delete_context_attribute(walk, node, name)
     else:
