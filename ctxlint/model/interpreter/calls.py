@@ -219,6 +219,7 @@ def _context_access_by_string(
     if builtin == "getattr":  # other files are asked who sets the names that are written out
         written_out = isinstance(arguments.node(1), cst.SimpleString)
         return context_attribute(walk, node, name, guarded=len(arguments.positional) > 2 or not written_out)
+    walk.repeated.effects += 1
     if builtin == "delattr":
         delete_context_attribute(walk, node, name)
     else:
