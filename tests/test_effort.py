@@ -280,7 +280,9 @@ def test_fixes_end_before_they_take_too_much_work(monkeypatch: pytest.MonkeyPatc
     left = [each for each in result.diagnostics if each.fix is not None]
     assert result.before.text == text
     assert left
-    assert result.warnings == ((0, f"stopped fixing after too many rounds; {len(left)} fixable with another `--fix`"),)
+    assert result.warnings == (
+        (0, f"stopped fixing at the limit of work for one file; {len(left)} fixable with another `--fix`"),
+    )
     while result.warnings:
         result, _ = fix_all(result.source.text)
     assert "ctx.a" not in result.source.text

@@ -99,7 +99,7 @@ def _unfinished(result: FileResult, settings: Settings) -> FileResult:
     left = sum(is_applicable(each, settings) for each in result.diagnostics)
     if not left:
         return result
-    message = f"stopped fixing after too many rounds; {left} fixable with another `--fix`"
+    message = f"stopped fixing at the limit of work for one file; {left} fixable with another `--fix`"
     return result._replace(warnings=(*result.warnings, (0, message)))
 
 
