@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model.analyses.grad_mode import kept_untouched, untracked
+from ctxlint.model.analyses.grad_mode import kept_untouched, untracked, untracked_if_copied
 from ctxlint.model.analyses.repeats import names_in
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.interpreter.events import GradientFlag
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
     from ctxlint.config.settings import Settings
     from ctxlint.model.function import Method
-    from ctxlint.model.interpreter.values import Value
+    from ctxlint.model.interpreter.values import Parameter, Value
 
 
 class DeadRequiresGradTest(Rule[FunctionClass]):
     """
     ## What it does
     Reports `.requires_grad` of a tensor that `forward` itself computed: the result of arithmetic, `clone()`, `detach()`
-    or any other torch operation that copies. Checked in `forward` and `setup_context`, and in `backward` if the tensor
+    or any other torch operation that copies; also of an input after `reshape` or `contiguous`, which may copy. Checked in `forward` and `setup_context`, and in `backward` if the tensor
     is stored and is not an output.
 
     ## Why is this bad?
@@ -74,8 +74,8 @@ class DeadRequiresGradTest(Rule[FunctionClass]):
     There is no fix.
 
     ## Known limits
-    Not reported for views (`view`, `reshape`, `transpose`, an index) and conversions (`to`, `float`, `contiguous`) of
-    an input, which have the flag of the input if they copy nothing; if the method enables gradients itself
+    Not reported for views (`view`, `transpose`, an index) and conversions (`to`, `float`) of an input, which have the
+    flag of the input if they copy nothing; if the method enables gradients itself
     (`requires_grad_()`); or if it may switch grad mode on.
 
     ## References
@@ -90,6 +90,7 @@ class DeadRequiresGradTest(Rule[FunctionClass]):
         if not fn.signature_judgeable or fn.called_directly & {"forward", "setup_context"}:
             return
         for method in fn.own_protocol_methods:
+            asked: set[int] = set()
             for each in method.facts.of(GradientFlag) if method.name in _METHODS else ():
                 home = (
                     method
@@ -97,11 +98,19 @@ class DeadRequiresGradTest(Rule[FunctionClass]):
                     else fn.methods.get("setup_context", fn.forward)
                 )
                 value = each.value if home is method else kept_untouched(fn, method, each.value)
-                if each.switched or home is None or value is None or not untracked(fn, home, value):
-                    continue
-                if _is_asserted_or_shown(method, each.node):
+                if each.switched or home is None or _is_asserted_or_shown(method, each.node):
                     continue
                 what = f"`{each.value_node.value}`" if isinstance(each.value_node, cst.Name) else "this tensor"
+                copied = untracked_if_copied(method, each.value) if home is method else None
+                if copied is not None and copied[0].index not in asked and _gets_a_gradient(fn, copied[0]):
+                    asked.add(copied[0].index)
+                    yield Finding(
+                        fn.span(each.node),
+                        f"`requires_grad` of {what} is `False` in `{method.name}` if `{copied[1]}` copies the input "
+                        f"`{copied[0].name}`, as grad mode is off there. Ask the input itself, before `{copied[1]}`.",
+                    )
+                if value is None or not untracked(fn, home, value):
+                    continue
                 if home is method:
                     reason, remedy = f", which computes {what} with grad mode off", _remedy(fn, home, value)
                 else:
@@ -110,6 +119,10 @@ class DeadRequiresGradTest(Rule[FunctionClass]):
                     fn.span(each.node),
                     f"`requires_grad` of {what} is always `False` in `{method.name}`{reason}. {remedy}",
                 )
+
+
+def _gets_a_gradient(fn: FunctionClass, parameter: Parameter) -> bool:
+    return parameter.index < len(fn.inputs) and fn.inputs[parameter.index].gradient is Tri.YES
 
 
 _METHODS = ("forward", "setup_context", "backward", "vjp")

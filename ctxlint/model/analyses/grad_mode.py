@@ -11,7 +11,9 @@ from ctxlint.model.index.scopes import Scope, resolve_certainly
 from ctxlint.model.interpreter.events import GenericCall, GradientFlag
 from ctxlint.model.interpreter.local_names import only_assigned
 from ctxlint.model.interpreter.values import (
+    Alias,
     Fresh,
+    Parameter,
     Single,
     Tri,
     View,
@@ -74,6 +76,25 @@ def untracked(fn: FunctionClass, method: Method, value: Value | None) -> bool:
     flags = [each.value for home in homes for each in home.facts.of(GradientFlag) if each.switched]
     wanted = {_origin(option) for each in flags if each is not None for option in each.options()}
     return all(_untracked(homes, option, wanted) for option in value.options())
+
+
+def untracked_if_copied(method: Method, value: Value | None) -> tuple[Parameter, str] | None:
+    """The input that a value of a method is, unless a call on the way copies it, and the name of that call.
+
+    ``x.reshape(-1)`` of an input, with grad mode off: a copy requires no gradient, a view has the flag of its base.
+    """
+    if not isinstance(value, View) or method.name not in _OFF or not _keeps_the_mode(method):
+        return None
+    if any(each.switched and each.value == value for each in method.facts.of(GradientFlag)):
+        return None
+    name: str | None = None
+    base: Value = value
+    while isinstance(base, View) and not detaches(base):
+        if base.alias is Alias.USUALLY and isinstance(base.node, cst.Call) and _is_off(method, base.node):
+            name = last_name(base.node.func)
+        base = base.of
+    entry = base if isinstance(base, Parameter) and base.role == "input" else None
+    return (entry, name) if entry is not None and name is not None else None
 
 
 def differentiated_untracked(fn: FunctionClass, method: Method, value: Value | None) -> Method | None:
