@@ -117,7 +117,7 @@ class TensorStashedOnCtx(Rule[FunctionClass]):
 
     def each(self, fn: FunctionClass) -> Iterator[Finding]:
         """A finding for each assignment."""
-        found = stashes(fn)
+        found = tuple(stashes(fn))
         for stash in found:
             freed = released_explicitly(fn, stash.write.attribute)
             if stash.held is Held.COMPUTED or (freed and stash.held is Held.INPUT and stash.uses.only_metadata):

@@ -168,19 +168,12 @@ class Stash:
         return uses_of_kept(self.fn, self.write.attribute, contained=self.contained, places=self.places)
 
 
-def stashes(fn: FunctionClass) -> tuple[Stash, ...]:
+def stashes(fn: FunctionClass) -> Iterator[Stash]:
     """The tensors that are certainly stored in attributes, and certainly could be saved instead, or dropped.
 
     Excluding those that are saved as well, those that backward writes to, clears itself, or never reads, those that a
     nested function replaces, and those that are stored only for certain torch releases.
     """
-    if stashes not in fn.notes:  # cached because several rules need it
-        fn.notes[stashes] = tuple(_find(fn))
-    found: tuple[Stash, ...] = fn.notes[stashes]
-    return found
-
-
-def _find(fn: FunctionClass) -> Iterator[Stash]:
     if fn.legacy_state is not None:
         return
     readers = [method for method in (fn.methods.get("backward"), fn.methods.get("vjp")) if method is not None]
