@@ -87,11 +87,11 @@ class IgnoredOutputGradient(Rule[FunctionClass]):
             values = output_values(fn, each.index) or ()
             sometimes = any(option == NONE for value in values for option in value.options())
             unless, output = (" or `None`", "it") if sometimes else ("", "that output")
-            unless_none = " unless `None`" if sometimes else ""
+            mark = "mark a tensor" if sometimes else "mark the output"
             yield Finding(
                 fn.span(each.param.node.name),
                 f"`{fn.backward.name}` of `{fn.name}` never reads `{each.name}`, the gradient of output {each.index + 1}, "
-                f"a floating-point tensor{unless}; a loss on {output} silently gives no gradient. Use it, or mark the "
-                f"output with `{fn.storing_ctx}.mark_non_differentiable`{unless_none}.",
+                f"a floating-point tensor{unless}; a loss on {output} silently gives no gradient. Use it, or {mark} with "
+                f"`{fn.storing_ctx}.mark_non_differentiable`.",
                 rests_on=values,
             )

@@ -1,6 +1,6 @@
 """Does autograd ever run backward, and does it ever take this path through it?
 
-It runs backward only if some input needs a gradient and some output can have one.
+It runs backward only if it records the call, some input needs a gradient and some output can have one.
 """
 
 from __future__ import annotations
@@ -49,10 +49,20 @@ def methods_that_run(fn: FunctionClass) -> tuple[Method, ...]:
 
 
 def backward_never_runs(fn: FunctionClass) -> bool:
-    """Whether autograd certainly never calls backward: no output can have a gradient, or no input can need one."""
+    """Whether autograd certainly never calls backward: no output can have a gradient, or no input can need one.
+
+    Or all calls in view are under ``torch.no_grad()``.
+    """
     if backward_never_runs not in fn.notes:  # cached because most rules need it
-        fn.notes[backward_never_runs] = _no_output_has_a_gradient(fn) or _no_input_needs_a_gradient(fn)
+        fn.notes[backward_never_runs] = (
+            _no_output_has_a_gradient(fn) or _no_input_needs_a_gradient(fn) or _applied_without_gradients(fn)
+        )
     return bool(fn.notes[backward_never_runs])
+
+
+def _applied_without_gradients(fn: FunctionClass) -> bool:
+    applied = [call for call in fn.calls if call.how in ("apply", "construct-apply")]
+    return bool(applied) and all(call.under_no_grad for call in applied)
 
 
 def _no_input_needs_a_gradient(fn: FunctionClass) -> bool:

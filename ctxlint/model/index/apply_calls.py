@@ -69,6 +69,8 @@ class ApplyCall:
     """Where it starts, for a message: ``line 4``."""
     gradients_off: bool = False
     """Whether possibly no gradient is wanted: ``torch.no_grad()``, the kernel of an operator, a function that tests."""
+    under_no_grad: bool = False
+    """Whether certainly no gradient is recorded: it is under ``torch.no_grad()`` or ``torch.inference_mode()``."""
     modified: Modified | None = None
     """Where the caller modifies the result in place."""
     differentiated: str = ""

@@ -296,6 +296,7 @@ class CallSites:
             callee_span=self.source.span_of(callee),
             expects_error=record.expects_error,
             gradients_off=self.gradients_off(record),
+            under_no_grad=self.under_no_grad(record),
             modified=modified,
             differentiated=differentiated_at,
             line=self.source.line_name(self.source.span_of(node).start.line),
@@ -337,6 +338,12 @@ class CallSites:
                 return True
             scope = scope.parent
         return False
+
+    def under_no_grad(self, record: CallRecord) -> bool:
+        """Whether certainly no gradient is recorded, by the last ``with`` item around the call."""
+        path = dotted_name(getattr(record.within[-1], "func", record.within[-1])) if record.within else None
+        meant = resolutions(path, record.scope) if path is not None else []
+        return bool(meant) and all(each in GRADIENTS_OFF for each in meant)
 
     def turns_gradients_off(self, node: ast.expr, scope: Scope) -> bool:
         """Whether a ``with`` item or a decorator disables autograd, or marks the kernel of an operator."""
