@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ctxlint.fixes.missing_none import write_none
 from ctxlint.model.analyses.absent_inputs import absent_reason
-from ctxlint.model.analyses.gradient_placements import shortfalls
+from ctxlint.model.analyses.gradient_placements import exact_calls, shortfalls
 from ctxlint.model.analyses.reachability import judged_gradients
 from ctxlint.model.analyses.shifted import is_shifted
 from ctxlint.model.analyses.tensor_containers import container_inputs_with_gradient, holds_tensors
@@ -142,7 +142,8 @@ def _for_none(fn: FunctionClass) -> Iterator[Finding]:
     returns = judged_gradients(fn)
     if fn.backward is None or not returns or fn.variadic_inputs is not None:
         return
-    for entry in fn.inputs:
+    fewest = min((passed for _call, passed in exact_calls(fn)), default=len(fn.inputs))
+    for entry in fn.inputs[:fewest]:  # the gradients of others are surplus: CTX202
         reason = absent_reason(fn, entry)
         if reason is None or any(not _has_gradient(each, entry.index) for each in returns):
             continue

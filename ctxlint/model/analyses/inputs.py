@@ -7,6 +7,7 @@ ctx.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
@@ -167,8 +168,9 @@ def from_signature(param: Param) -> list[Evidence]:
     ]
     if isinstance(default, Constant) and default.value is not None and stretched:
         kind = default.type_name
-        agrees = annotation is not None  # `scale: float = 1.0`: what either alone leaves open
-        trust = Trust.STRONG if kind in ("bool", "str") or agrees else Trust.FAIR
+        trust = Trust.STRONG if kind in ("bool", "str") else Trust.FAIR
+        if annotation is not None:  # `scale: float = 1.0`: the default confirms what people write for tensors, too
+            found = [replace(each, trust=Trust.STRONG) for each in found]
         found.append(Evidence(False, trust, f"its default is `{default.value!r}`", param.node))
     return found
 
