@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.effort import spend
+from ctxlint.model.analyses.kept_by_helpers import keeps_argument
 from ctxlint.model.interpreter.events import ContextLent, ContextRead, Escape, GenericCall
 from ctxlint.model.syntax import children, code_of, dotted, literal_text
 from ctxlint.records import record
@@ -35,13 +36,15 @@ class KeptUses:
     """How the reading methods use a stored tensor.
 
     ``reads_values`` is certain. ``handed_on``: it, or a view of it, escapes. ``as_object``: this very object escapes,
-    for instance to a call that may keep or compare it. ``always``: one of these happens on every path. ``metadata`` is
-    what else is read: ``shape``, ``dtype`` and the like. ``tests`` are what else conditions ask about it.
+    for instance to a call that may keep or compare it. ``put_away``: a function of the project keeps it. ``always``:
+    one of these happens on every path. ``metadata`` is what else is read: ``shape``, ``dtype`` and the like. ``tests``
+    are what else conditions ask about it.
     """
 
     reads_values: bool = False
     handed_on: bool = False
     as_object: bool = False
+    put_away: bool = False
     always: bool = False
     metadata: set[str] = field(default_factory=set)
     tests: set[Asked] = field(default_factory=set)
@@ -133,7 +136,7 @@ class _Uses:
         self.method = method
         self.uses = uses
         self.place = place
-        self.callees = {id(call.node): call.callee for call in method.facts.of(GenericCall)}
+        self.calls = {id(call.node): call for call in method.facts.of(GenericCall)}
         self.names: set[str] = set()
         self.same = True
         """Whether the tracked value is the stored object itself, not a view of it."""
@@ -246,7 +249,8 @@ class _Uses:
         if not isinstance(call, cst.Call):
             self.hand_on()
             return
-        callee, written = self.callees.get(id(call)), dotted(call.func)
+        known, written = self.calls.get(id(call)), dotted(call.func)
+        callee = known.callee if known is not None else None
         called = f".{call.func.attr.value}" if isinstance(call.func, cst.Attribute) else written or ""
         name = called.rpartition(".")[2]
         of_torch = callee is not None and callee.startswith(operations.TORCH_NAMESPACES)
@@ -260,6 +264,8 @@ class _Uses:
             self.read_values()
         else:
             self.hand_on()
+            if self.same and known is not None and known.definition is not None:
+                self.uses.put_away = self.uses.put_away or keeps_argument(known.definition, call, parent)
 
     def bound(self, node: cst.CSTNode, parent: cst.Assign | cst.AnnAssign | cst.NamedExpr, contained: bool) -> None:
         """``y = x``."""

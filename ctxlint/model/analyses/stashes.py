@@ -52,7 +52,7 @@ from ctxlint.records import record
 from ctxlint.torch_api import autograd, operations
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from ctxlint.model.function import FunctionClass
     from ctxlint.model.interpreter.events import Guard
@@ -198,11 +198,18 @@ def stashes(fn: FunctionClass) -> Iterator[Stash]:
             continue
         if any(replaced_by_a_closure(each, name) for each in fn.context_methods):
             continue
-        if not found.contained and any(without_the_data(each, name) for each in readers):
+        if _is_wanted_itself(found, readers):
             continue
         if any(_implies_empty(fn, guard) for guard in write.guards):
             continue  # no memory is retained, and on this path there is nothing to compute
         yield found
+
+
+def _is_wanted_itself(stash: Stash, readers: Iterable[Method]) -> bool:
+    """Whether backward needs this very object, not its values: what hangs on it, or to pass it on to be kept."""
+    if not stash.contained and any(without_the_data(each, stash.write.attribute) for each in readers):
+        return True
+    return stash.held is Held.INPUT and stash.uses.put_away and not stash.uses.reads_values
 
 
 def _read_directly(method: Method) -> Iterator[ContextRead]:
