@@ -39,11 +39,27 @@ def locate_from(folder: str, target: str) -> ModulePlace | None:
         for _ in range(level - 1):
             folder = os.path.dirname(folder)
         return _descend(folder, parts)
+    hidden = None
     for root in _roots(folder):
         place = _descend(root, parts) if parts and _holds(root, parts[0]) else None
-        if place is not None:
+        if place is None:
+            continue
+        if not _is_named_like_package(root, parts[0]):
             return place
-    return None
+        hidden = hidden or place
+    return hidden
+
+
+@lru_cache(maxsize=4096)
+def _is_named_like_package(folder: str, name: str) -> bool:
+    """Whether a module has the name of a package around it, which is what an absolute import there means."""
+    if not _is_file(os.path.join(folder, name + ".py")):
+        return False
+    while _is_file(os.path.join(folder, "__init__.py")):
+        folder, package = os.path.split(folder)
+        if package == name:
+            return True
+    return False
 
 
 @lru_cache(maxsize=4096)

@@ -104,6 +104,29 @@ def test_the_src_layout_from_a_test(tmp_path: Path) -> None:
     assert codes(tmp_path, files, "tests/test_double.py") == ["CTX103"]
 
 
+@pytest.mark.parametrize("imports", ["from pkg.sub.base import Base", "from pkg import Base"])
+def test_a_module_named_like_its_package(tmp_path: Path, imports: str) -> None:
+    """An absolute import means the package around the file, not the module ``pkg.pkg``."""
+    files = {
+        "pkg/__init__.py": "from .sub.base import Base\n",
+        "pkg/pkg.py": "",
+        "pkg/sub/__init__.py": "",
+        "pkg/sub/base.py": BASE,
+        "pkg/sub/double.py": SUBCLASS.format(imports=imports, base="Base"),
+    }
+    (tmp_path / "pyproject.toml").touch()
+    assert codes(tmp_path, files, "pkg/sub/double.py") == ["CTX103"]
+
+
+def test_a_module_named_like_a_folder_above_that_is_no_package(tmp_path: Path) -> None:
+    files = {
+        "scripts/base/base.py": BASE,
+        "scripts/base/double.py": SUBCLASS.format(imports="from base import Base", base="Base"),
+    }
+    (tmp_path / "pyproject.toml").touch()
+    assert codes(tmp_path, files, "scripts/base/double.py") == ["CTX103"]
+
+
 @pytest.mark.parametrize("imports", ["from elsewhere.base import Base", "from .missing import Base"])
 def test_a_base_that_cannot_be_followed_is_unknown(tmp_path: Path, imports: str) -> None:
     files = {"pkg/__init__.py": "", "pkg/double.py": SUBCLASS.format(imports=imports, base="Base")}
