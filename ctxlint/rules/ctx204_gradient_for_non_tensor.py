@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.fixes.missing_none import write_none
-from ctxlint.model.analyses.absent_inputs import absent_reason
+from ctxlint.model.analyses.absent_inputs import absent_reason, has_gradient_if_absent
 from ctxlint.model.analyses.gradient_placements import exact_calls, shortfalls
 from ctxlint.model.analyses.reachability import judged_gradients
 from ctxlint.model.analyses.shifted import is_shifted
@@ -82,8 +82,8 @@ class GradientForNonTensor(Rule[FunctionClass]):
     contradicts it. If there are more gradients than inputs, too-many-gradients (CTX202) is reported instead, because
     the positions are unreliable. The annotation `float` alone is not enough, because callers may pass a tensor, and
     neither is a number as the default; both together are. An input may be `None` if a call passes that, or if it is the
-    default and `forward` tests for it. A container of tensors is reported by tensor-list-input
-    (CTX216).
+    default and `forward` tests for it; but not if `backward` raises for some inputs. A container of tensors is reported
+    by tensor-list-input (CTX216).
 
     ## References
     - [torch.autograd.Function.backward](https://pytorch.org/docs/stable/generated/torch.autograd.Function.backward.html)
@@ -145,7 +145,7 @@ def _for_none(fn: FunctionClass) -> Iterator[Finding]:
     fewest = min((passed for _call, passed in exact_calls(fn)), default=len(fn.inputs))
     for entry in fn.inputs[:fewest]:  # the gradients of others are surplus: CTX202
         reason = absent_reason(fn, entry)
-        if reason is None or any(not _has_gradient(each, entry.index) for each in returns):
+        if reason is None or not has_gradient_if_absent(fn, entry):
             continue
         yield Finding(
             place_of_gradients(fn, returns[0]),
@@ -153,10 +153,3 @@ def _for_none(fn: FunctionClass) -> Iterator[Finding]:
             f"raises RuntimeError at backward. Return `None` for it then.",
             rests_on=(returns[0], returns[0].slots[entry.index].value),
         )
-
-
-def _has_gradient(returned: Returned, index: int) -> bool:
-    """Whether a return certainly has a gradient at a position."""
-    slots = returned.slots[: index + 1]
-    known = returned.known and len(slots) > index and not any(slot.starred for slot in slots)
-    return known and is_none(slots[index].value) is Tri.NO

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ctxlint.model.analyses.reachability import always_has_gradient
 from ctxlint.model.analyses.side_gradients import is_frozen, may_never_run, side_gradients
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.interpreter.values import Tri
@@ -24,7 +25,7 @@ class GradientAsSideEffect(Rule[FunctionClass]):
     ## What it does
     Reports a `backward` that writes to an attribute such as `weight.grad` or `weight.main_grad` itself, if the weight is
     held by an input that is not a tensor, or if all calls in view pass a frozen one. Also reports `weight.grad += ...`
-    for an input whose gradient `backward` returns, too.
+    for an input whose gradient `backward` always returns, too.
 
     ## Why is this bad?
     Autograd runs `backward` only if one of the tensors among the inputs requires a gradient. It does not look into
@@ -75,9 +76,9 @@ class GradientAsSideEffect(Rule[FunctionClass]):
     There is no fix.
 
     ## Known limits
-    Not reported if another input may be a tensor for which `backward` returns `None`: it may require a gradient; if a call in view passes a
-    parameter, or if `backward` sets such an attribute to `None`. A kernel that gets `weight.main_grad` and fills it is
-    not seen.
+    Not reported if another input may be a tensor for which `backward` returns `None`, as it may require a gradient; if
+    a call in view passes a parameter, or if `backward` sets such an attribute to `None`. Of what a module holds, only
+    `grad` and `main_grad` count. A kernel that gets `weight.main_grad` and fills it is not seen.
 
     ## References
     - [Extending torch.autograd](https://pytorch.org/docs/stable/notes/extending.html)
@@ -104,6 +105,8 @@ def _twice(fn: FunctionClass, backward: Method, written: SideGradient) -> str | 
     name = written.input.name
     if written.held or written.node.attr.value != "grad" or not written.input.surely_differentiable:
         return None
+    if not always_has_gradient(fn, written.input.index):
+        return None  # perhaps where it writes, it returns None
     return (
         f"`{backward.name}` of `{fn.name}` writes to `{code_of(written.node)}` and returns a gradient for `{name}`; autograd "
         f"adds that to the `grad` of a leaf, so it silently counts twice. Drop one of the two."

@@ -7,10 +7,16 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model.analyses.inputs import none_from_calls
+from ctxlint.model.analyses.outputs import output_values
+from ctxlint.model.analyses.reachability import always_has_gradient, judged_gradients
+from ctxlint.model.analyses.repeats import names_in
 from ctxlint.model.function import Trust
+from ctxlint.model.interpreter.values import NONE, Parameter, before_views
 
 if TYPE_CHECKING:
     from ctxlint.model.function import FunctionClass, Input
+    from ctxlint.model.interpreter.method import Method
+    from ctxlint.model.interpreter.values import Value
 
 
 def absent_reason(fn: FunctionClass, entry: Input) -> str | None:
@@ -18,7 +24,7 @@ def absent_reason(fn: FunctionClass, entry: Input) -> str | None:
 
     The result is None if that is not certain: many inputs with such a default are always passed.
     """
-    wanted = (call for call in fn.calls if not call.gradients_off)
+    wanted = (call for call in fn.calls if not call.gradients_off and not call.detached)
     passed = next(iter(none_from_calls(entry.index, wanted)), None)
     if passed is not None:
         return passed.reason
@@ -27,6 +33,36 @@ def absent_reason(fn: FunctionClass, entry: Input) -> str | None:
     return (
         default.reason if default is not None and tests and not any(_may_refuse(fn, node) for node in tests) else None
     )
+
+
+def has_gradient_if_absent(fn: FunctionClass, entry: Input) -> bool:
+    """Whether backward certainly returns a gradient for an input that may be None, also if it is."""
+    if fn.backward is None or fn.backward.variadic is not None or not always_has_gradient(fn, entry.index):
+        return False
+    if any(call.guards for call in fn.context_calls("mark_non_differentiable")) or _refuses(fn.backward):
+        return False
+    values = (returned.slots[entry.index].value for returned in judged_gradients(fn))
+    return not any(_is_gradient_of_absent(fn, before_views(value)) for value in values)
+
+
+def _is_gradient_of_absent(fn: FunctionClass, value: Value) -> bool:
+    """Whether a value is the gradient of an output that may be None, too: torch passes None for it then."""
+    if not isinstance(value, Parameter) or value.role != "gradient":
+        return False
+    outputs = output_values(fn, value.index)
+    return outputs is None or any(NONE in each.options() for each in outputs)
+
+
+def _refuses(backward: Method) -> bool:
+    """Whether backward asserts anything, or raises if anything, that is not about the gradients that it gets."""
+    tests = [each.test for each in backward.nodes_of(cst.Assert)]
+    for node in backward.nodes_of(cst.Raise):
+        around = [each for each in backward.above(node) if isinstance(each, cst.If)]
+        if not around:
+            return True
+        tests += [each.test for each in around]
+    gradients = {each.name for each in backward.positional}
+    return any(names_in(test).isdisjoint(gradients) for test in tests)
 
 
 def _may_refuse(fn: FunctionClass, test: cst.CSTNode) -> bool:

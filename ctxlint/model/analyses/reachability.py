@@ -43,6 +43,19 @@ def judged_gradients(fn: FunctionClass) -> tuple[Returned, ...]:
     return tuple(returned for returned in fn.gradients if not never_taken(fn, returned.event.guards))
 
 
+def always_has_gradient(fn: FunctionClass, index: int) -> bool:
+    """Whether backward returns a gradient for an input on every path."""
+    returns = judged_gradients(fn)
+    return bool(returns) and all(_has_gradient(each, index) for each in returns)
+
+
+def _has_gradient(returned: Returned, index: int) -> bool:
+    """Whether a return certainly has a gradient at a position."""
+    slots = returned.slots[: index + 1]
+    known = returned.known and len(slots) > index and not any(slot.starred for slot in slots)
+    return known and is_none(slots[index].value) is Tri.NO
+
+
 def methods_that_run(fn: FunctionClass) -> tuple[Method, ...]:
     """The methods that receive a ctx, except those that autograd never runs."""
     return fn.context_methods if backward_never_runs(fn) else (*fn.context_methods, *fn.reading_methods)

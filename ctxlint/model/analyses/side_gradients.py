@@ -10,7 +10,7 @@ import libcst as cst
 from ctxlint.model.analyses.saved_state import kept_value
 from ctxlint.model.interpreter.events import Assigned
 from ctxlint.model.interpreter.values import ContextAttribute, Item, Parameter, SavedTensor, Tri
-from ctxlint.model.syntax import code_of
+from ctxlint.model.syntax import code_of, last_name
 from ctxlint.records import record
 
 if TYPE_CHECKING:
@@ -26,6 +26,10 @@ _PARAMETER = re.compile(r"(?:\w+_)?(?:weight|bias)s?\d*")
 """What a layer calls its parameters; an input that has such an attribute is not a tensor."""
 
 _FUNCTIONS = (cst.Lambda, cst.FunctionDef)
+_EMPTY = frozenset({"zeros", "zeros_like", "empty", "empty_like", "new_zeros", "new_empty"})
+_FOR_OPTIMIZERS = frozenset({"grad", "main_grad"})
+"""Gradients that optimizers use; any other attribute of what a module holds may be kept only to be looked at."""
+
 _INSIDE = frozenset({"data", "grad", "_base"})
 
 
@@ -52,7 +56,9 @@ def side_gradients(fn: FunctionClass, method: Method) -> Iterator[SideGradient]:
     for node, value in _writes(method):
         if isinstance(value, cst.Name) and value.value == "None":
             return
-        entry = _of_input(fn, method, node.value)
+        if isinstance(value, cst.Call) and last_name(value.func) in _EMPTY:
+            continue  # what is added to it later counts
+        entry = _of_input(fn, method, node)
         if entry is not None:
             found.setdefault(code_of(node), SideGradient(node, *entry))
     yield from found.values()
@@ -77,19 +83,14 @@ def _writes(method: Method) -> Iterator[tuple[cst.Attribute, cst.BaseExpression 
                 yield attribute, None
 
 
-def _of_input(fn: FunctionClass, method: Method, node: cst.BaseExpression) -> tuple[Input, bool] | None:
-    """The input that an expression is, or of which it is an attribute, and whether it is that."""
-    held, attributes = False, []
+def _of_input(fn: FunctionClass, method: Method, written: cst.Attribute) -> tuple[Input, bool] | None:
+    """The input whose attribute is written, or that holds the tensor whose attribute is, and whether it holds it."""
+    node, attributes, held = written.value, [], False
     while isinstance(node, (cst.Attribute, cst.Subscript)) and not _is_of_ctx(method, node):
         if isinstance(node, cst.Attribute):
             attributes.append(node.attr.value)
         node, held = node.value, True
-    value: Value | None = None
-    if isinstance(node, cst.Attribute):
-        value = ContextAttribute(node.attr.value)
-    elif isinstance(node, cst.Name):
-        bound = [each.value for each in method.facts.of(Assigned) if each.name == node.value]
-        value = bound[0] if len(bound) == 1 else None
+    value = _kept(method, node)
     taken = isinstance(value, Item)
     while isinstance(value, Item):
         value, held = value.of, True
@@ -97,10 +98,21 @@ def _of_input(fn: FunctionClass, method: Method, node: cst.BaseExpression) -> tu
     if not isinstance(stored, Parameter) or stored.role != "input" or stored.index >= len(fn.inputs):
         return None
     entry = fn.inputs[stored.index]
-    if held and (entry.is_tensor is Tri.YES or not _INSIDE.isdisjoint(attributes)):
+    if not held:
+        return entry, False
+    if entry.is_tensor is Tri.YES or not _INSIDE.isdisjoint(attributes) or written.attr.value not in _FOR_OPTIMIZERS:
         return None
     of_layer = bool(attributes) and _PARAMETER.fullmatch(attributes[-1]) is not None
-    return (entry, held) if not held or entry.is_tensor is Tri.NO or taken or of_layer else None
+    return (entry, True) if entry.is_tensor is Tri.NO or taken or of_layer else None
+
+
+def _kept(method: Method, node: cst.BaseExpression) -> Value | None:
+    """The value of an attribute of ctx, or of a name that is bound once."""
+    if isinstance(node, cst.Attribute):
+        return ContextAttribute(node.attr.value)
+    name = node.value if isinstance(node, cst.Name) else None
+    bound = [each.value for each in method.facts.of(Assigned) if each.name == name]
+    return bound[0] if len(bound) == 1 else None
 
 
 def _is_of_ctx(method: Method, node: cst.BaseExpression) -> bool:

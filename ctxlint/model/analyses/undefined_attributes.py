@@ -82,6 +82,8 @@ def _comes_first(fn: FunctionClass, method: Method, read: ContextRead) -> bool:
     name, home = read.attribute, method.home
     if method not in fn.context_methods[:1] or home is None or read.in_loop or _is_protected(read):
         return False
+    if method.name in fn.called_directly:
+        return False
     writes = fn.writes_by_attribute.get(name, ())
     if not writes or any(read.may_follow(each) for each in writes) or name in autograd.FUNCTION_CTX_ATTRIBUTES:
         return False
