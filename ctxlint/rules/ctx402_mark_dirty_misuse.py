@@ -141,10 +141,7 @@ def _judged(fn: FunctionClass, method: Method, call: ContextCall, argument: Slot
         return None
     if any(_none_returns(fn, returns, value) for returns in _returns_with(fn, method, call)):
         if is_input:
-            return (
-                f"`{name}` is marked dirty but not returned; {_raises(call)}. Return `{name}` itself, or "
-                f"{'modify a copy and ' if _is_changed(fn, value) else ''}drop the mark."
-            )
+            return f"`{name}` is marked dirty but not returned; {_raises(call)}. {_remedy(fn, name, value)}"
         return (
             f"`{name}` is marked dirty but is neither an input nor returned; {_raises(call)}. Mark the "
             f"inputs that are modified in place and returned."
@@ -234,15 +231,32 @@ def _raises(call: ContextCall) -> str:
     return f"torch raises RuntimeError at `apply`{' if this line runs' if call.guards else ''}"
 
 
-def _is_changed(fn: FunctionClass, tensor: Value) -> bool:
-    """Whether forward, as far as the code shows, modifies the tensor in place, or passes it to unknown code.
-
-    A buffer, whose gradient is None, may be modified without a mark.
-    """
-    if isinstance(tensor, Parameter) and tensor.index < len(fn.inputs) and fn.inputs[tensor.index].gradient is Tri.NO:
-        return False
+def _remedy(fn: FunctionClass, name: str, tensor: Value) -> str:
+    """What to write for an input that is marked but not returned; a buffer, whose gradient is None, needs no mark."""
+    if not _may_be_changed(fn, tensor):
+        return "Drop the mark."
     changes = fn.forward.facts.of(Mutation) if fn.forward is not None else ()
-    return any(each.target is not None and usual_storage(each.target) == tensor for each in changes)
+    is_changed = any(each.target is not None and usual_storage(each.target) == tensor for each in changes)
+    is_buffer = isinstance(tensor, Parameter) and any(
+        each.index == tensor.index and each.gradient is Tri.NO for each in fn.inputs
+    )
+    return f"Return `{name}` itself, or {'modify a copy and ' if is_changed and not is_buffer else ''}drop the mark."
+
+
+def _may_be_changed(fn: FunctionClass, tensor: Value) -> bool:
+    """Whether forward may write to an input: it does, perhaps through a view, or unknown code gets it."""
+    for method in fn.context_methods:
+        if any(_may_be(each.target, tensor) for each in method.facts.of(Mutation)):
+            return True
+        for call in method.facts.of(GenericCall):
+            if call.callee is None or not call.callee.startswith(TORCH_NAMESPACES):
+                if any(_may_be(leaf, tensor) for slot in _passed(call) for leaf in leaves(slot.value)):
+                    return True
+    return False
+
+
+def _may_be(value: Value | None, tensor: Value) -> bool:
+    return value is None or same_object(before_views(value), tensor) is not Tri.NO
 
 
 def _returns_with(fn: FunctionClass, method: Method, call: ContextCall) -> Iterator[list[Returned]]:
