@@ -21,7 +21,7 @@ class StateMissingOnPath(Rule[FunctionClass]):
     """
     ## What it does
     Reports a path through `forward` that skips `save_for_backward`, or the assignment of a ctx attribute, although
-    `backward` needs it: an early return, a test of one input's `requires_grad` while other inputs get
+    `backward` needs it: an early return, a test of `requires_grad` of some inputs while others get
     gradients as well, one branch of a test of an input's type, or of a choice between two computations.
 
     ## Why is this bad?

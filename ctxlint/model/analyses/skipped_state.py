@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.model.interpreter.conditions import certain_parts
 from ctxlint.model.interpreter.events import (
     Assigned,
     ContextCall,
@@ -19,13 +20,14 @@ from ctxlint.model.interpreter.events import (
     orders_of,
 )
 from ctxlint.model.interpreter.values import NeedsInputGrad, Parameter, Tri, before_views
+from ctxlint.model.syntax import dotted
 from ctxlint.records import record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from ctxlint.model.function import FunctionClass
-    from ctxlint.model.interpreter.events import ContextEvent, Guard
+    from ctxlint.model.interpreter.events import ContextEvent, Event, Guard
     from ctxlint.model.interpreter.method import Method
     from ctxlint.model.interpreter.values import Value
 
@@ -251,14 +253,14 @@ def _by_flags(fn: FunctionClass, needed: _Needed) -> SkippedState | None:
     If only that one needs a gradient, each of the events has a guard that fails, and backward reads it.
     """
     what, events = needed.what, needed.events
-    tested = [[flags for flags in map(_flags_tested, event.guards) if flags] for event in events]
+    tested = [[flags for guard in event.guards if (flags := _flags_for(fn, event, guard))] for event in events]
     for other in (each.index for each in fn.inputs if each.gradient is Tri.YES):
         if needed.flags is not None and other not in needed.flags:
             continue
         failing = [next((flags for flags in tests if other not in flags), None) for tests in tested]
         if failing and failing[0] is not None and None not in failing:
             names = [fn.inputs[at].name if at < len(fn.inputs) else str(at) for at in sorted(failing[0])]
-            text, chooses = _nearest(events[0].guards).text, _has_else(fn, events[0].guards)
+            text, chooses = _nearest(events[0].guards).text, _has_else(fn, events[0])
             only = fn.inputs[other].name if needed.flags is not None else ""
             inputs = frozenset[int]().union(*filter(None, failing)) if needed.flags is None else frozenset[int]()
             return SkippedState(
@@ -267,12 +269,55 @@ def _by_flags(fn: FunctionClass, needed: _Needed) -> SkippedState | None:
     return None
 
 
-def _has_else(fn: FunctionClass, guards: Iterable[Guard]) -> bool:
-    """Whether one of the tests of flags belongs to an ``if`` with an ``else``."""
-    tests = [guard.test for guard in guards if _flags_tested(guard)]
+def _has_else(fn: FunctionClass, event: ContextEvent) -> bool:
+    """Whether one of the tests of flags on the way to an event belongs to an ``if`` with an ``else``."""
+    tests = [guard.test for guard in event.guards if _flags_for(fn, event, guard)]
     nodes = fn.forward.body_nodes if fn.forward is not None else ()
     ifs = (node for node in nodes if isinstance(node, cst.If) and node.orelse is not None)
     return any(node.test is test for node in ifs for test in tests)
+
+
+def _flags_for(fn: FunctionClass, event: ContextEvent, guard: Guard) -> frozenset[int]:
+    """The inputs of which at least one needs a gradient if a guard of an event in forward holds; empty if unknown."""
+    found = _flags_tested(guard)
+    if found or fn.forward is None or guard.test is None or not guard.holds:
+        return found
+    test, bound = guard.test, fn.forward.facts.of(Assigned)
+    asked: Event = event
+    if isinstance(test, cst.Name):
+        assigned = [each for each in bound if each.name == test.value]
+        if len(assigned) != 1 or assigned[0].value_node is None or assigned[0].augmented:
+            return found
+        test, asked = assigned[0].value_node, assigned[0]
+    rebound = {each.name for each in bound if asked.may_follow(each) or each is asked}
+    inputs = {entry.name: entry.index for entry in fn.inputs if entry.name not in rebound}
+    for part, holds in certain_parts(test, True):
+        names = _names_in_any(part) if holds else []
+        if names and inputs.keys() >= set(names):
+            return frozenset(inputs[name] for name in names)
+    return found
+
+
+def _names_in_any(test: cst.BaseExpression) -> list[str]:
+    """The names ``a`` and ``b`` of ``any(x.requires_grad for x in (a, b))`` or ``any([a.requires_grad, …])``."""
+    if not isinstance(test, cst.Call) or dotted(test.func) != "any" or len(test.args) != 1:
+        return []
+    given = test.args[0].value
+    if isinstance(given, (cst.GeneratorExp, cst.ListComp)):
+        clause = given.for_in
+        flag = f"{dotted(clause.target)}.requires_grad"
+        asks = any(dotted(part) == flag for part, holds in certain_parts(given.elt, True) if holds)
+        return _names_of(clause.iter) if asks and clause.inner_for_in is None else []
+    flags = _names_of(given)
+    asks = all(each.endswith(".requires_grad") for each in flags)
+    return [each.removesuffix(".requires_grad") for each in flags] if asks else []
+
+
+def _names_of(display: cst.BaseExpression) -> list[str]:
+    """The dotted names that a tuple or list consists of; none if it holds anything else."""
+    elements = display.elements if isinstance(display, (cst.Tuple, cst.List)) else ()
+    names = [dotted(each.value) if isinstance(each, cst.Element) else None for each in elements]
+    return [] if None in names else [each for each in names if each is not None]
 
 
 def _flags_tested(guard: Guard) -> frozenset[int]:
