@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.model.analyses.saved_state import kept_value
 from ctxlint.model.interpreter.conditions import certain_parts
 from ctxlint.model.interpreter.events import (
     Assigned,
@@ -24,7 +25,7 @@ from ctxlint.model.syntax import dotted
 from ctxlint.records import record
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from ctxlint.model.function import FunctionClass
     from ctxlint.model.interpreter.events import ContextEvent, Event, Guard
@@ -254,7 +255,7 @@ def _by_flags(fn: FunctionClass, needed: _Needed) -> SkippedState | None:
     """
     what, events = needed.what, needed.events
     tested = [[flags for guard in event.guards if (flags := _flags_for(fn, event, guard))] for event in events]
-    for other in (each.index for each in fn.inputs if each.gradient is Tri.YES):
+    for other in [*(each.index for each in fn.inputs if each.gradient is Tri.YES), *_asked_for_by_backward(fn)]:
         if needed.flags is not None and other not in needed.flags:
             continue
         failing = [next((flags for flags in tests if other not in flags), None) for tests in tested]
@@ -267,6 +268,16 @@ def _by_flags(fn: FunctionClass, needed: _Needed) -> SkippedState | None:
                 events[0].node, what, text, False, flags=tuple(names), has_else=chooses, only=only, inputs=inputs
             )
     return None
+
+
+def _asked_for_by_backward(fn: FunctionClass) -> Iterator[int]:
+    """The saved inputs that need a gradient where backward returns: ``if y.requires_grad: return ...``."""
+    for returned in fn.backward.returns if fn.backward is not None else ():
+        for asks in (guard.asks for guard in returned.guards if guard.asks is not None):
+            if asks.question is Question.REQUIRES_GRAD and asks.answer:
+                saved = kept_value(fn, asks.value)
+                if isinstance(saved, Parameter) and saved.role == "input":
+                    yield saved.index
 
 
 def _has_else(fn: FunctionClass, event: ContextEvent) -> bool:
