@@ -13,7 +13,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ctxlint.model.index.file_index import CallRecord, ClassRecord, FileIndex, FunctionRecord, lambda_record
-from ctxlint.model.index.scopes import Bound, Scope, dotted_name, mentions, resolutions
+from ctxlint.model.index.scopes import Bound, Scope, dotted_name, mentions, resolutions, through_stars
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -57,7 +57,8 @@ def _base(node: ast.expr, record: ClassRecord) -> tuple[str | None, ...]:
     dotted = dotted_name(node)
     if dotted is None:
         return (None,)
-    return tuple(resolutions(dotted, record.scope, record.node.lineno))
+    found = tuple(resolutions(dotted, record.scope, record.node.lineno))
+    return found if found != (None,) else (*through_stars(dotted, record.scope), None)
 
 
 class _Place(NamedTuple):
