@@ -206,7 +206,7 @@ def stashes(fn: FunctionClass) -> Iterator[Stash]:
 
 
 def _is_wanted_itself(stash: Stash, readers: Iterable[Method]) -> bool:
-    """Whether backward needs this very object, not its values: what hangs on it, or to pass it on to be kept."""
+    """Whether backward needs this very object, not its values: what depends on it, or to pass it on to be kept."""
     if not stash.contained and any(without_the_data(each, stash.write.attribute) for each in readers):
         return True
     return stash.held is Held.INPUT and stash.uses.put_away and not stash.uses.reads_values
