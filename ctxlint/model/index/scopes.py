@@ -207,7 +207,7 @@ def _follow_certainly(bound: Bound, rest: str, owner: Scope, depth: int) -> str 
 
 
 def through_stars(dotted: str, scope: Scope) -> list[str]:
-    """What an unbound name denotes if each star-imported module binds it; empty for a bound name or a builtin."""
+    """What an unbound name denotes if each of the star-imported modules binds it; empty for a bound name or a builtin."""
     head = dotted.partition(".")[0]
     if scope.owner(head) is not None or head in _BUILTINS:
         return []
