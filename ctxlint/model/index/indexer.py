@@ -13,7 +13,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ctxlint.model.index.file_index import CallRecord, ClassRecord, FileIndex, FunctionRecord, lambda_record
-from ctxlint.model.index.scopes import Bound, Scope, dotted_name, mentions, resolutions, through_stars
+from ctxlint.model.index.scopes import Bound, Scope, dotted_name, mentions, resolutions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -57,8 +57,7 @@ def _base(node: ast.expr, record: ClassRecord) -> tuple[str | None, ...]:
     dotted = dotted_name(node)
     if dotted is None:
         return (None,)
-    found = tuple(resolutions(dotted, record.scope, record.node.lineno))
-    return found if found != (None,) else (*through_stars(dotted, record.scope), None)
+    return tuple(resolutions(dotted, record.scope, record.node.lineno))
 
 
 class _Place(NamedTuple):

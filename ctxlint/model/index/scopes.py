@@ -206,27 +206,14 @@ def _follow_certainly(bound: Bound, rest: str, owner: Scope, depth: int) -> str 
     return resolve_certainly(f"{dotted}.{rest}" if rest else dotted, owner, depth + 1)
 
 
-def through_stars(dotted: str, scope: Scope) -> list[str]:
-    """What an unbound name denotes if each of the star-imported modules binds it; empty for a bound name or a builtin."""
-    head = dotted.partition(".")[0]
-    if scope.owner(head) is not None or head in _BUILTINS:
-        return []
-    return [f"{star}.{dotted}" if star.strip(".") else f"{star}{dotted}" for star in _stars(scope)]
-
-
-def _stars(scope: Scope) -> list[str]:
+def _unbound(head: str, rest: str, scope: Scope) -> str | None:
+    """An unbound name: a builtin, or from the only star-imported module; unknown if it may be either."""
+    suffix = f".{rest}" if rest else ""
     module: Scope | None = scope
     stars: list[str] = []
     while module is not None:
         stars.extend(module.stars)
         module = module.parent
-    return stars
-
-
-def _unbound(head: str, rest: str, scope: Scope) -> str | None:
-    """An unbound name: a builtin, or from the only star-imported module; unknown if it may be either."""
-    suffix = f".{rest}" if rest else ""
-    stars = _stars(scope)
     for star in stars:
         if star in ("torch.autograd", "torch.autograd.function") and head in ("Function", "InplaceFunction"):
             return f"torch.autograd.{head}"
