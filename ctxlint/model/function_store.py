@@ -20,7 +20,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar, cast
 
 import libcst as cst
 
@@ -139,7 +139,7 @@ class FunctionStore:
         """Start empty."""
         self.files = files
         self._entries: OrderedDict[str, dict[Hashable, OrderedDict[Hashable, _Entry]]] = OrderedDict()
-        self._words: dict[str, frozenset[str]] = {}
+        self._words: _Words = {}
         self._reach: tuple[Unit, _Reach] | None = None
         self._of: dict[int, tuple[FunctionClass, _Entry, tuple[int, ...]]] = {}
         self._operators: dict[tuple[str, str], tuple[Hashable, object]] = {}
@@ -387,11 +387,15 @@ class _Around(NamedTuple):
     statements: tuple[tuple[int, str], ...]
 
 
+_Words: TypeAlias = "dict[tuple[str, re.Pattern[str] | None], frozenset[str]]"
+"""The words in texts, all of them or without what a pattern finds."""
+
+
 class _Reach:
     """The statements of a file, and which of them the names in a statement lead to."""
 
-    def __init__(self, unit: Unit, words: dict[str, frozenset[str]]) -> None:
-        self.source = unit.source
+    def __init__(self, unit: Unit, words: _Words) -> None:
+        self.source, self._statements = unit.source, unit.index.statements
         self._imports_stars = any(name == "*" for _origin, name in unit.index.renamed)
         self.lines: list[tuple[int, int]] = []
         for each in unit.index.statements:
@@ -403,7 +407,7 @@ class _Reach:
         for name, bounds in unit.index.module.names.items():
             self.bound[name] = {max(bisect_right(starts, bound.line) - 1, 0) for bound in bounds}
         self._known_words = words
-        self.words: dict[str, frozenset[str]] = {}
+        self.words: _Words = {}
         self._texts: dict[int, str] = {}
         self._next: dict[int, frozenset[int]] = {}
         self._members: dict[str, tuple[dict[str, str], str]] = {}
@@ -451,7 +455,7 @@ class _Reach:
         found, statements = {method}, set(self._stars)
         pending = [rest, methods.get(method, ""), *map(self.text, self._stars)]
         while pending:
-            words = self._words_in(_DEFINED.sub("", pending.pop()))
+            words = self._code_words(pending.pop())
             new = methods.keys() & words - found
             more = frozenset().union(*(self.bound[name] for name in words & self.bound.keys())) - statements - {own}
             found |= new
@@ -472,40 +476,52 @@ class _Reach:
         """
         own = self._members_of(record)[0].get(method, "")
         texts = (own, around.rest, *(text for _name, text in around.methods), *(text for _, text in around.statements))
-        code = [each for each in (_DEFINED.sub("", text) for text in texts) if method in self._words_in(each)]
+        code = [_DEFINED.sub("", text) for text in texts if method in self._code_words(text)]
         mentioned = re.compile(rf"(?<!\w){method}(?!\w)(?!(?<=\.{method})\.[^\W_])")
         return any(mentioned.search(_STRING_OR_COMMENT.sub(_without_prose, each)) for each in code)
 
     def _members_of(self, record: ClassRecord) -> tuple[dict[str, str], str]:
         """The text of each method of a class, and of the rest."""
         if record.qualname not in self._members:
-            first, last = self.lines[record.statement]
-            methods: dict[str, str] = {}
-            rest: list[str] = []
-            for each in record.node.body:
-                if isinstance(each, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                    start = min([each.lineno, *(decorator.lineno for decorator in each.decorator_list)])
-                    end = each.end_lineno or each.lineno
-                    rest.append(self.source.lines(first, start - 1) if start > first else "")
-                    methods[each.name] = methods.get(each.name, "") + self.source.lines(start, end)
-                    first = end + 1
-            rest.append(self.source.lines(first, last) if first <= last else "")
-            self._members[record.qualname] = (methods, "\n".join(rest))
+            self._members[record.qualname] = self._split(record.node, *self.lines[record.statement])
         return self._members[record.qualname]
 
-    def _words_of(self, statement: int) -> frozenset[str]:
-        return self._words_in(self.text(statement))
+    def _split(self, node: ast.ClassDef, first: int, last: int) -> tuple[dict[str, str], str]:
+        """As ``_members_of``, for the lines of the statement with the class."""
+        methods: dict[str, str] = {}
+        rest: list[str] = []
+        for each in node.body:
+            if isinstance(each, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                start = min([each.lineno, *(decorator.lineno for decorator in each.decorator_list)])
+                end = each.end_lineno or each.lineno
+                rest.append(self.source.lines(first, start - 1) if start > first else "")
+                methods[each.name] = methods.get(each.name, "") + self.source.lines(start, end)
+                first = end + 1
+        rest.append(self.source.lines(first, last) if first <= last else "")
+        return methods, "\n".join(rest)
 
-    def _words_in(self, text: str) -> frozenset[str]:
-        if text not in self.words:
-            words = self._known_words.get(text)
+    def _words_of(self, statement: int) -> frozenset[str]:
+        node = self._statements[statement]
+        if not isinstance(node, ast.ClassDef):
+            return self._words_in(self.text(statement))
+        methods, rest = self._split(node, *self.lines[statement])
+        return self._code_words(rest).union(*map(self._code_words, methods.values()))
+
+    def _code_words(self, text: str) -> frozenset[str]:
+        """The words in a part of a class, without the names of its functions: a definition leads nowhere."""
+        return self._words_in(text, _DEFINED)
+
+    def _words_in(self, text: str, without: re.Pattern[str] | None = None) -> frozenset[str]:
+        if (text, without) not in self.words:
+            words = self._known_words.get((text, without))
             if words is None:
                 code = _STRING_OR_COMMENT.sub(_without_prose, text)
+                code = code if without is None else without.sub("", code)
                 words = frozenset(_WORD.findall(code))
                 if not code.isascii():
                     words |= frozenset(_WORD.findall(unicodedata.normalize("NFKC", code)))
-            self.words[text] = words
-        return self.words[text]
+            self.words[text, without] = words
+        return self.words[text, without]
 
     def _named_in(self, statement: int) -> frozenset[int]:
         if statement not in self._next:

@@ -174,10 +174,18 @@ def stashes(fn: FunctionClass) -> Iterator[Stash]:
     Excluding those that are saved as well, those that backward writes to, clears itself, or never reads, those that a
     nested function replaces, and those that are stored only for certain torch releases.
     """
-    if fn.legacy_state is not None:
-        return
-    readers = [method for method in (fn.methods.get("backward"), fn.methods.get("vjp")) if method is not None]
-    read = {each.attribute for method in readers for each in method.facts.of(ContextRead) if not each.own}
+    if _wanted not in fn.notes:  # cached because two rules need it
+        fn.notes[_wanted] = tuple(_wanted(fn)) if fn.legacy_state is None else ()
+    found: tuple[Stash, ...] = fn.notes[_wanted]
+    read = _read_by_backward(fn)
+    for each in found:
+        if each.write.attribute in read or _never_read(fn, each.write):
+            yield each
+
+
+def _wanted(fn: FunctionClass) -> Iterator[Stash]:
+    """Like ``stashes``, including outputs in attributes that only other code than the class may read."""
+    readers, read = _readers(fn), _read_by_backward(fn)
     of_bases = {each for method in fn.context_methods if method.inherited for each in method.facts.of(ContextWrite)}
     read_here = {each.attribute for method in readers for each in _read_directly(method)}
     exempt = written_by_backward(fn) | autograd.FUNCTION_CTX_ATTRIBUTES
@@ -185,16 +193,16 @@ def stashes(fn: FunctionClass) -> Iterator[Stash]:
         name = write.attribute
         if write in of_bases and name not in read_here:
             continue  # found in the base class
-        if name in exempt or write.value is None or (name not in read and not _never_read(fn, write)):
+        if name in exempt or write.value is None:
             continue
         if any(_RELEASES.search(word) for guard in write.guards for word in guard.words):
             continue
         if any(other.implies(write) for other in fn.writes_by_attribute[name]):
             continue  # replaced before forward ends
         found = _held(fn, write)
-        if found is not None and name not in read and found.held not in (Held.OUTPUT, Held.OUTPUT_VIEW):
+        if found is None or (name not in read and found.held not in (Held.OUTPUT, Held.OUTPUT_VIEW)):
             continue
-        if found is None or any(emptied(each, name) for each in readers):
+        if any(emptied(each, name) for each in readers):
             continue
         if any(replaced_by_a_closure(each, name) for each in fn.context_methods):
             continue
@@ -203,6 +211,15 @@ def stashes(fn: FunctionClass) -> Iterator[Stash]:
         if any(_implies_empty(fn, guard) for guard in write.guards):
             continue  # no memory is retained, and on this path there is nothing to compute
         yield found
+
+
+def _readers(fn: FunctionClass) -> tuple[Method, ...]:
+    return tuple(method for method in (fn.methods.get("backward"), fn.methods.get("vjp")) if method is not None)
+
+
+def _read_by_backward(fn: FunctionClass) -> set[str]:
+    """The attributes of ctx that backward or vjp reads, other than in its own state."""
+    return {each.attribute for method in _readers(fn) for each in method.facts.of(ContextRead) if not each.own}
 
 
 def _is_wanted_itself(stash: Stash, readers: Iterable[Method]) -> bool:

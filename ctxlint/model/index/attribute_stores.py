@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctxlint.model.index.indexer import index_module
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from ctxlint.model.index.project import Definition, Project
 
     _FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
-    _Record = ClassRecord | FunctionRecord
 
 
 def stored_on_others(index: FileIndex, owner: str = "") -> frozenset[str]:
@@ -43,16 +43,15 @@ def may_store(data: bytes, names: frozenset[str]) -> frozenset[str]:
 
 
 class _Taker(NamedTuple):
-    """A function of the file ``home``, in the statement of ``part``, and the parameters that get the ctx."""
+    """A function of the file ``home``, and the parameters that get the ctx."""
 
     home: Unit
     function: _FunctionNode
-    part: _Record
     contexts: tuple[str, ...]
 
 
 def _taker(home: Unit, record: FunctionRecord) -> _Taker:
-    return _Taker(home, record.node, record, tuple(filter(_CONTEXT_NAME.search, _params(record.node))))
+    return _Taker(home, record.node, tuple(filter(_CONTEXT_NAME.search, _params(record.node))))
 
 
 def unset_attributes(unit: Unit, name: str, project: Project) -> list[str]:
@@ -62,7 +61,7 @@ def unset_attributes(unit: Unit, name: str, project: Project) -> list[str]:
     with_ctx = _WITHOUT_FORWARD if "setup_context" in own else autograd.PROTOCOL
     known = stored_on_others(unit.index, name) | own.keys() | _OF_CTX
     methods = [each for each in record.node.body if isinstance(each, ast.FunctionDef) and each.name in with_ctx]
-    takers = [_Taker(unit, each, record, tuple(_params(each)[:1])) for each in methods]
+    takers = [_Taker(unit, each, tuple(_params(each)[:1])) for each in methods]
     takers += _named_in(unit, methods, record)
     takers += list(_imported_by(unit, takers, project))
     read: set[str] = set()
@@ -78,8 +77,8 @@ def _imported_by(unit: Unit, takers: Iterable[_Taker], project: Project) -> Iter
     todo = list(takers)
     seen: set[Definition] = set()
     while todo and len(seen) < _MOST_HELPERS:
-        home, function, part, _contexts = todo.pop()
-        for dotted in sorted(_found(home, function, part, _GIVEN_CTX)):
+        home, function, _contexts = todo.pop()
+        for dotted in sorted(_found(home, function, _GIVEN_CTX)):
             found = set(meanings(dotted, home.index.module, sys.maxsize))
             name = found.pop() if len(found) == 1 else None
             if name is None or name.startswith(("torch.", "builtins.")) or (home is unit and name.startswith(LOCAL)):
@@ -98,11 +97,11 @@ def _named_in(unit: Unit, methods: Sequence[_FunctionNode], owner: ClassRecord) 
     others: dict[str, list[FunctionRecord]] = {}
     for each in (*taking.get("", ()), *taking.get(owner.qualname, ())):
         others.setdefault(each.node.name, []).append(each)
-    todo: list[tuple[_FunctionNode, _Record]] = [(each, owner) for each in methods]
+    todo = list(methods)
     while todo and others:
-        for name in _words_of(unit, *todo.pop()) & others.keys():
+        for name in _found(unit, todo.pop(), r"\w+") & others.keys():
             found = others.pop(name)
-            todo += [(each.node, each) for each in found]
+            todo += [each.node for each in found]
             yield from (_taker(unit, each) for each in found)
 
 
@@ -118,25 +117,20 @@ def _taking_a_context(index: FileIndex) -> dict[str, list[FunctionRecord]]:
     return known
 
 
-def _words_of(unit: Unit, function: _FunctionNode, part: _Record) -> frozenset[str]:
-    """The words in a function, which is in the statement of ``part``."""
-    return _found(unit, function, part, r"\w+")
-
-
 def _mentioned(taker: _Taker, param: str) -> frozenset[str]:
     """The attributes that a function may read of a parameter."""
-    read = _found(taker.home, taker.function, taker.part, rf"{param}(?<!\w{param})[\s\\]*\.[\s\\]*(\w+)")
-    return read | _found(taker.home, taker.function, taker.part, rf"\bgetattr\(\s*{param}\s*,\s*['\"](\w+)")
+    read = _found(taker.home, taker.function, rf"{param}(?<!\w{param})[\s\\]*\.[\s\\]*(\w+)")
+    return read | _found(taker.home, taker.function, rf"\bgetattr\(\s*{param}\s*,\s*['\"](\w+)")
 
 
-def _found(unit: Unit, function: _FunctionNode, part: _Record, pattern: str) -> frozenset[str]:
-    """What a pattern finds in the text of a function; cached with its statement."""
-    notes, key = unit.index.part_of(part).notes, (function, pattern)
-    if key not in notes:
-        text = unit.source.lines(function.lineno, function.end_lineno or function.lineno)
-        notes[key] = frozenset(re.findall(pattern, text))
-    known: frozenset[str] = notes[key]
-    return known
+def _found(unit: Unit, function: _FunctionNode, pattern: str) -> frozenset[str]:
+    """What a pattern finds in the text of a function."""
+    return _matches(pattern, unit.source.lines(function.lineno, function.end_lineno or function.lineno))
+
+
+@lru_cache(maxsize=512)  # by the text: an editor parses all methods of a class again when one of them changes
+def _matches(pattern: str, text: str) -> frozenset[str]:
+    return frozenset(re.findall(pattern, text))
 
 
 def _params(function: _FunctionNode) -> list[str]:

@@ -118,10 +118,6 @@ class FileIndex:
         """A cache for what later stages derive from a part: it is as long-lived as the tree of the statement."""
         return {}
 
-    def part_of(self, record: ClassRecord | FunctionRecord) -> FileIndex:
-        """The part with a class or function; the whole index if there are no parts."""
-        return self.parts[record.statement] if self.parts else self
-
     # Queries
 
     def class_of(self, dotted: str, scope: Scope, line: int) -> str | None:
