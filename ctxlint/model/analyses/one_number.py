@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 _WORDS = str.split
 _REDUCTIONS = frozenset(_WORDS("sum mean max min prod norm std var median amax amin nansum nanmean"))
+_OF_VECTORS = frozenset(_WORDS("dist dot trace vdot"))
+"""Functions whose result never has dimensions."""
 _ELEMENT_BY_ELEMENT = frozenset(
     _WORDS("abs clamp clone contiguous detach double exp float half log reciprocal rsqrt sqrt")
 )
@@ -66,6 +68,8 @@ def _has_no_dimensions(node: cst.BaseExpression, bound: dict[str, list[cst.BaseE
     if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute):
         return Tri.NO
     name, of_torch = node.func.attr.value, dotted(node.func.value) == "torch"
+    if name in _OF_VECTORS:
+        return Tri.YES
     if name in _REDUCTIONS:
         return Tri.YES if len(node.args) == of_torch and not any(each.keyword for each in node.args) else Tri.NO
     if name not in _ELEMENT_BY_ELEMENT:

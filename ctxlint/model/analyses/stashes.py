@@ -172,15 +172,22 @@ def stashes(fn: FunctionClass) -> Iterator[Stash]:
     """The tensors that are certainly stored in attributes, and certainly could be saved instead, or dropped.
 
     Excluding those that are saved as well, those that backward writes to, clears itself, or never reads, those that a
-    nested function replaces, and those that are stored only for certain torch releases.
+    nested function replaces, and those that are stored only for certain torch releases. None if the ctx is no ctx.
     """
     if _wanted not in fn.notes:  # cached because two rules need it
-        fn.notes[_wanted] = tuple(_wanted(fn)) if fn.legacy_state is None else ()
+        has_ctx = fn.legacy_state is None and not _is_called_by_hand(fn)
+        fn.notes[_wanted] = tuple(_wanted(fn)) if has_ctx else ()
     found: tuple[Stash, ...] = fn.notes[_wanted]
     read = _read_by_backward(fn)
     for each in found:
         if each.write.attribute in read or _never_read(fn, each.write):
             yield each
+
+
+def _is_called_by_hand(fn: FunctionClass) -> bool:
+    """Whether all uses in view call forward of an instance: then the instance, which no graph keeps, is the ctx."""
+    by_hand = "forward" in fn.called_directly and not fn.applied
+    return by_hand and bool(fn.calls) and all(call.how == "construct" for call in fn.calls)
 
 
 def _wanted(fn: FunctionClass) -> Iterator[Stash]:
