@@ -87,7 +87,7 @@ class IgnoredOutputGradient(Rule[FunctionClass]):
             values = output_values(fn, each.index) or ()
             sometimes = any(option == NONE for value in values for option in value.options())
             unless, output = (" or `None`", "it") if sometimes else ("", "that output")
-            mark = "mark a tensor" if sometimes else "mark the output"
+            mark = "mark the tensor" if sometimes else "mark the output"
             yield Finding(
                 fn.span(each.param.node.name),
                 f"`{fn.backward.name}` of `{fn.name}` never reads `{each.name}`, the gradient of output {each.index + 1}, "
