@@ -83,7 +83,11 @@ def _global_name(walk: Walk, name: str, node: cst.CSTNode) -> Value:
             walk.names.constants[name] = walk.resolver.instance(LOCAL + name)
             return walk.names.constants[name] or Opaque(node)
     target = next((each for each in resolutions(name, walk.names.scope) if each is not None), None)
-    return Imported(target) if target is not None else Opaque(node)
+    if target is None:
+        return Opaque(node)
+    if name not in walk.names.constants:
+        walk.names.constants[name] = walk.resolver.imported_constant(name) if walk.resolver is not None else None
+    return walk.names.constants[name] or Imported(target)
 
 
 def canonical(walk: Walk, node: cst.BaseExpression) -> str | None:

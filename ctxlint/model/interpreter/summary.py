@@ -149,6 +149,9 @@ class Resolver(Protocol):
     def table(self, name: str) -> Mapping_ | None:
         """The dict of functions that a resolved name certainly denotes, if nothing in the project changes it."""
 
+    def imported_constant(self, name: str) -> Value | None:
+        """The value of a constant that the file imports from another one; None for anything else."""
+
     def unbound(self, name: str) -> str | None:
         """The resolved name of one that only a star import, or Python itself, can bind."""
 

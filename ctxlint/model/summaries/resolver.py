@@ -12,7 +12,7 @@ from ctxlint.model.index.project import Definition
 from ctxlint.model.index.scopes import LOCAL
 from ctxlint.model.interpreter.events import Escape
 from ctxlint.model.interpreter.extension_calls import loads_extension
-from ctxlint.model.interpreter.sequences import mutable_parts
+from ctxlint.model.interpreter.sequences import literal, mutable_parts
 from ctxlint.model.interpreter.summary import KERNEL, OPERATOR, OperatorCalled, Summary, Write
 from ctxlint.model.interpreter.values import (
     CONTEXT,
@@ -339,6 +339,11 @@ class CalleeResolver:
                 found[value] = ProjectObject(definition, (), value)
         return found
 
+    def imported_constant(self, name: str) -> Value | None:
+        """The value of a constant that the file imports from another one; None for anything else."""
+        unit, project = self.unit, self.summaries.project
+        return project.once(("constant", name), lambda: _imported_constant(project, unit, name), unit.summaries)
+
     def unbound(self, name: str) -> str | None:
         """The resolved name of one that only a star import, or Python itself, can bind."""
         return self.summaries.project.starred(self.unit, name)
@@ -427,3 +432,10 @@ def _launch_value(value: Value) -> tuple[object, ...]:
     if isinstance(value, Constant):
         return (value.value,)
     return ("tensor",) if is_tensor(value) is Tri.YES else ()
+
+
+def _imported_constant(project: Project, unit: Unit, name: str) -> Value | None:
+    home, last, scope = project.bound(unit, name, unit.index.module)
+    bounds = scope.live(last) if home is not unit else ()
+    value = bounds[0].value if len(bounds) == 1 and not bounds[0].conditional else None
+    return literal(value) if value is not None else None
