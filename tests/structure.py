@@ -36,8 +36,13 @@ def modules() -> dict[str, ast.Module]:
     return {name_of(path): ast.parse(path.read_text(encoding="utf-8")) for path in paths}
 
 
-def imports() -> Iterator[Import]:
+@cache
+def imports() -> tuple[Import, ...]:
     """Every import of a module of ctxlint by another one, wherever in the module it stands."""
+    return tuple(_imports())
+
+
+def _imports() -> Iterator[Import]:
     for name, tree in modules().items():
         within = {id(each) for node in ast.walk(tree) if isinstance(node, FUNCTIONS) for each in ast.walk(node)}
         for node in ast.walk(tree):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import array
 import errno
 import io
 import json
@@ -1186,7 +1187,16 @@ if sys.platform != "win32":
             stderr=subprocess.PIPE,
             env=_environment(),
         )
-        time.sleep(2)  # until it waits for input
+        import fcntl
+        import termios
+
+        assert process.stdin is not None
+        process.stdin.write(b"import torch\n")
+        process.stdin.flush()
+        unread = array.array("i", [1])
+        while unread[0] and process.poll() is None:  # then it waits for more
+            time.sleep(0.02)
+            fcntl.ioctl(process.stdin, termios.FIONREAD, unread)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
         assert (process.returncode, out, err) == (130, b"", b"")

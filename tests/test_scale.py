@@ -59,11 +59,12 @@ def _placed(project: Path, record: dict[str, Any]) -> tuple[object, ...]:
     return (path, record["line"], record["column"], record["code"], record["message"])
 
 
-def _scan(project: Path, out: Path, slow: bool = False) -> int:
+def _scan(project: Path, out: Path, until: Path | None = None) -> int:
     """What a task does: lint, write, return a number."""
-    if slow:
+    if until is not None:
         (out / f"{project.name}.pid").write_text(str(os.getpid()))
-        time.sleep(0.5)
+        while not until.exists():
+            time.sleep(0.02)
     records = ctxlint.lint_project(project, commit="abc", timeout=600)
     part = out / f"{project.name}.{dask.get_worker().id[-4:]}.part"
     part.write_text(json.dumps(records))
@@ -206,10 +207,12 @@ def test_a_killed_worker_loses_nothing(projects: list[Path], tmp_path: Path) -> 
         dask.LocalCluster(**TWO_WORKERS) as cluster,
         dask.Client(cluster) as client,
     ):
-        futures = client.map(_scan, projects, out=tmp_path, slow=True, pure=False)
-        while not (begun := list(tmp_path.glob("*.pid"))):
-            time.sleep(0.05)
-        os.kill(int(begun[0].read_text() or 0), signal.SIGKILL)
+        killed = tmp_path / "killed"
+        futures = client.map(_scan, projects, out=tmp_path, until=killed, pure=False)
+        while not (begun := [text for path in tmp_path.glob("*.pid") if (text := path.read_text())]):
+            time.sleep(0.02)
+        os.kill(int(begun[0]), signal.SIGKILL)
+        killed.touch()
         client.gather(futures)
     assert _written(tmp_path, projects) == _locally(projects)
 

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,7 +18,17 @@ from tests.fixture_reader import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
+
+if sys.platform == "linux":
+
+    def _workers_of(pid: int) -> list[str]:
+        return Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
+
+elif sys.platform != "win32":
+
+    def _workers_of(pid: int) -> list[str]:
+        return subprocess.run(["pgrep", "-P", str(pid)], capture_output=True, text=True, check=False).stdout.split()
+
 
 if sys.platform != "win32":
 
@@ -50,7 +61,9 @@ if sys.platform != "win32":
             env={**os.environ, "PYTHONPATH": str(ROOT)},
             start_new_session=True,
         )
-        time.sleep(3)  # until the workers are at it
+        while process.poll() is None and len(_workers_of(process.pid)) < 2:
+            time.sleep(0.05)
+        time.sleep(0.5)  # until they are at it
         assert process.poll() is None
         started = time.monotonic()
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does

@@ -92,21 +92,26 @@ def ctxlint(*arguments: str) -> list[Place]:
 
 
 def _write_fixtures() -> None:
-    """Write every fixture case and program that this Python can parse, which flake8 requires, to a file."""
+    """Write every fixture case and program that this Python can parse, which flake8 requires, to a file.
+
+    Each fixture is a project: of a thousand files in one, each would be searched for the names of each.
+    """
     texts = {
-        f"{case.place.fixture.stem}_{case.place.line}{case.suffix}": case.marked.text
+        f"{fixture.path.stem}/line_{case.place.line}{case.suffix}": case.marked.text
         for fixture in rule_fixtures()
         if fixture.code != "CTX910"  # flake8 reads its comments in a way of its own
         for case in fixture.cases
     }
     texts.update(
-        {f"{kind}_{each.path.name}": each.marked.text for kind in ("clean", "broken") for each in programs(kind)}
+        {f"{kind}/{each.path.name}": each.marked.text for kind in ("clean", "broken") for each in programs(kind)}
     )
     for name, text in texts.items():
         try:
             compile(text, name, "exec", dont_inherit=True, flags=0x400)
         except SyntaxError:
             continue
+        Path(name).parent.mkdir(exist_ok=True)
+        (Path(name).parent / "pyproject.toml").touch()
         Path(name).write_bytes(text.encode("utf-8"))  # with the line ends that it has
 
 
@@ -121,8 +126,7 @@ def test_all_fixtures_one_process_and_several() -> None:
     named = ",".join(["--select=CTX,E9", *opt_in_codes()])
     options = ("--max-line-length=999", "--filename=*.py,*.pyi")
     assert flake8("-j2", *options, ".", select=named) == wanted
-    broken = sorted(path.name for path in Path().glob("broken_*.py"))
-    assert flake8("-j1", *options, *broken, select=named) == [each for each in wanted if each[0] in broken]
+    assert flake8("-j1", *options, "broken", select=named) == [each for each in wanted if each[0].startswith("broken/")]
 
 
 def test_default_rules_are_the_same() -> None:

@@ -86,6 +86,7 @@ BROKEN = CODE + "\nx = = 1\n\ndef half(\n"
 @pytest.fixture
 def without_collector() -> Iterator[None]:
     gc.collect()
+    gc.freeze()  # what was there before takes long to traverse
     gc.disable()
     try:
         yield
@@ -93,6 +94,7 @@ def without_collector() -> Iterator[None]:
         gc.set_debug(0)
         gc.garbage.clear()
         gc.enable()
+        gc.unfreeze()
 
 
 def ask_everything(text: str) -> weakref.ref[FunctionClass]:
