@@ -14,9 +14,9 @@ from ctxlint.explain.phrases import (
     save_index,
     slot_text,
     unknown_source,
+    whole_place,
     with_place,
 )
-from ctxlint.report.visible import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -40,9 +40,7 @@ _UNNAMED = ("unknown", "missing")
 
 def section(contract: Contract) -> str:
     """The contract as a part of a document: a heading with its place, then all of it."""
-    cell = "" if contract.place.cell is None else f"cell {contract.place.cell}:"
-    place = visible(f"{contract.place.path}:{cell}{contract.place.line}")
-    return f"### {code(contract.qualname)} ({code(place)})\n\n{_tables(contract)}"
+    return f"### {code(contract.qualname)} ({code(whole_place(contract))})\n\n{_tables(contract)}"
 
 
 def of_class(contract: Contract) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from ctxlint.report.visible import visible
+
 if TYPE_CHECKING:
     from ctxlint.explain.contract_rows import Contract, Gradient, InputRow, OutputRow, PlaceRow, SaveRow, SlotRow
 
@@ -17,6 +19,12 @@ def at(contract: Contract, place: PlaceRow | None) -> str:
         return place.where
     name = os.path.basename(place.path)
     return f"{name}:{place.line}" if place.cell is None else f"{name}, {place.where}"
+
+
+def whole_place(contract: Contract) -> str:
+    """Where a contract is: ``ops.py:12``, or ``ops.ipynb:cell 3:12``, without control characters."""
+    cell = "" if contract.place.cell is None else f"cell {contract.place.cell}:"
+    return visible(f"{contract.place.path}:{cell}{contract.place.line}")
 
 
 def with_place(text: str, contract: Contract, place: PlaceRow | None) -> str:

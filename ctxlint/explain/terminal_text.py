@@ -14,6 +14,7 @@ from ctxlint.explain.phrases import (
     save_index,
     slot_text,
     unknown_source,
+    whole_place,
     with_place,
 )
 from ctxlint.report.visible import visible
@@ -42,9 +43,7 @@ Row = tuple[list[str], list[tuple[str, str]]]
 
 def render(contract: Contract, width: int, style: TextStyle) -> str:
     """The whole contract, ending with a newline."""
-    cell = "" if contract.place.cell is None else f"cell {contract.place.cell}:"
-    place = f"{contract.place.path}:{cell}{contract.place.line}"
-    lines = [f"{style.bold(contract.qualname)}  {style.frame(visible(place))}"]
+    lines = [f"{style.bold(contract.qualname)}  {style.frame(whole_place(contract))}"]
     for method in contract.methods:
         signature = f"{'inherited ' if method.inherited else ''}{method.name}({method.parameters.rstrip(', ')})"
         lines += _wrapped("  ", with_place(signature, contract, method.place), width)

@@ -20,11 +20,12 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeAlias, TypeVar, cast
 
 import libcst as cst
 
 from ctxlint.effort import spend, steps
+from ctxlint.model.index.file_index import is_one_of_several
 from ctxlint.model.index.project import Definition
 from ctxlint.model.interpreter.trail import Trail
 from ctxlint.model.summaries.callables import tables_in
@@ -106,26 +107,49 @@ class _StoredFindings:
     rules: dict[str, _Kept] = field(default_factory=dict)
 
 
-class _Walked(NamedTuple):
-    """What a walk over a method recorded, and what that depends on: what was known before, and the code around."""
+@dataclass(eq=False)
+class _Stored(Generic[Result]):
+    """What is known of a method, and what that depends on: what was given, and the code around."""
 
-    before: Known
+    given: object
     around: tuple[Hashable, _Around]
-    facts: MethodFacts
+    result: Result
     steps: int
 
 
-class _Used(NamedTuple):
-    """How a method uses its inputs; as for ``_Walked``."""
+class _OfMethods(Generic[Result]):
+    """The latest results about the nodes of methods."""
 
-    names: tuple[str, ...]
-    around: tuple[Hashable, _Around]
-    uses: InputUses
-    steps: int
+    def __init__(self) -> None:
+        self._kept: OrderedDict[cst.FunctionDef, _Stored[Result]] = OrderedDict()
+
+    def of(
+        self,
+        node: cst.FunctionDef,
+        given: object,
+        around: tuple[Hashable, _Around],
+        work: Callable[[], Result],
+        holds: Callable[[Result], bool] = lambda _: True,
+    ) -> Result:
+        """The result of ``work``, or that of an earlier call for the same that still ``holds``, for as many steps."""
+        known = self._kept.pop(node, None)
+        if known is None or (known.given, known.around) != (given, around) or not holds(known.result):
+            left, result = steps.left, work()
+            known = _Stored(given, around, result, left - steps.left)
+        else:
+            spend(known.steps)
+        self._kept[node] = known
+        while len(self._kept) > _WALKS_KEPT:
+            self._kept.popitem(last=False)
+        return known.result
+
+    def clear(self) -> None:
+        """Drop everything."""
+        self._kept.clear()
 
 
 class _Trailed(NamedTuple):
-    """The statements of a walk over a method, which another version of it may continue; as for ``_Walked``."""
+    """The statements of a walk over a method, which another version of it may continue; as for ``_Stored``."""
 
     before: Known
     around: tuple[Hashable, _Around]
@@ -143,8 +167,8 @@ class FunctionStore:
         self._reach: tuple[Unit, _Reach] | None = None
         self._of: dict[int, tuple[FunctionClass, _Entry, tuple[int, ...]]] = {}
         self._operators: dict[tuple[str, str], tuple[Hashable, object]] = {}
-        self._walked: OrderedDict[cst.FunctionDef, _Walked] = OrderedDict()
-        self._used: OrderedDict[cst.FunctionDef, _Used] = OrderedDict()
+        self._walked: _OfMethods[MethodFacts] = _OfMethods()
+        self._used: _OfMethods[InputUses] = _OfMethods()
         self._trails: OrderedDict[tuple[str, str, str], list[_Trailed]] = OrderedDict()
         self._parents = KnownParents()
 
@@ -174,7 +198,7 @@ class FunctionStore:
     def built(self, builder: Builder, record: ClassRecord) -> FunctionClass | None:
         """As ``builder.build``."""
         unit = builder.unit
-        if not isinstance(unit.source, RecordedSource) or "@" in record.qualname:
+        if not isinstance(unit.source, RecordedSource) or is_one_of_several(record.qualname):
             return builder.build(record)
         reach, source = self._reach_of(unit), unit.source
         statements = reach.closure(record.statement)
@@ -227,18 +251,14 @@ class FunctionStore:
         home = method.home
         if home is None or not _is_own(method, reach, record):
             return work(None)
-        around = (facts, reach.around(record, method.name))
-        known = self._walked.pop(method.node, None)
-        if known is None or known[:2] != (before, around) or _is_bound_to_old_text(method, known.facts):
-            trail = self._trail(home.unit, reach, record, method, before, around)
-            steps_left, found = steps.left, work(trail)
-            known = _Walked(before, around, found, steps_left - steps.left)
-        else:
-            spend(known.steps)
-        self._walked[method.node] = known
-        while len(self._walked) > _WALKS_KEPT:
-            self._walked.popitem(last=False)
-        return known.facts
+        unit, around = home.unit, (facts, reach.around(record, method.name))
+        return self._walked.of(
+            method.node,
+            before,
+            around,
+            lambda: work(self._trail(unit, reach, record, method, before, around)),
+            lambda known: not _is_bound_to_old_text(method, known),
+        )
 
     def _uses_in(
         self,
@@ -252,17 +272,7 @@ class FunctionStore:
         """As ``_facts_of``, for how a method uses its inputs."""
         if not _is_own(method, reach, record):
             return work()
-        around = (facts, reach.around(record, method.name))
-        known = self._used.pop(method.node, None)
-        if known is None or known[:2] != (names, around):
-            steps_left, found = steps.left, work()
-            known = _Used(names, around, found, steps_left - steps.left)
-        else:
-            spend(known.steps)
-        self._used[method.node] = known
-        while len(self._used) > _WALKS_KEPT:
-            self._used.popitem(last=False)
-        return known.uses
+        return self._used.of(method.node, names, (facts, reach.around(record, method.name)), work)
 
     def _trail(
         self,

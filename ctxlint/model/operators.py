@@ -16,6 +16,7 @@ from ctxlint.effort import Effort, EffortExceeded
 from ctxlint.model.analyses.outputs import is_floating
 from ctxlint.model.analyses.returns import returned_by
 from ctxlint.model.function import Binding, GivenUp, Method, MethodFacts, Operator, ParameterKind
+from ctxlint.model.index.file_index import is_one_of_several
 from ctxlint.model.index.project import Definition
 from ctxlint.model.index.project_answers import operator_decorators
 from ctxlint.model.index.scopes import LOCAL, Scope, dotted_name, resolutions
@@ -213,7 +214,7 @@ def _decorated(unit: Unit) -> Iterator[tuple[str, ast.Call, ast.Constant]]:
     """The functions that a decorator makes operators, with that call and the operator's name."""
     for qualname, decorator in operator_decorators(unit.index):
         name = decorator.args[0] if decorator.args else None
-        if isinstance(name, ast.Constant) and "@" not in qualname:  # not one of several of the same name
+        if isinstance(name, ast.Constant) and not is_one_of_several(qualname):
             yield qualname, decorator, name
 
 

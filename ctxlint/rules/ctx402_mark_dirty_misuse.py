@@ -245,14 +245,15 @@ def _remedy(fn: FunctionClass, name: str, tensor: Value) -> str:
 
 def _may_be_changed(fn: FunctionClass, tensor: Value) -> bool:
     """Whether forward may write to an input: it does, perhaps through a view, or unknown code gets it."""
-    for method in fn.context_methods:
-        if any(_may_be(each.target, tensor) for each in method.facts.of(Mutation)):
-            return True
-        for call in method.facts.of(GenericCall):
-            if call.callee is None or not call.callee.startswith(TORCH_NAMESPACES):
-                if any(_may_be(leaf, tensor) for slot in _passed(call) for leaf in leaves(slot.value)):
-                    return True
-    return False
+    return any(_may_be(each, tensor) for method in fn.context_methods for each in _perhaps_written(method))
+
+
+def _perhaps_written(method: Method) -> Iterator[Value | None]:
+    """What a method writes to, None for something unknown, and what it passes to code that is not torch's."""
+    yield from (each.target for each in method.facts.of(Mutation))
+    for call in method.facts.of(GenericCall):
+        if call.callee is None or not call.callee.startswith(TORCH_NAMESPACES):
+            yield from (leaf for slot in _passed(call) for leaf in leaves(slot.value))
 
 
 def _may_be(value: Value | None, tensor: Value) -> bool:

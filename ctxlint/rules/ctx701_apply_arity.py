@@ -85,7 +85,7 @@ class ApplyArity(Rule[SourceFile]):
     def check(self, file: SourceFile, settings: Settings) -> Iterator[Finding]:
         for call in file.calls:
             fn = file.by_name[call.function]
-            if call.how not in ("apply", "construct-apply") or call.expects_error or not _is_judgeable(fn):
+            if not call.applies or call.expects_error or not _is_judgeable(fn):
                 continue
             forward = fn.forward
             if forward is None or call.starred or call.double_starred:

@@ -89,7 +89,7 @@ class ApplyKeyword(Rule[SourceFile]):
     def check(self, file: SourceFile, settings: Settings) -> Iterator[Finding]:
         for call in file.calls:
             fn = file.by_name[call.function]
-            if call.how not in ("apply", "construct-apply") or not call.keywords or not fn.signature_judgeable:
+            if not call.applies or not call.keywords or not fn.signature_judgeable:
                 continue
             if call.expects_error:
                 continue

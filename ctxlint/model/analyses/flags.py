@@ -149,7 +149,7 @@ def misplaced_gradients(fn: FunctionClass) -> list[Misplaced]:
 
 def _have_the_same_flag(fn: FunctionClass, each: Misplaced) -> bool:
     """Whether every call in view computes the input from the same tensor as one whose flag is tested."""
-    calls = [call for call in fn.calls if call.how in ("apply", "construct-apply") and not call.expects_error]
+    calls = [call for call in fn.calls if call.applies and not call.expects_error]
     return bool(calls) and all(
         each.slot < len(call.origins)
         and call.origins[each.slot] != ""

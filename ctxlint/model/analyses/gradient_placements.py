@@ -129,7 +129,7 @@ def _with_optional(fn: FunctionClass, placement: Placement | None, expected: Exp
 def exact_calls(fn: FunctionClass) -> Iterator[tuple[ApplyCall, int]]:
     """The known calls of ``apply`` that pass a known and valid number of inputs, with that number."""
     for call in fn.calls:
-        if call.how not in ("apply", "construct-apply") or call.starred or call.double_starred:
+        if not call.applies or call.starred or call.double_starred:
             continue
         if call.expects_error or call.gradients_off:
             continue

@@ -255,7 +255,7 @@ def none_from_calls(index: int, calls: Iterable[ApplyCall]) -> list[Evidence]:
     return [
         Evidence(False, Trust.STRONG, f"{call.place} passes `None`", call=None if call.path else call.span)
         for call in calls
-        if call.how in ("apply", "construct-apply") and not call.expects_error
+        if call.applies and not call.expects_error
         if index < len(call.arguments) and call.arguments[index] is ArgumentKind.NONE
     ]
 
@@ -264,7 +264,7 @@ def from_calls(index: int, calls: Iterable[ApplyCall]) -> list[Evidence]:
     """What the known calls of the class pass at this position."""
     found: list[Evidence] = []
     for call in calls:
-        if call.how not in ("apply", "construct-apply") or index >= len(call.arguments) or call.expects_error:
+        if not call.applies or index >= len(call.arguments) or call.expects_error:
             continue
         kind, here = call.arguments[index], None if call.path else call.span
         if kind in (ArgumentKind.NUMBER, ArgumentKind.STRING, ArgumentKind.BOOL):

@@ -74,7 +74,7 @@ def backward_never_runs(fn: FunctionClass) -> bool:
 
 
 def _applied_without_gradients(fn: FunctionClass) -> bool:
-    applied = [call for call in fn.calls if call.how in ("apply", "construct-apply")]
+    applied = [call for call in fn.calls if call.applies]
     return bool(applied) and all(call.under_no_grad for call in applied)
 
 

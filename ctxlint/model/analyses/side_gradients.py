@@ -134,5 +134,5 @@ def may_never_run(fn: FunctionClass, holder: Input) -> tuple[str, ...]:
 
 def is_frozen(fn: FunctionClass, entry: Input) -> bool:
     """Whether all calls in view pass a parameter or buffer that was created without a gradient."""
-    calls = [call for call in fn.calls if call.how in ("apply", "construct-apply")]
+    calls = [call for call in fn.calls if call.applies]
     return bool(calls) and all(entry.index in call.frozen for call in calls)

@@ -27,6 +27,10 @@ class Modified:
     later: bool = False
 
 
+APPLIES = ("apply", "construct-apply")
+"""The kinds of calls that run autograd's ``apply``; see ``ApplyCall.how``."""
+
+
 @record
 class ApplyCall:
     """A call of, or on, a Function class. Created from ``ast``; positions are those of the calling file.
@@ -79,6 +83,11 @@ class ApplyCall:
     """Whether it creates an instance that its file certainly calls by the name that it is kept under."""
     path: str = ""
     """The path of the calling file, relative to the folder of the class; empty if it is the class's own file."""
+
+    @property
+    def applies(self) -> bool:
+        """Whether it calls ``apply``, of the class or of an instance."""
+        return self.how in APPLIES
 
     @property
     def place(self) -> str:

@@ -6,8 +6,8 @@ import ast
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from ctxlint.model.index.apply_calls import ApplyCall, ArgumentKind, Modified
-from ctxlint.model.index.file_index import FileIndex
+from ctxlint.model.index.apply_calls import APPLIES, ApplyCall, ArgumentKind, Modified
+from ctxlint.model.index.file_index import FileIndex, last_name
 from ctxlint.model.index.origins import origins
 from ctxlint.model.index.results import differentiated, located, written
 from ctxlint.model.index.scopes import Scope, bindings, dotted_name, mentions, resolutions
@@ -52,6 +52,8 @@ class CallSites:
         """By class, once requested, what its attributes are assigned; None for anything not that simple."""
         self.registered: dict[str, frozenset[str]] = {}
         """By class, once requested, the names of its buffers."""
+        self.testing: dict[Scope, bool] = {}
+        """By function, once requested, whether it tests whether gradients are wanted."""
 
     def collect(self) -> tuple[list[ApplyCall], dict[str, set[str]], set[str]]:
         """The calls in source order; by class, the protocol methods called directly; and the patched classes.
@@ -123,7 +125,7 @@ class CallSites:
 
         An empty name stands for callees that are not names: an instance, for example.
         """
-        own = {name.rpartition(".")[2].partition("@")[0] for name in self.functions}
+        own = set(map(last_name, self.functions))
         means_function = self.index.names_for({"apply"}.union(own, self.elsewhere.names))
         return means_function.union(PROTOCOL, ("", "setattr"))
 
@@ -307,7 +309,7 @@ class CallSites:
 
         And the origins of the arguments.
         """
-        if how not in ("apply", "construct-apply"):
+        if how not in APPLIES:
             return None, "", ()
         entry = self.index.functions.get(record.scope.qualname) if record.scope.kind == "function" else None
         body = entry.node.body if entry is not None else self.index.statements if record.scope.kind == "module" else []
@@ -330,7 +332,7 @@ class CallSites:
             return True
         scope: Scope | None = record.scope
         while scope is not None:
-            if scope.kind == "function" and any(mentions(test, _GRADIENTS) for test in scope.conditions):
+            if scope.kind == "function" and self.tests_gradients(scope):
                 return True
             entry = self.index.functions.get(scope.qualname) if scope.kind == "function" else None
             decorators = entry.node.decorator_list if entry is not None else ()
@@ -339,19 +341,21 @@ class CallSites:
             scope = scope.parent
         return False
 
+    def tests_gradients(self, scope: Scope) -> bool:
+        """Whether a condition in a function tests whether gradients are wanted."""
+        if scope not in self.testing:
+            self.testing[scope] = any(mentions(test, _GRADIENTS) for test in scope.conditions)
+        return self.testing[scope]
+
     def under_no_grad(self, record: CallRecord) -> bool:
         """Whether certainly no gradient is recorded, by the last ``with`` item around the call."""
-        path = dotted_name(getattr(record.within[-1], "func", record.within[-1])) if record.within else None
-        meant = resolutions(path, record.scope) if path is not None else []
+        meant = _entered(record.within[-1], record.scope)[1] if record.within else []
         return bool(meant) and all(each in GRADIENTS_OFF for each in meant)
 
     def turns_gradients_off(self, node: ast.expr, scope: Scope) -> bool:
         """Whether a ``with`` item or a decorator disables autograd, or marks the kernel of an operator."""
-        path = dotted_name(node.func if isinstance(node, ast.Call) else node)
-        if path is None:
-            return False
-        meant = [each for each in resolutions(path, scope) if each is not None]
-        return path.rpartition(".")[2] in OPERATOR_KERNELS or any(each in GRADIENTS_OFF for each in meant)
+        name, meant = _entered(node, scope)
+        return name in OPERATOR_KERNELS or any(each in GRADIENTS_OFF for each in meant)
 
     def inside_function(self, scope: Scope | None) -> bool:
         """Whether a scope is in the body of a Function."""
@@ -506,6 +510,12 @@ _FACTS_KEPT = 3
 """A file is searched with and without the names from other files."""
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+
+def _entered(node: ast.expr, scope: Scope) -> tuple[str, list[str | None]]:
+    """The last part of the name of a ``with`` item or a decorator, called or not, and what the name may mean."""
+    path = dotted_name(node.func if isinstance(node, ast.Call) else node)
+    return ("", []) if path is None else (path.rpartition(".")[2], resolutions(path, scope))
 
 
 def _shape_of(record: ClassRecord) -> tuple[object, ...]:

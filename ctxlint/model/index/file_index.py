@@ -18,6 +18,21 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 
+def one_of_several(qualname: str, line: int) -> str:
+    """The name by which one of several functions or classes of a qualified name is known."""
+    return f"{qualname}@{line}"
+
+
+def is_one_of_several(qualname: str) -> bool:
+    """Whether it is such a name, or that of something inside of one."""
+    return "@" in qualname
+
+
+def last_name(qualname: str) -> str:
+    """The last part of a qualified name, as it is written."""
+    return qualname.rpartition(".")[2].partition("@")[0]
+
+
 @dataclass
 class ClassRecord:
     """A class statement: its position, and what its bases resolve to.

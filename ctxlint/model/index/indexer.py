@@ -12,7 +12,14 @@ from dataclasses import replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ctxlint.model.index.file_index import CallRecord, ClassRecord, FileIndex, FunctionRecord, lambda_record
+from ctxlint.model.index.file_index import (
+    CallRecord,
+    ClassRecord,
+    FileIndex,
+    FunctionRecord,
+    lambda_record,
+    one_of_several,
+)
 from ctxlint.model.index.scopes import Bound, Scope, dotted_name, mentions, resolutions
 
 if TYPE_CHECKING:
@@ -115,8 +122,8 @@ class _Indexer:
         certain = earlier is None or not (place.conditional or earlier.conditional)
         record = FunctionRecord(node, scope, self.number, self.functions, place.conditional, certain)
         if earlier is not None and place.conditional:
-            before = earlier.alternatives or (self.one_of_several(qualname, earlier),)
-            record.alternatives = (*before, self.one_of_several(qualname, record))
+            before = earlier.alternatives or (self.several(qualname, earlier),)
+            record.alternatives = (*before, self.several(qualname, record))
         self.index.functions[qualname] = record
         self.functions += 1
         inner = Scope("function", qualname, scope)
@@ -130,9 +137,9 @@ class _Indexer:
         self.expressions((*node.decorator_list, *arguments.defaults, *arguments.kw_defaults), scope, place)
         self.body(node.body, inner, place.inside())
 
-    def one_of_several(self, qualname: str, record: FunctionRecord) -> str:
+    def several(self, qualname: str, record: FunctionRecord) -> str:
         """Record one of several functions of a name under a name of its own, which is returned."""
-        own = f"{qualname}@{record.node.lineno}"
+        own = one_of_several(qualname, record.node.lineno)
         self.index.functions[own] = replace(record, certain=True)
         return own
 
@@ -146,7 +153,7 @@ class _Indexer:
     def class_(self, node: ast.ClassDef, scope: Scope, place: _Place) -> None:
         qualname = _join(scope, node.name)
         if qualname in self.index.classes:  # a second class of this name, in another branch: both count
-            qualname = f"{qualname}@{node.lineno}"
+            qualname = one_of_several(qualname, node.lineno)
         scope.bind(node.name, _bound("class", node.lineno, place, qualname))
         inner = Scope("class", qualname, scope)
         alternative = place.fallback or any(mentions(test, _VERSION) for test in place.tests)

@@ -90,7 +90,7 @@ class Own(NamedTuple):
         """
         if call.frozen:
             return True
-        if call.how not in ("apply", "construct-apply") or call.expects_error:
+        if not call.applies or call.expects_error:
             return False
         if call.differentiated and not self.has_backward:
             return True

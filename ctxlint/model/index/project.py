@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
 from ctxlint.effort import spend
+from ctxlint.model.index.file_index import last_name
 from ctxlint.model.index.module_unit import Unit, read_unit
 from ctxlint.model.index.outside_facts import OutsideFacts, ProjectQuestion
 from ctxlint.model.index.scopes import LOCAL, Scope, bindings, dotted_name, is_builtin, meanings, resolutions
@@ -64,7 +65,7 @@ class Definition:
     @property
     def name(self) -> str:
         """The last part of the qualified name; ``lambda`` for a function without one."""
-        name = self.qualname.rpartition(".")[2].partition("@")[0]
+        name = last_name(self.qualname)
         return "lambda" if name.startswith("<") else name
 
     @property

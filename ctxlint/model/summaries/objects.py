@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
+from ctxlint.model.index.file_index import is_one_of_several
 from ctxlint.model.index.indexer import INITIALISERS
 from ctxlint.model.index.project import MAX_ANCESTORS, Definition
 from ctxlint.model.index.scopes import LOCAL, dotted_name, resolve_certainly
@@ -244,7 +245,7 @@ def _constructor(project: Project, definition: Definition) -> _Made | None:
 
 def _find_constructor(project: Project, definition: Definition) -> _Made | None:
     record = definition.record
-    if record is None or "@" in record.qualname or record.body.is_in_function or record.alternative:
+    if record is None or is_one_of_several(record.qualname) or record.body.is_in_function or record.alternative:
         return None
     if any(base in _NAMED_TUPLES for bases in record.bases for base in bases):
         return _Made(_annotated(record.node), is_tuple=True)
