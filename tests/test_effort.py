@@ -128,6 +128,21 @@ def instances_with_arguments(times: int) -> str:
     return HEAD + function(f"{IND}return x\n") + "".join(f"f{at} = F(1)\n" for at in range(times))
 
 
+def instances_with_state(times: int) -> str:
+    state = f"class F(Function):\n    def __init__(self, n):\n{IND}self.n = n\n"
+    methods = function(f"{IND}return x\n").partition("\n")[2]
+    return HEAD + state + methods + "\nF.apply(1)\n" + "keep(F(1))\n" * times
+
+
+def calls_under_tests(times: int) -> str:
+    body = "".join(f"    if x:\n        y{at} = F.apply(x)\n" for at in range(times))
+    return HEAD + function(f"{IND}return x\n") + "def f(x):\n" + body
+
+
+def calls_in_one_statement(times: int) -> str:
+    return HEAD + function(f"{IND}return x\n") + f"def f(x):\n    return [{'F.apply(x), ' * times}]\n"
+
+
 def kept(attributes: int) -> str:
     names = [f"a{at}" for at in range(attributes)]
     computed = "".join(f"{IND}{name} = x * {at}\n" for at, name in enumerate(names))
@@ -149,6 +164,9 @@ def kept(attributes: int) -> str:
         (instances, 50),
         (instances_of_one_name, 50),
         (instances_with_arguments, 50),
+        (instances_with_state, 50),
+        (calls_under_tests, 50),
+        (calls_in_one_statement, 50),
     ],
 )
 def test_twice_the_text_is_about_twice_the_work(program: Callable[[int], str], size: int) -> None:

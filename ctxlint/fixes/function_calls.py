@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from ctxlint.model.function import ApplyCall, FunctionClass, SourceFile
     from ctxlint.source.source import Source
 
-_NAME = r"[^\W\d]\w*(?:\.[^\W\d]\w*)*"
-_WITHOUT_ARGUMENTS = re.compile(rf"({_NAME})[ \t]*(\([ \t]*\))")
+DOTTED_NAME = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
+_WITHOUT_ARGUMENTS = re.compile(rf"({DOTTED_NAME.pattern})[ \t]*(\([ \t]*\))")
 _ATTRIBUTE = re.compile(r"\.(forward)\b")
 
 
@@ -56,5 +56,5 @@ def _edit(text: str, call: ApplyCall, start: int, end: int) -> Edit | None:
         found = _ATTRIBUTE.match(text, end)
         return None if found is None else Edit(found.start(1), found.end(1), "apply")
     if call.how == "construct" and (call.positional or call.starred):
-        return Edit(end, end, ".apply") if re.compile(_NAME).fullmatch(text, start, end) else None
+        return Edit(end, end, ".apply") if DOTTED_NAME.fullmatch(text, start, end) else None
     return None

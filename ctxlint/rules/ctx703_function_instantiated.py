@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import ast
-import re
 from typing import TYPE_CHECKING
 
 from ctxlint.diagnostic import Related
-from ctxlint.fixes.function_calls import call_apply, take_apply
+from ctxlint.fixes.function_calls import DOTTED_NAME, call_apply, take_apply
 from ctxlint.model.analyses.legacy import attributes_set_by, read_only_attribute
 from ctxlint.model.function import Binding, SourceFile, Style
 from ctxlint.model.index.instances import InstanceUse
@@ -21,8 +19,6 @@ if TYPE_CHECKING:
     from ctxlint.fix import Fix
     from ctxlint.model.function import ApplyCall, FunctionClass
     from ctxlint.model.index.instances import Instance
-
-_NAME = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 
 
 class FunctionInstantiated(Rule[SourceFile]):
@@ -164,7 +160,7 @@ def _called_as(file: SourceFile, fn: FunctionClass, call: ApplyCall) -> str:
     """The class as the call writes it: ``ops.Double`` or, after ``import ... as``, another name."""
     place = call.callee_span or call.span
     start, end = file.source.offset(place.start), file.source.offset(place.end)
-    written = _NAME.match(file.source.text[start:end])
+    written = DOTTED_NAME.match(file.source.text, start, end)
     return written[0] if written is not None else fn.name
 
 
@@ -179,14 +175,7 @@ def _serves_as_object(file: SourceFile, fn: FunctionClass, use: InstanceUse) -> 
     names = {attribute for _instance, attribute in attributes_set_by(fn.methods.get("__init__"))}
     if not names or use is InstanceUse.SHARED:
         return bool(names)
-    waiting: list[ast.AST] = [file.tree] if file.tree is not None and use is InstanceUse.UNKNOWN else []
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, ast.Attribute) and node.attr in names and isinstance(node.ctx, ast.Load):
-            return True
-        if not (isinstance(node, ast.ClassDef) and node.name == fn.name):
-            waiting.extend(ast.iter_child_nodes(node))
-    return False
+    return use is InstanceUse.UNKNOWN and any(file.instances.is_read(name, outside=fn.name) for name in names)
 
 
 def _is_namespace(fn: FunctionClass, instance: Instance) -> bool:

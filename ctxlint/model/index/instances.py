@@ -56,6 +56,25 @@ class Instances:
         self._tree = tree
         self._by_name: dict[tuple[object, object], Instance] = {}
 
+    def is_read(self, attribute: str, *, outside: str) -> bool:
+        """Whether the file reads an attribute of this name, not only in classes of the name ``outside``."""
+        return any(outside not in classes for classes in self._reads.get(attribute, ()))
+
+    @cached_property
+    def _reads(self) -> dict[str, set[frozenset[str]]]:
+        """The attributes that the file reads, each with the names of the classes around the reads."""
+        found: dict[str, set[frozenset[str]]] = defaultdict(set)
+        pending: list[tuple[ast.AST, frozenset[str]]] = []
+        if self._tree is not None:
+            pending.append((self._tree, frozenset()))
+        while pending:
+            node, classes = pending.pop()
+            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
+                found[node.attr].add(classes)
+            inside = classes | {node.name} if isinstance(node, ast.ClassDef) else classes
+            pending.extend((child, inside) for child in ast.iter_child_nodes(node))
+        return found
+
     def made_by(self, call: ApplyCall) -> Instance:
         """The use of the instance that ``call`` creates, as far as the name it is bound to shows."""
         made = self._calls.get(call.span)

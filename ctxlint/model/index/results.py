@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from bisect import bisect_left
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctxlint.records import record
@@ -49,16 +50,24 @@ class CallPlace(NamedTuple):
 
 def located(body: Sequence[ast.stmt], call: ast.Call) -> CallPlace | None:
     """The place of a call in a body; None if it is not in a simple statement of it."""
-    for at, statement in enumerate(body):
-        if not statement.lineno <= call.lineno <= (statement.end_lineno or statement.lineno):
-            continue
-        blocks = [getattr(statement, name, None) or [] for name in ("body", "orelse", "finalbody")]
-        blocks += [handler.body for handler in getattr(statement, "handlers", ())]
-        blocks += [case.body for case in getattr(statement, "cases", ())]
-        if not any(blocks):
-            return CallPlace(call, body, at) if any(each is call for each in ast.walk(statement)) else None
-        return next((found for block in blocks if (found := located(block, call)) is not None), None)
-    return None
+    at = bisect_left(body, _end_of(call), key=_end_of)
+    if at == len(body) or _start_of(body[at]) > _start_of(call):
+        return None
+    statement = body[at]
+    blocks = [getattr(statement, name, None) or [] for name in ("body", "orelse", "finalbody")]
+    blocks += [handler.body for handler in getattr(statement, "handlers", ())]
+    blocks += [case.body for case in getattr(statement, "cases", ())]
+    if not any(blocks):
+        return CallPlace(call, body, at)
+    return next((found for block in blocks if (found := located(block, call)) is not None), None)
+
+
+def _start_of(node: ast.stmt | ast.expr) -> tuple[int, int]:
+    return node.lineno, node.col_offset
+
+
+def _end_of(node: ast.stmt | ast.expr) -> tuple[int, int]:
+    return node.end_lineno or node.lineno, node.end_col_offset or 0
 
 
 def written(place: CallPlace) -> Written | None:
