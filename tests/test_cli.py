@@ -403,6 +403,13 @@ def test_an_error_outside_of_files_is_one_message(run: Run, monkeypatch: pytest.
     assert "Traceback" not in err
 
 
+@pytest.mark.parametrize("jobs", ["0", "-1", "\u00b2", "9" * 5000])
+def test_a_number_of_processes_is_understood_or_refused(jobs: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main([f"--jobs={jobs}", "."])
+    assert f"expected a positive integer or `auto`, got {jobs}" in capsys.readouterr().err
+
+
 def test_interruption(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     from ctxlint.run import pipeline
 

@@ -252,7 +252,7 @@ def _jobs(text: str) -> int:
     """A number of processes; 0 means ``auto``."""
     if text == "auto":
         return 0
-    if not text.isdigit() or int(text) < 1:
+    if not text.isdecimal() or len(text) > 9 or int(text) < 1:
         raise argparse.ArgumentTypeError(f"expected a positive integer or `auto`, got {text}")
     return int(text)
 

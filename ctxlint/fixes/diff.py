@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from bisect import bisect_left
 from collections import Counter
 from difflib import Match, SequenceMatcher
@@ -32,9 +34,25 @@ def unified_diff(before: Source, after: Source, *, named: bool = True) -> Iterat
         if first is None:
             continue
         if named or before.has_cells:
-            yield from (f"--- {name}\n", f"+++ {name}\n")
+            header = _in_header(name)
+            yield from (f"--- {header}\n", f"+++ {header}\n")
         for line in (first, *lines):
             yield line if line.endswith(("\n", "\r")) else f"{line}\n\\ No newline at end of file\n"
+
+
+def _in_header(name: str) -> str:
+    """A name as git writes it: quoted if it is not printable, as a newline would end the header of the patch."""
+    if name.isprintable() and not _QUOTED.search(name):
+        return name
+    text = _QUOTED.sub(r"\\\g<0>", name)
+    return '"' + "".join(each if each.isprintable() else _escaped(each) for each in text) + '"'
+
+
+def _escaped(char: str) -> str:
+    return "\\n" if char == "\n" else "".join(f"\\{byte:03o}" for byte in os.fsencode(char))
+
+
+_QUOTED = re.compile(r'["\\]')
 
 
 def _hunks(old: Sequence[str], new: Sequence[str]) -> Iterator[str]:

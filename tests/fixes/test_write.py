@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import stat
+import subprocess
 import sys
 from typing import TYPE_CHECKING
 
@@ -81,6 +82,27 @@ def test_diff() -> None:
     )
     assert list(unified_diff(before, after, named=False)) == lines[2:]
     assert list(unified_diff(before, before)) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "header"),
+    [
+        ("a b/\u00e9.py", "a b/\u00e9.py"),
+        ("a\n--- b.py\n+++ b.py", '"a\\n--- b.py\\n+++ b.py"'),
+        ('\x1b["\\\udcff.py', '"\\033[\\"\\\\\\377.py"'),
+    ],
+)
+def test_a_name_is_one_line_of_the_patch_and_git_reads_it(name: str, header: str, tmp_path: Path) -> None:
+    """A name with a newline would end the header, and begin that of another file."""
+    patch = "".join(unified_diff(Source(name, "x = 1\n"), Source(name, "x = 2\n")))
+    assert patch.split("\n")[:2] == [f"--- {header}", f"+++ {header}"]
+    if sys.platform == "win32":  # it has no such names
+        return
+    file = tmp_path / name.replace("/", "_")
+    file.write_text("x = 1\n", encoding="utf-8")
+    command = ["git", "apply", "-p0", "-"]
+    subprocess.run(command, cwd=tmp_path, input=patch.replace("/", "_").encode(), check=True)
+    assert [each.read_text(encoding="utf-8") for each in tmp_path.iterdir()] == ["x = 2\n"]
 
 
 def _applied(old: list[str], diff: list[str]) -> list[str]:
