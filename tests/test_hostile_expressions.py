@@ -11,7 +11,7 @@ import ctxlint
 from ctxlint.config.configuration import read_configuration
 from ctxlint.config.options import version_allowed
 from ctxlint.config.project_files import ConfigurationError
-from ctxlint.config.torch_requirement import torch_requirement
+from ctxlint.config.torch_requirement import torch_requirement, torch_requirements
 from ctxlint.config.torch_versions import read_target
 from tests.growth import is_quick
 from tests.test_hostile_input import FUNCTION, notebook
@@ -64,7 +64,7 @@ def test_requirements(tmp_path: Path, text: str, fill: str) -> None:
         (folder / "requirements.txt").write_text(f"{line}\n")
 
         def reads() -> object:
-            torch_requirement.cache_clear()
+            torch_requirements.clear()
             return torch_requirement(str(folder))
 
         return reads
@@ -76,7 +76,7 @@ def test_a_project_that_names_many_versions_says_nothing(tmp_path: Path) -> None
     (tmp_path / "setup.py").write_text("")
     for count, expected in ((50, 50), (51, 0)):
         (tmp_path / "requirements.txt").write_text("".join(f"torch=={number}.0\n" for number in range(count)))
-        torch_requirement.cache_clear()
+        torch_requirements.clear()
         assert len(torch_requirement(str(tmp_path))) == expected
 
 

@@ -137,6 +137,30 @@ def test_what_should_be_a_file_and_is_none(run: Run, kind: str, path: str, argum
     assert message in out
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="no path is that long")
+def test_folders_nest_deeper_than_python_recurses(run: Run, tmp_path: Path) -> None:
+    """Also where the deepest is named, so that no settings of a folder above are known yet."""
+    depth = sys.getrecursionlimit() + 100
+    for _ in range(depth):
+        os.mkdir("d")
+        os.chdir("d")
+    try:
+        Path("deep.py").write_text(FUNCTION)
+        os.chdir(tmp_path)
+        deepest = "d/" * depth
+        for path in (".", deepest, f"{deepest}deep.py"):
+            code, out = run(path)
+            assert (code, f"{deepest}deep.py:5:9: CTX101" in out) == (1, True)
+        Path("ctxlint.toml").write_text('ignore = ["CTX1"]\n')
+        assert run(deepest)[0] == 0
+        os.chdir(deepest)
+        os.remove("deep.py")
+    finally:
+        while Path.cwd() != tmp_path:  # the removal of temporary folders is recursive
+            os.chdir("..")
+            os.rmdir("d")
+
+
 def test_one_that_is_extended_is_no_file(run: Run) -> None:
     plant("device", "b.toml")
     Path("ctxlint.toml").write_text("extend = 'b.toml'")

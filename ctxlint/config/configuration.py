@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from ctxlint.config.project_files import PROJECT_FILE, bytes_of
+from ctxlint.config.project_files import PROJECT_FILE, bytes_of, nearest
 from ctxlint.config.settings import Settings, added
 
 _OWN_FILES = (".ctxlint.toml", "ctxlint.toml")
@@ -45,10 +45,7 @@ class Configuration:
         if self.fixed is not None:
             return self.fixed
         folder = "" if self.isolated or self.file is not None else os.path.abspath(folder)
-        known = self._by_folder.get(folder)
-        if known is None:
-            known = self._by_folder[folder] = self._load(folder)
-        return known
+        return nearest(folder, self._by_folder, self._settings_in, lambda: self._load(self.file))
 
     def settings_for_file(self, path: str) -> Settings:
         """``settings_for`` the folder of a file, completed by the project's torch requirement and line length.
@@ -72,13 +69,11 @@ class Configuration:
 
         return settings._replace(project_torch=torch_requirement(folder))
 
-    def _load(self, folder: str) -> Settings:
-        file = self.file
-        if file is None and not self.isolated:
-            file = _own_file(folder)
-            parent = os.path.dirname(folder)
-            if file is None and parent != folder:
-                return self.settings_for(parent)
+    def _settings_in(self, folder: str) -> Settings | None:
+        file = _own_file(folder) if folder else None
+        return None if file is None else self._load(file)
+
+    def _load(self, file: str | None) -> Settings:
         settings = Settings(root=os.getcwd()) if file is None else read_configuration(file)
         if self.inline:
             from ctxlint.config.load import apply_inline

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-from functools import cache
 from typing import Any
 
-from ctxlint.config.project_files import project_tables, read_text, table, tables_of
+from ctxlint.config.project_files import nearest, project_tables, read_text, table, tables_of
 
 DEFAULT = 88
 """The default of ruff and black."""
@@ -15,9 +14,16 @@ _RUFF_FILES = (".ruff.toml", "ruff.toml")
 _LONGEST = 320
 
 
-@cache
 def line_length(folder: str) -> int:
     """The limit for the files in an absolute ``folder``, from the nearest configuration of a formatter."""
+    return nearest(folder, line_lengths, _own_line_length, lambda: DEFAULT)
+
+
+line_lengths: dict[str, int] = {}
+"""The results of ``line_length``, by folder."""
+
+
+def _own_line_length(folder: str) -> int | None:
     for name in _RUFF_FILES:
         if os.path.isfile(os.path.join(folder, name)):
             return _limit(tables_of(read_text(folder, name))) or DEFAULT
@@ -28,8 +34,7 @@ def line_length(folder: str) -> int:
         found = _limit(formatter)
         if found is not None:
             return found
-    parent = os.path.dirname(folder)
-    return DEFAULT if {"ruff", "black"} & tool.keys() or parent == folder else line_length(parent)
+    return DEFAULT if {"ruff", "black"} & tool.keys() else None
 
 
 def _limit(options: dict[str, Any]) -> int | None:

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import os
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ctxlint.source.reading import Unreadable, read_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Result = TypeVar("Result")
 
 PROJECT_FILE = "pyproject.toml"
 MOST_BYTES = 1_000_000
@@ -17,6 +22,26 @@ _OF_INTEREST = ("torch", "line-length", "black", "ruff")
 
 class ConfigurationError(Exception):
     """A configuration that cannot be used; the message names the file, the line and a correction."""
+
+
+def nearest(
+    folder: str, known: dict[str, Result], found_in: Callable[[str], Result | None], otherwise: Callable[[], Result]
+) -> Result:
+    """What ``found_in`` gives for a folder or, where it gives None, for the nearest one above; ``known`` keeps it.
+
+    Not recursive: folders may nest deeper than Python's recursion limit.
+    """
+    below = []
+    while folder not in known:
+        below.append(folder)
+        parent, found = os.path.dirname(folder), found_in(folder)
+        if found is not None or parent == folder:
+            known[folder] = otherwise() if found is None else found
+            break
+        folder = parent
+    result = known[folder]
+    known.update(dict.fromkeys(below, result))
+    return result
 
 
 def bytes_of(path: str) -> bytes:

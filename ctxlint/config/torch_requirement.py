@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import os
 import re
-from functools import cache
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
-from ctxlint.config.project_files import PROJECT_FILE, project_tables, read_text, table
+from ctxlint.config.project_files import PROJECT_FILE, nearest, project_tables, read_text, table
 from ctxlint.config.torch_versions import LONGEST
 
 if TYPE_CHECKING:
@@ -35,15 +34,22 @@ class _TorchSpecifiers(NamedTuple):
     extras: Iterable[str] = ()
 
 
-@cache
 def torch_requirement(folder: str) -> tuple[str, ...]:
     """The torch specifiers of the project around an absolute ``folder``, any of which may apply; often just one.
 
     Empty if the project has none.
     """
+    return nearest(folder, torch_requirements, _own_requirement, tuple)
+
+
+torch_requirements: dict[str, tuple[str, ...]] = {}
+"""The results of ``torch_requirement``, by folder."""
+
+
+def _own_requirement(folder: str) -> tuple[str, ...] | None:
+    """The specifiers of a project with this folder; None if it is not the folder of a project."""
     if not any(os.path.exists(os.path.join(folder, name)) for name in _PROJECT_MARKS):
-        parent = os.path.dirname(folder)
-        return () if parent == folder else torch_requirement(parent)
+        return None
     sources = (_pyproject(folder), _setup_cfg(folder), _setup_py(folder))
     places: tuple[Iterable[Iterable[str]], ...] = (
         (each.required for each in sources),
