@@ -39,7 +39,8 @@ class GradientUnbound(Rule[FunctionClass]):
     ## What it does
     Reports a local variable of `backward` that is bound only under `ctx.needs_input_grad[i]` and read without that test
     or under another input's flag. Also reports one that is `None` without that flag, if it is passed to a collective of
-    `torch.distributed` or an attribute of it is read.
+    `torch.distributed` or an attribute of it is read, and a local variable of `forward` that is bound only if one input
+    needs a gradient, such as a gradient that is computed in advance.
 
     ## Why is this bad?
     If input `i` needs no gradient and another one does, `backward` raises `UnboundLocalError: cannot access local
@@ -127,6 +128,7 @@ class GradientUnbound(Rule[FunctionClass]):
                 f"{_when(fn, needed_at(backward, use), flags)}. {_remedy(fn, backward, use, flags, fix)}.",
                 fix,
             )
+        yield from _unbound_in_forward(fn)
         for place, flags in none_uses(fn, backward):
             name = place.name or ""
             if name in seen or _is_too_late(fn, backward, place, flags):
@@ -139,6 +141,24 @@ class GradientUnbound(Rule[FunctionClass]):
                 f"`{name}` is `None` except under {tests} but {used} here without it; it raises {error} when "
                 f"{_when(fn, flags_of(place.guards), flags)}. Test `{name} is not None` first.",
                 related=way_to(fn, place) if isinstance(place, MaybeNone) else (),
+            )
+
+
+def _unbound_in_forward(fn: FunctionClass) -> Iterator[Finding]:
+    """Names that forward binds only for one input, such as a gradient that it computes in advance."""
+    forward = fn.forward
+    if forward is None or forward.inherited or not fn.count_judgeable:
+        return
+    seen: set[str] = set()
+    for use, flags in unbound_uses(fn, forward):
+        if use.name not in seen and max(flags) < len(fn.inputs):
+            seen.add(use.name)
+            names = [fn.inputs[index].name for index in sorted(flags)]
+            yield Finding(
+                fn.span(use.node),
+                f"`{use.name}` is bound only if {quoted(names, 'or')} {'needs' if len(names) == 1 else 'need'} a gradient "
+                f"but read here without that test; it raises UnboundLocalError when "
+                f"{_when(fn, needed_at(forward, use), flags)}. Write `{use.name} = None` first, and test it in `backward`.",
             )
 
 

@@ -55,7 +55,7 @@ def _assigned_in(fn: FunctionClass) -> Iterator[Assigned]:
 
 
 def flags_of(guards: Iterable[Guard], attributes: Mapping[str, int] = _NONE_STORED) -> frozenset[int]:
-    """The inputs whose ``needs_input_grad`` flag is certainly set under this path condition.
+    """The inputs whose ``needs_input_grad`` flag is certainly set under this path condition, also ``x.requires_grad``.
 
     ``attributes`` are those of ctx that hold flags, from ``stored_flags``.
     """
@@ -71,9 +71,12 @@ def refused_flags(guards: Iterable[Guard]) -> frozenset[int]:
 
 def _tested(guards: Iterable[Guard], *, answer: bool) -> Iterator[int]:
     for asks in (guard.asks for guard in guards if guard.asks is not None):
-        if asks.question is Question.NEEDS_INPUT_GRAD and asks.answer is answer:
-            if isinstance(asks.value, NeedsInputGrad) and asks.value.index is not None:
-                yield asks.value.index
+        if asks.answer is answer and asks.question in (Question.NEEDS_INPUT_GRAD, Question.REQUIRES_GRAD):
+            value = before_views(asks.value)
+            if isinstance(value, Parameter) and value.role != "input":
+                continue
+            if isinstance(value, (NeedsInputGrad, Parameter)) and value.index is not None:
+                yield value.index
 
 
 def tested_flags(guards: Iterable[Guard]) -> bool:
@@ -310,19 +313,12 @@ def stored_only_under_others(fn: FunctionClass, method: Method, name: str, flags
 
 def saves_only_under_others(fn: FunctionClass, method: Method, name: str, flags: frozenset[int]) -> bool:
     """Whether forward saves only if other flags than these are set, and ``name`` is computed from what it saves."""
-    if not fn.saves or not all((flags_of(each.guards) | _requiring_grad(each.guards)) - flags for each in fn.saves):
+    if not fn.saves or not all(flags_of(each.guards) - flags for each in fn.saves):
         return False
     assigned = method.facts.of(Assigned)
     saved = {each.name for each in assigned if isinstance(each.value, SavedTensor)}
     values = (each.value_node for each in assigned if each.name == name)
     return any(value is not None and not saved.isdisjoint(words_of(value)) for value in values)
-
-
-def _requiring_grad(guards: Iterable[Guard]) -> frozenset[int]:
-    """The inputs that require a gradient under this path condition: ``if x.requires_grad``."""
-    asked = (each.asks for each in guards if each.asks is not None and each.asks.question is Question.REQUIRES_GRAD)
-    tested = (before_views(each.value) for each in asked if each.answer)
-    return frozenset(each.index for each in tested if isinstance(each, Parameter) and each.role == "input")
 
 
 def _refused(bindings: Iterable[Assigned]) -> frozenset[int]:
