@@ -26,8 +26,8 @@ class GradientIgnoresUpstream(Rule[FunctionClass]):
     ## What it does
     Reports a `backward` that returns a gradient without reading any incoming gradient, and a `jvp` that returns a
     tangent without reading any incoming one. The shape, `torch.ones_like(grad_output)` and values that `backward` has
-    replaced, as by `grad_output.copy_(…)`, do not count. Also reports a gradient that `forward` computed and `backward`
-    returns unchanged, although it reads the incoming gradient for others.
+    replaced, as by `grad_output.copy_(…)`, in it or in a copy, do not count. Also reports a gradient that `forward`
+    computed and `backward` returns unchanged, although it reads the incoming gradient for others.
 
     ## Why is this bad?
     By the chain rule, the gradient is a product with the incoming gradient. Without that factor, `loss.backward()` on

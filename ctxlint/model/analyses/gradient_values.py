@@ -24,6 +24,9 @@ _METHODS = frozenset(
 _RESIZING = frozenset(str.split("resize_ resize_as_"))
 """Methods that return the tensor itself, without a use of its values."""
 
+_COPYING = frozenset(["clone", "contiguous"])
+"""Methods whose result has the same values, and no use of them."""
+
 _OVERWRITING = frozenset(str.split("copy_ fill_ normal_ uniform_ zero_"))
 """Methods that replace all values."""
 
@@ -42,7 +45,11 @@ def reads_values(method: Method, param: Param) -> bool:
     """Whether a body reads a parameter for more than its shape, its dtype, and what has replaced its values."""
     if param.name not in method.facts.names_read:
         return False
-    uses = [node for node in method.named.get(param.name, ()) if node is not param.node.name]
+    return _one_reads(method, [node for node in method.named.get(param.name, ()) if node is not param.node.name])
+
+
+def _one_reads(method: Method, uses: list[cst.Name]) -> bool:
+    """Whether one of the uses of a name, in order, reads the values that it has at first."""
     gone = next((at for at, node in enumerate(uses) if _is_replaced(method, node)), len(uses))
     return any(_reads(method, node) for node in uses[: gone + 1] + _in_statement(method, uses, gone))
 
@@ -83,10 +90,24 @@ def _reads(method: Method, use: cst.CSTNode) -> bool:
         call, name = method.called_on(use)
         if call is None:
             return name in _METHODS or above.attr.value not in operations.SCALAR_ATTRIBUTES
+        if name in _COPYING:
+            return _copy_reads(method, call)
         return _reads(method, call) if name in _RESIZING else name not in _METHODS | _OVERWRITING
     if isinstance(above, cst.Comparison):
         return not all(isinstance(each.operator, (cst.Is, cst.IsNot)) for each in above.comparisons)
     return not isinstance(above, cst.Arg) or bool(above.star) or not _asks_for_shape(method.parents[above], above)
+
+
+def _copy_reads(method: Method, copy: cst.CSTNode) -> bool:
+    """Whether a copy of the gradient is used for its values: that in a name, until others replace them."""
+    above = method.parents.get(copy)
+    target = above.targets[0].target if isinstance(above, cst.Assign) and len(above.targets) == 1 else None
+    statement = _statement(method, copy)
+    if not isinstance(target, cst.Name) or statement is None:
+        return _reads(method, copy)
+    uses = list(method.named.get(target.value, ()))
+    later = uses[uses.index(target) + 1 :]
+    return _one_reads(method, [each for each in later if _statement(method, each) is not statement])
 
 
 def _asks_for_shape(call: cst.CSTNode, argument: cst.Arg) -> bool:
