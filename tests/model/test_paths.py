@@ -56,6 +56,15 @@ PAIRS = {
     "same test twice": (f"if n:\n {A}\nif n:\n {B}", "unknown"),
     "opposite tests": (f"if n:\n {A}\nif not n:\n {B}", "excluded"),
     "opposite comparisons with None": (f"if w is None:\n {A}\nif w is not None:\n {B}", "excluded"),
+    "a comparison kept before its name is bound again": (
+        f"m = w is None\nw = n\nif m:\n {A}\nif w is not None:\n {B}",
+        "unknown",
+    ),
+    "a comparison kept, compared again": (f"m = w is None\nif m:\n {A}\nif w is not None:\n {B}", "excluded"),
+    "parts of a test kept before a name is bound again": (
+        f"m = w is None or f is None\nw = n\nif m:\n {A}\nif w is not None and f is not None:\n {B}",
+        "unknown",
+    ),
     "opposite parts": (f"if n and f:\n {A}\nif not n:\n {B}", "excluded"),
     "other tests": (f"if n:\n {A}\nif f:\n {B}", "unknown"),
     "nested": (f"if n:\n {A}\n if f:\n  {B}", "both, implied"),
@@ -189,6 +198,12 @@ def test_a_comparison_that_was_bound_before_asks_the_same() -> None:
     (guard,) = marks(f"has_w = w is not None\nif has_w:\n {A}\nreturn x")["a"].guards
     assert guard.asks is not None
     assert (guard.asks.question, told(guard.asks.value), guard.asks.answer) == (Question.IS_NONE, "w", False)
+
+
+@pytest.mark.parametrize("between", ["w = n", "w, k = n", "for w in n: pass", "w += 1", "if f:\n  w = n"])
+def test_a_comparison_that_was_bound_before_its_name_was_asks_nothing_known(between: str) -> None:
+    guard = marks(f"m = w is None\n{between}\nif m:\n {A}")["a"].guards[-1]
+    assert guard.asks is None
 
 
 def test_both_arms_of_a_conditional_expression_ask_about_the_same_value() -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model.interpreter.events import Asks, FlagsTested, Guard, Question
+from ctxlint.model.interpreter.events import Asks, Assigned, FlagsTested, Guard, Question
 from ctxlint.model.interpreter.names import canonical
 from ctxlint.model.interpreter.type_tests import is_instance, only_instances
 from ctxlint.model.interpreter.values import (
@@ -28,6 +28,7 @@ from ctxlint.model.interpreter.values import (
     is_none,
     without,
 )
+from ctxlint.model.syntax import words_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -80,9 +81,26 @@ def _asked_by_parts(walk: Walk, test: cst.BaseExpression, holds: bool) -> tuple[
 
 def _test_held_by(walk: Walk, test: cst.BaseExpression) -> cst.BaseExpression:
     """The compound test whose outcome a name holds; any other test itself."""
-    value = walk.peek(test) if isinstance(test, cst.Name) else None
-    node = value.node if isinstance(value, Scalar) else None
+    node = _held_test(walk, test, walk.peek(test)) if isinstance(test, cst.Name) else None
     return node if isinstance(node, cst.BooleanOperation) else test
+
+
+def _held_test(walk: Walk, test: cst.BaseExpression, value: Value) -> cst.BaseExpression | None:
+    """The other test whose outcome a value is; None if that is unknown, or may have been about other values.
+
+    It was about the values at the time: those of names that were bound again since are not known any more.
+    """
+    held = value.node if isinstance(value, Scalar) else None
+    if not isinstance(held, cst.BaseExpression) or held is test:
+        return None
+    names = frozenset(words_of(held))
+    for event in reversed(walk.recorder.events):
+        if isinstance(event, Assigned):
+            if event.value_node is held:
+                break
+            if event.name in names:
+                return None
+    return held
 
 
 def _asked_by(walk: Walk, test: cst.BaseExpression, holds: bool) -> Asks | None:
@@ -104,9 +122,8 @@ def _value_asks(walk: Walk, test: cst.BaseExpression, value: Value, holds: bool)
     """The question of a tested value: that of a flag, or of a name that holds the outcome of another test."""
     if isinstance(value, NeedsInputGrad) and value.index is not None:
         return Asks(Question.NEEDS_INPUT_GRAD, value, holds)
-    if isinstance(value, Scalar) and isinstance(value.node, cst.BaseExpression) and value.node is not test:
-        return _asked_by(walk, value.node, holds)
-    return None
+    held = _held_test(walk, test, value)
+    return _asked_by(walk, held, holds) if held is not None else None
 
 
 def _call_asks(walk: Walk, test: cst.Call, holds: bool) -> Asks | None:
