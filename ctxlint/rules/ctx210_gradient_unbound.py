@@ -91,9 +91,9 @@ class GradientUnbound(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    The name is bound to `None` before the tests. There is a fix if the name is only a gradient: while unbound, it is
-    only returned, for an input under whose flag it is bound. Safe if the binding depends on that flag alone: torch
-    ignores the gradient of an input that needs none. Unsafe if it depends on other conditions too, because the input
+    The name is bound to `None` before the tests. There is a fix if, where it may be unbound, the name is only
+    returned, as the gradient of the input under whose flag it is bound. Safe if the binding depends on that flag alone:
+    torch ignores the gradient of an input that needs none. Unsafe if it depends on other conditions too, because the input
     may then need the gradient and silently get none.
 
     ## Known limits
