@@ -85,8 +85,7 @@ BROKEN = CODE + "\nx = = 1\n\ndef half(\n"
 
 @pytest.fixture
 def without_collector() -> Iterator[None]:
-    gc.collect()
-    gc.freeze()  # what was there before takes long to traverse
+    gc.freeze()  # what was there before, garbage or not, takes long to traverse
     gc.disable()
     try:
         yield
