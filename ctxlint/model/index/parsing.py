@@ -127,7 +127,7 @@ def _parse_known(source: Source, block: StatementLines, read: Read) -> Found:
 
 
 def _fails_within(broken: BrokenStatement, piece: StatementLines) -> bool:
-    """Whether Python has read no further than a line above the last one of a piece: then what follows is no remedy."""
+    """Whether Python has read no further than a line above the last one of a piece: then more lines do not help."""
     return broken.position.line < piece.last and _READ_NO_FURTHER.match(broken.message) is not None
 
 

@@ -51,7 +51,7 @@ def writes_of(definition: Definition, own: frozenset[str], facts: MethodFacts) -
 
 
 def _is_certain(paths: list[tuple[Guard, ...]]) -> bool:
-    """Whether one of several writes happens whatever the tests on the paths to them give."""
+    """Whether one of several writes happens, whatever the outcomes of the tests on the paths to them."""
     if not all(paths):
         return True
     first = paths[0][0]
