@@ -79,6 +79,9 @@ def line_starts(text: str) -> list[int]:
     return starts if not text or text[-1] in "\r\n" else starts[:-1]
 
 
+_QUOTES = ("'", '"')
+
+
 @record
 class Source:
     """A decoded file.
@@ -114,7 +117,7 @@ class Source:
 
     def quotes(self, word: str) -> bool:
         """Whether a word occurs anywhere in the text as a whole string literal."""
-        return word in self.text and re.search(rf"""["']{word}["']""", self.text) is not None
+        return word in self.text and any(f"{a}{word}{b}" in self.text for a in _QUOTES for b in _QUOTES)
 
     def count_as_attribute(self, word: str) -> int:
         """How often a word occurs in the text after a dot or a quotation mark."""

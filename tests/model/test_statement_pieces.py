@@ -45,7 +45,7 @@ def test_what_is_read_of_a_changed_text_is_what_all_of_it_gives(path: Path, monk
     for _ in range(400):
         at = chance.randrange(len(text) + 1)
         changed = text[:at] + chance.choice(TYPED) * chance.randrange(1, 3) + text[at + chance.randrange(30) :]
-        note_parsed(known)
+        note_parsed(known, ast.parse(known.text).body)
         (parsed,) = statement_pieces._PARSED.values()
         new = Source("typed.py", changed)
         fast += parsed.statements_of(new) is not None

@@ -71,6 +71,14 @@ def uses_of_kept(
 
     ``places`` restricts this to some items; None stands for all of them.
     """
+    key = (uses_of_kept, attribute, contained, tuple(places))
+    if key not in fn.notes:  # cached because several rules need it
+        fn.notes[key] = _uses_of_kept(fn, attribute, contained, places)
+    found: KeptUses = fn.notes[key]
+    return found
+
+
+def _uses_of_kept(fn: FunctionClass, attribute: str, contained: bool, places: Sequence[Place | None]) -> KeptUses:
     uses = KeptUses()
     for method in fn.reading_methods:
         nodes = method.context_attributes.get(attribute, [])
@@ -80,7 +88,7 @@ def uses_of_kept(
         if any(hidden) or not method.facts.complete or _lets_ctx_escape(method):
             uses.handed_on = uses.as_object = True
         for place in places:
-            _Uses(method, uses, place).visit_all(nodes, contained)
+            _Uses(fn, method, uses, place).visit_all(nodes, contained)
     return uses
 
 
@@ -132,7 +140,8 @@ _KEEPING = frozenset(["torch.autograd.backward", "torch.autograd.grad", "torch.u
 class _Uses:
     """Follows a stored tensor to its uses, through the names that it is bound to."""
 
-    def __init__(self, method: Method, uses: KeptUses, place: Place | None) -> None:
+    def __init__(self, fn: FunctionClass, method: Method, uses: KeptUses, place: Place | None) -> None:
+        self.fn = fn
         self.method = method
         self.uses = uses
         self.place = place
@@ -142,7 +151,6 @@ class _Uses:
         """Whether the tracked value is the stored object itself, not a view of it."""
         self.start: cst.CSTNode | None = None
         """The attribute or name that is tracked."""
-        self.reached: dict[cst.CSTNode, set[cst.CSTNode]] = {}
 
     def read_values(self) -> None:
         self.uses.reads_values = True
@@ -164,10 +172,11 @@ class _Uses:
 
     def always_reached(self, block: cst.IndentedBlock) -> set[cst.CSTNode]:
         """The statements of a block up to the first one that may return, inclusive."""
-        if block not in self.reached:
+        reached: dict[cst.CSTNode, set[cst.CSTNode]] = self.fn.notes.setdefault(_Uses.always_reached, {})
+        if block not in reached:
             first = next((at for at, each in enumerate(block.body) if _returns(each)), len(block.body))
-            self.reached[block] = set(block.body[: first + 1])
-        return self.reached[block]
+            reached[block] = set(block.body[: first + 1])
+        return reached[block]
 
     def hand_on(self) -> None:
         self.uses.handed_on = True

@@ -84,7 +84,7 @@ def parse(source: Source) -> Parsed:
             broken.extend(more)
             as_written = as_written and not rewritten
         elif statements is not None and not source.has_cells:
-            note_parsed(source)
+            note_parsed(source, found)
         body.extend(found)
     return Parsed(ast.Module(body=body, type_ignores=[]), tuple(broken), as_written)
 

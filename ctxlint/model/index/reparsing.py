@@ -57,7 +57,7 @@ class _Reparsing(NamedTuple):
 
     def changed(self, statement: ast.stmt, lines: _Lines) -> ast.stmt | None:
         """A statement after a change of some lines; None if they are not all in one of its blocks."""
-        for part, name, block in _blocks_of(statement):
+        for part, name, block in blocks_of(statement):
             if not (_first_line(block[0]) <= lines.first and lines.last <= _last_line(block[-1])):
                 continue
             if self._line(block[0].lineno)[: block[0].col_offset].strip(" "):
@@ -107,7 +107,7 @@ class _Reparsing(NamedTuple):
         return self.lines[number - self.first]
 
 
-def _blocks_of(statement: ast.stmt) -> Iterator[tuple[ast.AST, str, list[ast.stmt]]]:
+def blocks_of(statement: ast.stmt) -> Iterator[tuple[ast.AST, str, list[ast.stmt]]]:
     """The blocks of a statement, each after the part of it that has it, and the name of the field."""
     parts = [statement, *getattr(statement, "handlers", ()), *getattr(statement, "cases", ())]
     for part in parts:

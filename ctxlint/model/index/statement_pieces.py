@@ -7,12 +7,15 @@ from bisect import bisect_right
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from ctxlint.model.index.reparsing import blocks_of
 from ctxlint.records import record
 from ctxlint.source.changes import change_between
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    import ast
+    from collections.abc import Iterator, Sequence
 
+    from ctxlint.source.changes import Change
     from ctxlint.source.source import Source
 
 _TOKEN = re.compile(
@@ -54,9 +57,9 @@ def statements(source: Source, block: StatementLines) -> tuple[StatementLines, .
     return tuple(_between(_starts(source, block, lines_inside(source, block))[0], block.last))
 
 
-def note_parsed(source: Source) -> None:
-    """Record that a whole text parses: to split a similar text, only the difference is scanned."""
-    _PARSED[source.path] = _Parsed(source, statements(source, StatementLines(1, source.line_count)))
+def note_parsed(source: Source, body: Sequence[ast.stmt]) -> None:
+    """Record that a whole text parses as ``body``: to split a similar text, only the difference is scanned."""
+    _PARSED[source.path] = _Parsed(source, statements(source, StatementLines(1, source.line_count)), tuple(body))
     while len(_PARSED) > _PARSED_KEPT:
         del _PARSED[next(iter(_PARSED))]
 
@@ -67,6 +70,7 @@ class _Parsed:
 
     source: Source
     pieces: tuple[StatementLines, ...]
+    body: tuple[ast.stmt, ...]
 
     @cached_property
     def _offsets(self) -> list[int]:
@@ -97,6 +101,8 @@ class _Parsed:
             part = StatementLines(first, new.line_count)
             return (*self.pieces[:before], *_between(_starts(new, part, lines_inside(new, part))[0], part.last))
         part = StatementLines(first, rest[0].first - 1)
+        if after == before + 1 and self._closes_again(new, change, self.pieces[before]):
+            return (*self.pieces[:before], part, *rest)
         if new.line_starts[rest[0].first - 1] != self._offsets[after] + change.added or part.last < part.first:
             return None
         inside, is_open = _inside(new, part)
@@ -106,6 +112,37 @@ class _Parsed:
         if is_open:
             return (*self.pieces[:before], *_between(starts, new.line_count))
         return (*self.pieces[:before], *_between(starts, part.last), *rest)
+
+    def _closes_again(self, new: Source, change: Change, piece: StatementLines) -> bool:
+        """Whether a change between two nested statements of a piece certainly leaves it one piece."""
+        old = self.source
+        top, bottom = (bisect_right(old.line_starts, at) for at in (change.start, change.end))
+        first, last = self._around(top, bottom)
+        if not piece.first < first < last <= piece.last:
+            return False
+        more = new.line_count - old.line_count
+        if new.line_starts[last + more - 1] != old.line_starts[last - 1] + change.added:
+            return False
+        part = StatementLines(first, last + more - 1)
+        inside, is_open = _inside(new, part)
+        return is_open is False and not _starts(new, part, inside)[0]
+
+    def _around(self, top: int, bottom: int) -> tuple[int, int]:
+        """The lines above ``top`` and below ``bottom`` that begin with a nested statement; 0 if there are none."""
+        first = last = 0
+        block: Sequence[ast.stmt] = self.body
+        while block:
+            above = [each for each in block if each.lineno < top]
+            nested = [each for each in block if self._is_indented(each)]
+            first = next((each.lineno for each in reversed(nested) if each.lineno < top), first)
+            last = next((each.lineno for each in nested if each.lineno > bottom), last)
+            block = [each for *_part, inner in blocks_of(above[-1]) for each in inner] if above else ()
+        return first, last
+
+    def _is_indented(self, statement: ast.stmt) -> bool:
+        """Whether only whitespace is in front of a statement on its line."""
+        start = self.source.line_starts[statement.lineno - 1]
+        return self.source.text[start : start + statement.col_offset].isspace()
 
 
 _PARSED: dict[str, _Parsed] = {}
