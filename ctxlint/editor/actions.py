@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 FIX_ALL = "source.fixAll"
 OWN_FIX_ALL = "source.fixAll.ctxlint"
 WHOLE_NOTEBOOK = "notebook."
+APPLY_EDIT = "ctxlint.applyEdit"
 _FIX_ALL_KINDS = (OWN_FIX_ALL, FIX_ALL, WHOLE_NOTEBOOK + OWN_FIX_ALL, WHOLE_NOTEBOOK + FIX_ALL)
 _MARKS = {Applicability.UNSAFE: " (unsafe)", Applicability.DISPLAY: " (suggestion)"}
 
@@ -35,7 +36,11 @@ def register(session: Session) -> None:
     )
 
     @session.feature(lsp.TEXT_DOCUMENT_CODE_ACTION, options)
-    async def offer(params: lsp.CodeActionParams) -> list[lsp.CodeAction]:
+    async def offer(params: lsp.CodeActionParams) -> list[lsp.CodeAction] | list[lsp.Command]:
+        found = await actions(params)
+        return found if takes_actions(session) else list(_as_commands(session, found))
+
+    async def actions(params: lsp.CodeActionParams) -> list[lsp.CodeAction]:
         uri = params.text_document.uri
         only = [str(getattr(each, "value", each)) for each in params.context.only or ()]
         checked = await session.checked(uri)
@@ -54,6 +59,31 @@ def register(session: Session) -> None:
     @session.feature(lsp.CODE_ACTION_RESOLVE)
     async def resolve(action: lsp.CodeAction) -> lsp.CodeAction:
         return action if action.edit is not None else await _with_all_fixes(session, action)
+
+
+# Clients that only know commands
+
+
+def takes_actions(session: Session) -> bool:
+    """Whether the client supports code actions as answers, or does not declare what it supports."""
+    documents = session.client_capabilities.text_document
+    support = documents.code_action if documents is not None else None
+    return support is None or bool(support.code_action_literal_support or support.resolve_support)
+
+
+def register_command(session: Session) -> None:
+    """Add the command that applies an edit. Only for clients without code actions, as the others would list it."""
+
+    @session.command(APPLY_EDIT)
+    def apply(edit: lsp.WorkspaceEdit) -> None:
+        session.workspace_apply_edit(lsp.ApplyWorkspaceEditParams(edit))
+
+
+def _as_commands(session: Session, found: Iterable[lsp.CodeAction]) -> Iterator[lsp.Command]:
+    """Actions as commands; none if the client cannot apply the edit that the server sends then."""
+    workspace = session.client_capabilities.workspace
+    for each in found if workspace is not None and workspace.apply_edit else ():
+        yield lsp.Command(each.title, APPLY_EDIT, arguments=[_written(session, each.edit)])
 
 
 # The first request

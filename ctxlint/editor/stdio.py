@@ -157,7 +157,9 @@ def _handle(server: LanguageServer, phase: _Phase, body: bytes) -> None:
             _send(server, {"jsonrpc": "2.0", "id": None, "error": refusal})
             return
         if not isinstance(raw, dict):
-            raise TypeError("a message is an object")
+            refusal = {"code": JsonRpcInvalidRequest.CODE, "message": "a message is an object"}
+            _send(server, {"jsonrpc": "2.0", "id": None, "error": refusal})
+            return
         if _is_refused(server, phase, raw):
             return
         request_id = raw.get("id") if "method" in raw else None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types as lsp
 
-from ctxlint.editor.actions import prepare
+from ctxlint.editor.actions import prepare, register_command, takes_actions
 from ctxlint.editor.documents import path_of
 from ctxlint.editor.stdio import end_with
 from ctxlint.editor.workspace import OWN_SECTION, matters, read_client_settings
@@ -51,6 +51,8 @@ def _register_start(session: Session) -> None:
         _set_client_settings(session, params.initialization_options)
         if _answers_configuration(params.capabilities):
             session.awaited_settings = asyncio.Event()
+        if not takes_actions(session):
+            register_command(session)
         end_with(params.process_id)
         session.worker.when_idle(lambda: _import_rules(session), key="rules")
 

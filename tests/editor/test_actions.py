@@ -46,6 +46,24 @@ def test_a_safe_fix_is_preferred_and_works(pulling: Client, tmp_path: Path) -> N
     assert "isPreferred" not in disable
 
 
+def test_a_client_without_code_actions_gets_commands(start: Start, tmp_path: Path) -> None:
+    client = start(capabilities={"textDocument": {"codeAction": {}}, "workspace": {"applyEdit": True}})
+    assert client.capabilities["executeCommandProvider"]["commands"] == ["ctxlint.applyEdit"]
+    uri = client.open((tmp_path / "a.py").as_uri(), ONE)
+    for only in ("quickfix", "source.fixAll"):
+        offered = client.actions(uri, [only])[0]
+        assert set(offered) == {"title", "command", "arguments"}
+        client.request("workspace/executeCommand", {key: offered[key] for key in ("command", "arguments")})
+        asked = client.requests[-1]
+        assert asked["method"] == "workspace/applyEdit"
+        assert applied(ONE, asked["params"]["edit"]) == FIXED
+
+
+def test_a_client_that_applies_no_edits_gets_no_commands(start: Start, tmp_path: Path) -> None:
+    client = start(capabilities={"textDocument": {"codeAction": {}}})
+    assert client.actions(client.open((tmp_path / "a.py").as_uri(), ONE)) == []
+
+
 def test_a_fix_that_is_not_safe_says_so(pulling: Client, tmp_path: Path) -> None:
     uri = pulling.open((tmp_path / "unsafe.py").as_uri(), UNSAFE)
     fix, _ = pulling.actions(uri, ["quickfix"])

@@ -109,6 +109,8 @@ def test_messages_out_of_their_time_are_refused(tmp_path: Path) -> None:
         assert again["error"]["code"] == -32600
         client.send_raw(b"Content-Length: 9\r\n\r\nnot json!")
         assert client.answer(None)["error"]["code"] == -32700  # type: ignore[arg-type]
+        client.send_raw(b"Content-Length: 2\r\n\r\n[]")
+        assert client.answer(None)["error"]["code"] == -32600  # type: ignore[arg-type]
         assert [each["code"] for each in client.pulled(client.open((tmp_path / "a.py").as_uri(), ONE))] == ["CTX203"]
         client.request("shutdown")
         late = client.answer(client.ask("textDocument/diagnostic", {"textDocument": {"uri": "file:///a.py"}}))

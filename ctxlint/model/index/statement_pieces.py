@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ctxlint.model.index.reparsing import blocks_of
 from ctxlint.records import record
 from ctxlint.source.changes import change_between
+from ctxlint.source.source import line_starts
 
 if TYPE_CHECKING:
     import ast
@@ -189,13 +190,18 @@ def lines_inside(source: Source, block: StatementLines) -> set[int]:
 
 def _inside(source: Source, block: StatementLines) -> tuple[set[int], bool | None]:
     """Like ``lines_inside``, and whether brackets are open at the end; None if a string or a line continues there."""
-    line_starts = source.line_starts
-    at = line_starts[block.first - 1]
-    text, block_end = source.text, at + len(source.lines(*block))
+    inside, is_open = _inside_text(source.lines(*block))
+    return {block.first + each for each in inside}, is_open
+
+
+@lru_cache(maxsize=32)  # most statements that are split again, for each fix in them, have not changed
+def _inside_text(text: str) -> tuple[frozenset[int], bool | None]:
+    """As ``_inside``; lines count from 0."""
+    starts, at, block_end = line_starts(text), 0, len(text)
     inside: set[int] = set()
 
     def add(start: int, end: int) -> None:
-        inside.update(range(bisect_right(line_starts, start) + 1, bisect_right(line_starts, end) + 1))
+        inside.update(range(bisect_right(starts, start), bisect_right(starts, end)))
 
     depth = opened = 0
     goes_on = False
@@ -204,7 +210,7 @@ def _inside(source: Source, block: StatementLines) -> tuple[set[int], bool | Non
         if token is None:
             if depth > 0:
                 add(opened, block_end)
-            return inside, None if goes_on else depth > 0
+            return frozenset(inside), None if goes_on else depth > 0
         at = token.end()
         kind = token.lastgroup
         if kind == "triple":
