@@ -119,7 +119,8 @@ class Checker:
     def retried(self, work: Callable[[], Result]) -> Result:
         """The result of ``work``; if LibCST rejects what ``ast`` has parsed, retry with LibCST parsing everything."""
         try:
-            return work()
+            with self._functions.parents.in_use():
+                return work()
         except UnlikeLibCST:
             self._trusts_ast = False
             self._indexes.clear()

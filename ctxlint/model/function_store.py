@@ -170,7 +170,8 @@ class FunctionStore:
         self._walked: _OfMethods[MethodFacts] = _OfMethods()
         self._used: _OfMethods[InputUses] = _OfMethods()
         self._trails: OrderedDict[tuple[str, str, str], list[_Trailed]] = OrderedDict()
-        self._parents = KnownParents()
+        self.parents = KnownParents()
+        """Of the nodes in the statements, for all that looks at a Function."""
 
     @contextmanager
     def in_use(self) -> Iterator[None]:
@@ -178,7 +179,7 @@ class FunctionStore:
         token = STORE.set(self)
         self._of = {}
         try:
-            with self._parents.in_use():
+            with self.parents.in_use():
                 yield
         finally:
             STORE.reset(token)
@@ -191,7 +192,7 @@ class FunctionStore:
         self._walked.clear()
         self._used.clear()
         self._trails.clear()
-        self._parents.clear()
+        self.parents.clear()
 
     # The model
 
