@@ -8,14 +8,18 @@ from collections import OrderedDict
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import fields
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import libcst as cst
 
 from ctxlint.effort import spend, steps
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    Parents = Mapping[cst.CSTNode, cst.CSTNode]
+
+Result = TypeVar("Result")
 
 _CODE = cst.Module([])
 
@@ -109,6 +113,20 @@ def parents_in(function: cst.FunctionDef) -> dict[cst.CSTNode, cst.CSTNode]:
     return parents
 
 
+def in_parts(
+    function: cst.FunctionDef, parents: Parents, work: Callable[[Iterable[cst.CSTNode], Parents], Result]
+) -> list[Result]:
+    """The results of ``work`` for the nodes in the body of a function: for all of them, or for those of each statement.
+
+    Those of statements that are known from an earlier version are not computed again.
+    """
+    known, body = _KNOWN_PARENTS.get(), function.body
+    if known is None or not isinstance(body, cst.IndentedBlock):
+        nodes = tuple(parents)
+        return [work(nodes[nodes.index(body) + 1 :], parents)]
+    return [known.result_for(statement, work) for statement in children(body)]
+
+
 class KnownParents:
     """The parents of the nodes in some statements, which outlive the function around them in an editor."""
 
@@ -116,6 +134,7 @@ class KnownParents:
         """Start empty."""
         self._most = statements
         self._known: OrderedDict[cst.CSTNode, tuple[dict[cst.CSTNode, cst.CSTNode], int]] = OrderedDict()
+        self._results: OrderedDict[tuple[cst.CSTNode, object], Any] = OrderedDict()
 
     @contextmanager
     def in_use(self) -> Iterator[None]:
@@ -129,6 +148,7 @@ class KnownParents:
     def clear(self) -> None:
         """Drop everything."""
         self._known.clear()
+        self._results.clear()
 
     def below(self, statement: cst.CSTNode) -> dict[cst.CSTNode, cst.CSTNode]:
         """As ``parents_below``, for the same number of steps."""
@@ -143,6 +163,18 @@ class KnownParents:
         if len(self._known) > self._most:
             self._known.popitem(last=False)
         return parents
+
+    def result_for(self, statement: cst.CSTNode, work: Callable[[Iterable[cst.CSTNode], Parents], Result]) -> Result:
+        """The result of ``work`` for the nodes of a statement."""
+        key = (statement, work)
+        if key not in self._results:
+            parents = self.below(statement)
+            self._results[key] = work((statement, *parents), parents)
+            if len(self._results) > 3 * self._most:
+                self._results.popitem(last=False)
+        self._results.move_to_end(key)
+        found: Result = self._results[key]
+        return found
 
 
 _KNOWN_PARENTS: ContextVar[KnownParents | None] = ContextVar("_KNOWN_PARENTS", default=None)

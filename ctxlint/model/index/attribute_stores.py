@@ -120,7 +120,7 @@ def _taking_a_context(index: FileIndex) -> dict[str, list[FunctionRecord]]:
 def _mentioned(taker: _Taker, param: str) -> frozenset[str]:
     """The attributes that a function may read of a parameter."""
     read = _found(taker.home, taker.function, rf"{param}(?<!\w{param})[\s\\]*\.[\s\\]*(\w+)")
-    return read | _found(taker.home, taker.function, rf"\bgetattr\(\s*{param}\s*,\s*['\"](\w+)")
+    return read | _found(taker.home, taker.function, rf"getattr(?<=\bgetattr)\(\s*{param}\s*,\s*['\"](\w+)")
 
 
 def _found(unit: Unit, function: _FunctionNode, pattern: str) -> frozenset[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from enum import Enum
 from functools import cached_property
+from itertools import chain, takewhile
 from typing import TYPE_CHECKING, cast
 
 import libcst as cst
@@ -23,21 +24,24 @@ from ctxlint.model.interpreter.events import (
 )
 from ctxlint.model.interpreter.local_names import BINDING, bound_by
 from ctxlint.model.interpreter.values import Tri
-from ctxlint.model.syntax import dotted, parents_in
+from ctxlint.model.syntax import dotted, in_parts, parents_in
 from ctxlint.records import record
 from ctxlint.torch_api.known_decorators import AUTOCAST_PAIR
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import TypeVar
 
     from ctxlint.model.index.project import Definition
     from ctxlint.model.interpreter.events import Guard
     from ctxlint.model.interpreter.values import Value
+    from ctxlint.model.syntax import Parents
     from ctxlint.source.slices import Slice
 
     EventType = TypeVar("EventType", bound=Event)
     NodeType = TypeVar("NodeType", bound=cst.CSTNode)
+    Key = TypeVar("Key")
+    Part = TypeVar("Part")
 
 
 class Binding(Enum):
@@ -246,10 +250,7 @@ class Method:
 
     @cached_property
     def _nodes_by_kind(self) -> Mapping[type[cst.CSTNode], list[cst.CSTNode]]:
-        found: dict[type[cst.CSTNode], list[cst.CSTNode]] = {}
-        for node in self.body_nodes:
-            found.setdefault(type(node), []).append(node)
-        return found
+        return _merged(in_parts(self.node, self.parents, _by_kind))
 
     @cached_property
     def context_attributes(self) -> Mapping[str, list[cst.Attribute]]:
@@ -264,14 +265,16 @@ class Method:
     @cached_property
     def variables(self) -> tuple[cst.Name, ...]:
         """Every name in it that refers to a variable, not to an attribute or keyword."""
-        return tuple(node for node in self.parents if isinstance(node, cst.Name) and not self.is_label(node))
+        return tuple(chain.from_iterable(self._in_parts(_variables)))
+
+    def _in_parts(self, work: Callable[[Iterable[cst.CSTNode], Parents], Part]) -> list[Part]:
+        """The results of ``work`` for what is in front of the body, and for parts of the body."""
+        head = takewhile(lambda node: node is not self.node.body, self.parents)
+        return [work(head, self.parents), *in_parts(self.node, self.parents, work)]
 
     def is_label(self, node: cst.Name) -> bool:
         """Whether a name in it is that of an attribute, or the keyword of a call."""
-        parent = self.parents[node]
-        if isinstance(parent, cst.Attribute):
-            return parent.attr is node
-        return isinstance(parent, cst.Arg) and parent.keyword is node
+        return _is_label(node, self.parents[node])
 
     @cached_property
     def named(self) -> Mapping[str, list[cst.Name]]:
@@ -284,11 +287,7 @@ class Method:
     @cached_property
     def binders(self) -> Mapping[str, list[cst.CSTNode]]:
         """The nodes that bind or delete each name, parameters left out."""
-        found: dict[str, list[cst.CSTNode]] = {}
-        for node in self.parents:
-            for name in set(bound_by(node)) if type(node) in BINDING else ():
-                found.setdefault(name, []).append(node)
-        return found
+        return _merged(self._in_parts(_binders))
 
     def bound_to(self, name: str) -> cst.BaseExpression | None:
         """The expression that a name is bound to by the only assignment of it; None if there are several, or none."""
@@ -374,3 +373,36 @@ class Method:
         paths = self.facts.fall_paths
         ends_in_raising_call = bool(paths) and all(any(guard.arm == "returns" for guard in path) for path in paths)
         return self.facts.falls_through is Tri.NO or (self.facts.falls_through is Tri.YES and ends_in_raising_call)
+
+
+def _by_kind(nodes: Iterable[cst.CSTNode], _parents: Parents) -> dict[type[cst.CSTNode], list[cst.CSTNode]]:
+    found: dict[type[cst.CSTNode], list[cst.CSTNode]] = {}
+    for node in nodes:
+        found.setdefault(type(node), []).append(node)
+    return found
+
+
+def _variables(nodes: Iterable[cst.CSTNode], parents: Parents) -> list[cst.Name]:
+    return [node for node in nodes if isinstance(node, cst.Name) and not _is_label(node, parents.get(node))]
+
+
+def _is_label(node: cst.Name, parent: cst.CSTNode | None) -> bool:
+    if isinstance(parent, cst.Attribute):
+        return parent.attr is node
+    return isinstance(parent, cst.Arg) and parent.keyword is node
+
+
+def _binders(nodes: Iterable[cst.CSTNode], _parents: Parents) -> dict[str, list[cst.CSTNode]]:
+    found: dict[str, list[cst.CSTNode]] = {}
+    for node in nodes:
+        for name in set(bound_by(node)) if type(node) in BINDING else ():
+            found.setdefault(name, []).append(node)
+    return found
+
+
+def _merged(parts: Iterable[Mapping[Key, list[NodeType]]]) -> dict[Key, list[NodeType]]:
+    found: dict[Key, list[NodeType]] = {}
+    for part in parts:
+        for key, nodes in part.items():
+            found.setdefault(key, []).extend(nodes)
+    return found
