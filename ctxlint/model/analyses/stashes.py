@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 from enum import Enum
 from functools import cached_property
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -176,12 +177,16 @@ def stashes(fn: FunctionClass) -> Iterator[Stash]:
     """
     if _wanted not in fn.notes:  # cached because two rules need it
         has_ctx = fn.legacy_state is None and not _is_called_by_hand(fn)
-        fn.notes[_wanted] = tuple(_wanted(fn)) if has_ctx else ()
-    found: tuple[Stash, ...] = fn.notes[_wanted]
+        fn.notes[_wanted] = tuple(map(_WITHOUT_CLASS, _wanted(fn))) if has_ctx else ()
     read = _read_by_backward(fn)
-    for each in found:
-        if each.write.attribute in read or _never_read(fn, each.write):
-            yield each
+    for parts in fn.notes[_wanted]:
+        found = Stash(fn, *parts)
+        if found.write.attribute in read or _never_read(fn, found.write):
+            yield found
+
+
+_WITHOUT_CLASS = attrgetter("write", "held", "contained", "names", "one_of", "places", "on_some_paths")
+"""The fields of a stash apart from the class: if that referred to itself, only the garbage collector would free it."""
 
 
 def _is_called_by_hand(fn: FunctionClass) -> bool:
