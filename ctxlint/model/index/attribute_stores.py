@@ -61,7 +61,7 @@ def unset_attributes(unit: Unit, name: str, project: Project) -> list[str]:
     with_ctx = _WITHOUT_FORWARD if "setup_context" in own else autograd.PROTOCOL
     known = stored_on_others(unit.index, name) | own.keys() | _OF_CTX
     methods = [each for each in record.node.body if isinstance(each, ast.FunctionDef) and each.name in with_ctx]
-    takers = [_Taker(unit, each, tuple(_params(each)[:1])) for each in methods]
+    takers = [_Taker(unit, each, tuple(_params(each)[:1])) for each in methods if _may_get_the_ctx(unit, each, name)]
     takers += _named_in(unit, methods, record)
     takers += list(_imported_by(unit, takers, project))
     read: set[str] = set()
@@ -70,6 +70,17 @@ def unset_attributes(unit: Unit, name: str, project: Project) -> list[str]:
             if not known.issuperset(_mentioned(taker, context)):
                 read |= _read_of(taker.function, context)
     return sorted(read - known)
+
+
+def _may_get_the_ctx(unit: Unit, method: _FunctionNode, owner: str) -> bool:
+    """Whether the first parameter may be a ctx: if a Function serves as a namespace, it is a tensor."""
+    taker = _Taker(unit, method, tuple(_params(method)[:1]))
+    if any(_CONTEXT_NAME.search(name) or name == "self" for name in taker.contexts):
+        return True
+    if any(map(unit.source.text.__contains__, autograd.CONTEXT_ONLY)):
+        return True
+    stored = stored_on_others(unit.index, owner)
+    return any(stored & _mentioned(taker, name) for name in taker.contexts)
 
 
 def _imported_by(unit: Unit, takers: Iterable[_Taker], project: Project) -> Iterator[_Taker]:
