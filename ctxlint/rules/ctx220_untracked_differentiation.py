@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model.analyses.grad_mode import differentiated_untracked, untracked
+from ctxlint.model.analyses.grad_mode import differentiated_untracked, fate_of_leaf, untracked
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.interpreter.events import Differentiated
 from ctxlint.model.interpreter.values import View, detaches
@@ -30,6 +30,9 @@ class UntrackedDifferentiation(Rule[FunctionClass]):
     Autograd runs `forward`, `setup_context` and `backward` with grad mode off (`backward` with grad mode on only under
     `create_graph=True`), so their results have no graph. Every call raises `RuntimeError: element 0 of tensors does not
     require grad and does not have a grad_fn`, even if an input of `y` requires a gradient.
+
+    To set `y.requires_grad` afterwards is no remedy: `y` becomes a leaf, still without a graph. `torch.autograd.grad`
+    then raises because the input is not used in the graph, or returns `None` under `allow_unused=True`.
 
     ## Example
     ```python
@@ -93,19 +96,21 @@ class UntrackedDifferentiation(Rule[FunctionClass]):
                 continue
             seen: set[cst.CSTNode] = set()
             for each in method.facts.of(Differentiated):
-                home = differentiated_untracked(fn, method, each.value)
-                if each.node in seen or home is None:
+                home, fate = differentiated_untracked(fn, method, each.value), "raises RuntimeError"
+                if home is None:
+                    home, fate = method, fate_of_leaf(method, each)
+                if each.node in seen or not fate:
                     continue
                 seen.add(each.node)
                 how = f"`{each.how}`" if each.how.startswith("torch.") else "`.backward()`"
                 yield Finding(
                     fn.span(each.node),
-                    f"{how} in `{method.name}` of `{fn.name}` differentiates {_what(fn, method, home, each)}",
+                    f"{how} in `{method.name}` of `{fn.name}` differentiates {_what(fn, method, home, each, fate)}",
                 )
 
 
-def _what(fn: FunctionClass, method: Method, home: Method, each: Differentiated) -> str:
-    """The differentiated tensor, why that raises, and what to write."""
+def _what(fn: FunctionClass, method: Method, home: Method, each: Differentiated, fate: str) -> str:
+    """The differentiated tensor, what comes of that, and what to write."""
     node, value = each.value_node, each.value
     name = f"`{node.value}`" if isinstance(node, cst.Name) else "a tensor"
     if isinstance(value, View) and detaches(value) and not untracked(fn, method, value.of):
@@ -114,6 +119,6 @@ def _what(fn: FunctionClass, method: Method, home: Method, each: Differentiated)
         return f"{written}, which is detached; it raises RuntimeError. Drop `{how}`."
     where = "is computed" if home is method else f"`{home.name}` computed"
     return (
-        f"{name}, which {where} with grad mode off; it raises RuntimeError. Compute it under "
+        f"{name}, which {where} with grad mode off; it {fate}. Compute it under "
         f"`with torch.enable_grad():`, from inputs with `.detach().requires_grad_()`."
     )

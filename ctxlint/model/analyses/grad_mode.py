@@ -11,9 +11,12 @@ from ctxlint.model.index.scopes import Scope, resolve_certainly
 from ctxlint.model.interpreter.events import GenericCall, GradientFlag
 from ctxlint.model.interpreter.local_names import only_assigned
 from ctxlint.model.interpreter.values import (
+    UNKNOWN,
     Alias,
+    Constant,
     Fresh,
     Parameter,
+    Sequence,
     Single,
     Tri,
     View,
@@ -26,6 +29,7 @@ from ctxlint.torch_api import operations
 if TYPE_CHECKING:
     from ctxlint.model.function import FunctionClass
     from ctxlint.model.index.project import Definition
+    from ctxlint.model.interpreter.events import Differentiated
     from ctxlint.model.interpreter.method import Method
     from ctxlint.model.interpreter.values import Value
 
@@ -106,6 +110,30 @@ def differentiated_untracked(fn: FunctionClass, method: Method, value: Value | N
         return None
     homes = (each for each in fn.context_methods if not each.inherited and each.name not in fn.called_directly)
     return next((each for each in homes if untracked(fn, each, stored)), None)
+
+
+def fate_of_leaf(method: Method, each: Differentiated) -> str:
+    """What ``torch.autograd.grad`` does with a tensor that is computed with grad mode off, and requires_grad set then.
+
+    The flag makes it a leaf without a graph. With ``allow_unused`` torch returns None for its operands, otherwise it
+    raises RuntimeError. Empty if it is no such tensor, or if that is not certain.
+    """
+    call = next((call for call in method.facts.of(GenericCall) if call.node is each.node), None)
+    if call is None or call.callee != "torch.autograd.grad" or not isinstance(each.value, (Fresh, Single)):
+        return ""
+    if not any(flag.switched and flag.value == each.value for flag in method.facts.of(GradientFlag)):
+        return ""
+    if method.name not in _OFF or not _keeps_the_mode(method) or not _untracked((method,), each.value, set()):
+        return ""
+    keywords = dict(call.keywords)
+    by = call.arguments[1] if len(call.arguments) > 1 else keywords.get("inputs")
+    slots = by.value.slots if by is not None and isinstance(by.value, Sequence) else (by,)
+    if any(slot is None or slot.value in (UNKNOWN, each.value) or slot.starred for slot in slots):
+        return ""
+    allowed = keywords["allow_unused"].value if "allow_unused" in keywords else Constant(False, "bool")
+    if not isinstance(allowed, Constant) or "materialize_grads" in keywords:
+        return ""
+    return "returns `None`" if allowed.value else "raises RuntimeError"
 
 
 def kept_untouched(fn: FunctionClass, method: Method, value: Value | None) -> Value | None:
