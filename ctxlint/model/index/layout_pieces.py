@@ -77,8 +77,9 @@ class _Kinds(dict[type[cst.CSTNode], _Kind]):
     """By type, because ``isinstance`` is slow with LibCST's abstract classes."""
 
     def __missing__(self, kind: type[cst.CSTNode]) -> _Kind:
-        small, compound = issubclass(kind, cst.BaseSmallStatement), issubclass(kind, cst.BaseCompoundStatement)
-        self[kind] = found = _Kind(small or compound, compound, small or issubclass(kind, cst.BaseExpression))
+        bases = kind.__mro__  # issubclass() asks every subclass of an abstract class
+        small, compound = cst.BaseSmallStatement in bases, cst.BaseCompoundStatement in bases
+        self[kind] = found = _Kind(small or compound, compound, small or cst.BaseExpression in bases)
         return found
 
 
