@@ -180,19 +180,20 @@ def _lines_of_gradient(
     def line_of(node: cst.CSTNode) -> Line | None:
         return next((each for each in (node, *code.above(node)) if each in lines), None)
 
+    names_bound = {line: _bound_in(code, line) for line in lines}
     own = {line for line in map(line_of, holding) if line is not None}
     todo = list(own)
     while todo:
         for read in _names_in(todo.pop()):
             if read == name:
                 continue
-            bound = [each for each in lines if read in _bound_in(code, each)]
+            bound = [line for line, names in names_bound.items() if read in names]
             fresh = [each for each in bound if each not in own]
             if not bound and not _bound_before(code, test, read):
                 return None
             own.update(fresh)
             todo += fresh
-    for bound_here in {each for line in own for each in _bound_in(code, line)}:
+    for bound_here in {each for line in own for each in names_bound[line]}:
         for use in code.uses(bound_here):
             if line_of(use) in own:
                 continue
@@ -212,7 +213,7 @@ def _names_in(node: cst.CSTNode) -> Iterator[str]:
 def _bound_in(code: MethodCode, line: Line) -> set[str]:
     """The names that a line binds."""
     start, end = code.layout.start(line), code.layout.end(line)
-    return {name for name in _names_in(line) if any(start <= at < end for at in code.bindings(name))}
+    return {name for name in set(_names_in(line)) if any(start <= at < end for at in code.bindings(name))}
 
 
 def _bound_before(code: MethodCode, test: cst.If, name: str) -> bool:

@@ -85,11 +85,13 @@ def _answered_by(path: str, asked: Iterable[ProjectQuestion]) -> list[ProjectQue
     named = [each for each in asked if each.path != path and _mentions(data, each)]
     if not named:
         return []
-    from ctxlint.model.index.project_answers import changes_table, declarations
+    from ctxlint.model.index.project_answers import changed_tables, declarations
 
     text = data.decode("utf-8", "replace")
     found = [each for each in named if not each.path for _ in range(declarations(text, each.name))]
-    found += [each for each in named if each.path and not each.uses and changes_table(text, each.name)]
+    tables = [each for each in named if each.path and not each.uses]
+    changed = changed_tables(text, [each.name for each in tables]) if tables else ()
+    found += [each for each in tables if each.name in changed]
     return found + [each for each in named if each.uses]
 
 

@@ -14,7 +14,7 @@ from ctxlint.source.ast_tree import tree_of
 from ctxlint.torch_api.known_decorators import OPERATOR_DECORATORS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from ctxlint.model.index.file_index import FileIndex
     from ctxlint.model.index.scopes import Scope
@@ -82,36 +82,36 @@ def _namespace(func: ast.expr, scope: Scope) -> str:
 _ANY = "*"
 
 
-def changes_table(text: str, name: str) -> bool:
-    """Whether a file, other than the one that creates it, may change a dict that it imports by its name."""
+def changed_tables(text: str, names: Iterable[str]) -> frozenset[str]:
+    """Those of some dicts that a file, other than the one that creates them, may change after it imports them."""
     tree = tree_of(text)
     if tree is None:
-        return True
-    bound = {
-        alias.asname or alias.name
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom)
-        for alias in node.names
-        if alias.name == name
-    }
-    only_read = all(is_only_read(tree, each, bound=False) for each in bound)
-    return not (only_read and is_only_read(tree, name, bound=False, attribute=True))
+        return frozenset(names)
+    nodes = tuple(ast.walk(tree))
+    imported = [alias for node in nodes if isinstance(node, ast.ImportFrom) for alias in node.names]
+    return frozenset(
+        name
+        for name in names
+        if not is_only_read(nodes, name, bound=False, attribute=True)
+        or not all(
+            is_only_read(nodes, alias.asname or alias.name, bound=False) for alias in imported if alias.name == name
+        )
+    )
 
 
-def is_only_read(tree: ast.Module, name: str, *, bound: bool = True, attribute: bool = False) -> bool:
-    """Whether a file only reads items of a dict, or asks for its keys and the like.
+def is_only_read(nodes: Iterable[ast.AST], name: str, *, bound: bool = True, attribute: bool = False) -> bool:
+    """Whether a file, which has these ``nodes``, only reads items of a dict, or asks for its keys and the like.
 
     ``bound``: one more use of its name binds it. ``attribute``: the dict is the ``attribute`` of that name of a module.
     """
+    kind, field = (ast.Attribute, "attr") if attribute else (ast.Name, "id")
 
-    def is_it(node: ast.expr) -> bool:
-        if attribute:
-            return isinstance(node, ast.Attribute) and node.attr == name
-        return isinstance(node, ast.Name) and node.id == name
+    def is_it(node: ast.AST) -> bool:
+        return isinstance(node, kind) and getattr(node, field) == name
 
     times = reads = 0
-    for node in ast.walk(tree):
-        times += isinstance(node, ast.expr) and is_it(node)
+    for node in nodes:
+        times += is_it(node)
         if isinstance(node, (ast.Subscript, ast.Attribute)):
             known = isinstance(node, ast.Subscript) or node.attr in ("get", "keys", "values", "items")
             reads += known and isinstance(node.ctx, ast.Load) and is_it(node.value)

@@ -84,7 +84,7 @@ def table_of_functions(unit: Unit, name: str) -> Mapping | None:
     functions = [resolve_certainly(dotted_name(each) or "", unit.index.module) for each in value.values]
     slots = tuple(Slot(Imported(each)) for each in functions if each is not None)
     names = tuple(each for each in keys if isinstance(each, str))
-    if len(names) != len(set(keys)) or len(slots) != len(keys) or not is_only_read(unit.tree, name):
+    if len(names) != len(set(keys)) or len(slots) != len(keys) or not is_only_read(ast.walk(unit.tree), name):
         return None
     return Mapping(slots, keys=names)
 
