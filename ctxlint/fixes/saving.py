@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from ctxlint.model.analyses.saved_state_uses import KeptUses
     from ctxlint.model.analyses.stashes import Stash
     from ctxlint.model.function import FunctionClass
-    from ctxlint.model.interpreter.events import ContextWrite, Event
+    from ctxlint.model.interpreter.events import ContextStore, ContextWrite, Event
     from ctxlint.model.interpreter.method import Method
     from ctxlint.model.interpreter.values import Value
 
@@ -133,7 +133,7 @@ class _StoredAttribute:
     """
 
     fn: FunctionClass
-    write: ContextWrite
+    write: ContextStore
     writer: MethodCode
     uses: ContextUses
     statement: cst.Assign
@@ -193,7 +193,7 @@ class _StoredAttribute:
         return [layout.replace(read, name) for read in reads]
 
 
-def _stored_attribute(fn: FunctionClass, write: ContextWrite) -> _StoredAttribute | None:
+def _stored_attribute(fn: FunctionClass, write: ContextStore) -> _StoredAttribute | None:
     methods, readers = fn.context_methods, [fn.methods.get(name) for name in ("backward", "vjp")]
     reader = next((each for each in readers if each is not None), None)
     if len(methods) != 1 or reader is None or None not in readers or not _only_methods_read(fn, write.attribute):

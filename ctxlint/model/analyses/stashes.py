@@ -23,7 +23,14 @@ from ctxlint.model.analyses.saved_state_uses import KeptUses, Place, uses_of_kep
 from ctxlint.model.analyses.upstream import is_call_for_zeros
 from ctxlint.model.analyses.variadic_inputs import all_get_gradients, some_get_gradients
 from ctxlint.model.interpreter.conditions import certain_parts
-from ctxlint.model.interpreter.events import Assigned, ContextRead, ContextWrite, Mutation
+from ctxlint.model.interpreter.events import (
+    Assigned,
+    ContextItemWrite,
+    ContextRead,
+    ContextStore,
+    ContextWrite,
+    Mutation,
+)
 from ctxlint.model.interpreter.type_tests import looks_excluded_as_tensor
 from ctxlint.model.interpreter.values import (
     NONE,
@@ -92,7 +99,7 @@ class Stash:
     """
 
     fn: FunctionClass
-    write: ContextWrite
+    write: ContextStore
     held: Held
     contained: bool
     names: tuple[str, ...] = ()
@@ -198,10 +205,10 @@ def _is_called_by_hand(fn: FunctionClass) -> bool:
 def _wanted(fn: FunctionClass) -> Iterator[Stash]:
     """Like ``stashes``, including outputs in attributes that only other code than the class may read."""
     readers, read = _readers(fn), _read_by_backward(fn)
-    of_bases = {each for method in fn.context_methods if method.inherited for each in method.facts.of(ContextWrite)}
+    of_bases = {each for method in fn.context_methods if method.inherited for each in method.facts.of(ContextStore)}
     read_here = {each.attribute for method in readers for each in _read_directly(method)}
     exempt = written_by_backward(fn) | autograd.FUNCTION_CTX_ATTRIBUTES
-    for write in fn.context_writes:
+    for write in _stores(fn):
         name = write.attribute
         if write in of_bases and name not in read_here:
             continue  # found in the base class
@@ -209,12 +216,12 @@ def _wanted(fn: FunctionClass) -> Iterator[Stash]:
             continue
         if any(_RELEASES.search(word) for guard in write.guards for word in guard.words):
             continue
-        if any(other.implies(write) for other in fn.writes_by_attribute[name]):
+        if any(other.implies(write) for other in fn.writes_by_attribute.get(name, ())):
             continue  # replaced before forward ends
         found = _held(fn, write)
         if found is None or (name not in read and found.held not in (Held.OUTPUT, Held.OUTPUT_VIEW)):
             continue
-        if any(emptied(each, name) for each in readers):
+        if _is_found_elsewhere(fn, found) or any(emptied(each, name) for each in readers):
             continue
         if any(replaced_by_a_closure(each, name) for each in fn.context_methods):
             continue
@@ -223,6 +230,24 @@ def _wanted(fn: FunctionClass) -> Iterator[Stash]:
         if any(_implies_empty(fn, guard) for guard in write.guards):
             continue  # no memory is retained, and on this path there is nothing to compute
         yield found
+
+
+def _is_found_elsewhere(fn: FunctionClass, stash: Stash) -> bool:
+    """Whether its list or dict loses the tensor later, or another write to the same attribute is found for it."""
+    others = [each for each in _stores(fn, stash.write.attribute) if each is not stash.write]
+    later = [each for each in others if isinstance(each, ContextItemWrite) and each.may_follow(stash.write)]
+    if not isinstance(stash.write, ContextItemWrite):
+        return any(each.implies(stash.write) and not _keeps(_held(fn, each), stash) for each in later)
+    return bool(later) or any(_keeps(_held(fn, each), stash) for each in others if stash.write.implies(each))
+
+
+def _keeps(other: Stash | None, stash: Stash) -> bool:
+    return other is not None and other.held is stash.held and set(stash.names) <= set(other.names)
+
+
+def _stores(fn: FunctionClass, attribute: str | None = None) -> list[ContextStore]:
+    stores = [each for method in fn.context_methods for each in method.facts.of(ContextStore)]
+    return [each for each in stores if attribute in (None, each.attribute)]
 
 
 def _readers(fn: FunctionClass) -> tuple[Method, ...]:
@@ -246,7 +271,7 @@ def _read_directly(method: Method) -> Iterator[ContextRead]:
     return (each for each in method.facts.of(ContextRead) if not method.inherited and not each.by)
 
 
-def _never_read(fn: FunctionClass, write: ContextWrite) -> bool:
+def _never_read(fn: FunctionClass, write: ContextStore) -> bool:
     """Whether nothing in the file reads the attribute after forward: it keeps memory alive for nothing."""
     if fn.backward is None or fn.escapes or not isinstance(write.node, cst.Attribute):
         return False
@@ -254,7 +279,7 @@ def _never_read(fn: FunctionClass, write: ContextWrite) -> bool:
     return fn.source.count_as_attribute(write.attribute) == before
 
 
-def _stored(fn: FunctionClass, write: ContextWrite) -> list[list[_Kept]]:
+def _stored(fn: FunctionClass, write: ContextStore) -> list[list[_Kept]]:
     """The tensors that one assignment stores, for each alternative of its value; empty if one of them is unknown."""
     found: list[list[_Kept]] = []
     options = write.value.options() if write.value is not None else ()
@@ -277,7 +302,7 @@ def _stored(fn: FunctionClass, write: ContextWrite) -> list[list[_Kept]]:
     return found
 
 
-def _alternatives(fn: FunctionClass, write: ContextWrite, value: Value) -> list[Value]:
+def _alternatives(fn: FunctionClass, write: ContextStore, value: Value) -> list[Value]:
     """The views of each alternative, if a value is a view of one of several, among them an input."""
     found = _views_of_each(value)
     if found == [value] or any(_classified(fn, write, value, contained=False)):
@@ -294,7 +319,7 @@ def _views_of_each(value: Value) -> list[Value]:
     return [replace(value, of=each) for each in _views_of_each(value.of)]
 
 
-def _is_stash_of(fn: FunctionClass, write: ContextWrite, variadic: Value) -> bool:
+def _is_stash_of(fn: FunctionClass, write: ContextStore, variadic: Value) -> bool:
     """Whether ``*args``, or what consists of its elements, certainly holds tensors that could be saved instead."""
     if isinstance(variadic, Sequence) and any(_starts_a_graph(fn, write, slot.value) for slot in variadic.slots):
         return False
@@ -331,7 +356,7 @@ def _detaches(node: cst.CSTNode, name: str) -> bool:
     return any(_detaches(child, name) for child in children(node))
 
 
-def _held(fn: FunctionClass, write: ContextWrite) -> Stash | None:
+def _held(fn: FunctionClass, write: ContextStore) -> Stash | None:
     """What one assignment stores; None unless it is certainly a tensor that could be saved, whichever path is taken."""
     found = _stored(fn, write)
     everything = [each for contents in found for each in contents]
@@ -372,7 +397,7 @@ def _on_every_path(value: Value) -> frozenset[str]:
     return frozenset([origin.name]) if isinstance(origin, Parameter) and origin.role == "input" else frozenset()
 
 
-def _uses_of(fn: FunctionClass, write: ContextWrite, tensor: _Kept) -> KeptUses:
+def _uses_of(fn: FunctionClass, write: ContextStore, tensor: _Kept) -> KeptUses:
     return uses_of_kept(fn, write.attribute, contained=tensor.contained, places=(tensor.place,))
 
 
@@ -419,7 +444,7 @@ def _leaves(value: Value, contained: bool = False) -> Iterator[tuple[Value, bool
         yield value, contained
 
 
-def _classified(fn: FunctionClass, write: ContextWrite, leaf: Value, contained: bool) -> Iterator[_Kept]:
+def _classified(fn: FunctionClass, write: ContextStore, leaf: Value, contained: bool) -> Iterator[_Kept]:
     """The kind of one value, whether a container holds it, and its name if it is an input; nothing if unknown."""
     if _saved_too(fn, write, leaf):
         return
@@ -447,7 +472,7 @@ def _classified(fn: FunctionClass, write: ContextWrite, leaf: Value, contained: 
         yield _Kept(Held.OUTPUT, True)
 
 
-def _is_of_this_iteration(fn: FunctionClass, write: ContextWrite, tensor: Value) -> bool:
+def _is_of_this_iteration(fn: FunctionClass, write: ContextStore, tensor: Value) -> bool:
     """Whether a tensor is certainly not what an earlier iteration of the loop that stores it has computed."""
     if not write.in_loop or getattr(tensor, "node", None) is write.value_node:
         return True
@@ -525,7 +550,7 @@ def _may_be_an_input(value: Value) -> bool:
     return isinstance(value, View) and isinstance(before_views(value), Parameter)
 
 
-def _starts_a_graph(fn: FunctionClass, write: ContextWrite, leaf: Value) -> bool:
+def _starts_a_graph(fn: FunctionClass, write: ContextStore, leaf: Value) -> bool:
     """Whether ``requires_grad`` makes a detached input the leaf of a new graph: backward needs this very object."""
     if not is_detached(leaf) or not isinstance(write.value_node, (cst.Name, cst.Attribute, cst.Call, cst.ListComp)):
         return False
@@ -567,7 +592,7 @@ def _holds_output(fn: FunctionClass, container: Value) -> bool:
     return any(same_object(each.of, container) is Tri.YES for each in items)
 
 
-def _is_returned_whole(fn: FunctionClass, write: ContextWrite) -> bool:
+def _is_returned_whole(fn: FunctionClass, write: ContextStore) -> bool:
     """Whether the elements of a stored list are the outputs: ``ctx.all = outputs; return tuple(outputs)``."""
     forward, stored = fn.forward, f"{fn.storing_ctx}.{write.attribute}"
     if forward is None or fn.context_calls("mark_non_differentiable") or fn.escapes:
@@ -607,7 +632,7 @@ def _taken_from(node: cst.BaseExpression | None) -> str | None:
 # Exemptions
 
 
-def _saved_too(fn: FunctionClass, write: ContextWrite, leaf: Value) -> bool:
+def _saved_too(fn: FunctionClass, write: ContextStore, leaf: Value) -> bool:
     return any(argument.value == leaf and not write.excludes(save) for save in fn.saves for argument in save.arguments)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model.index.scopes import LOCAL
-from ctxlint.model.interpreter.attribute_access import evaluate_indices, set_context_attribute
+from ctxlint.model.interpreter.attribute_access import change_contents, evaluate_indices, set_context_attribute
 from ctxlint.model.interpreter.events import (
     Assigned,
     ClassAttribute,
@@ -193,7 +193,7 @@ def _item_changed(
             return with_key(container, key, value, node)
         return unknown_content(container)
 
-    walk.state.change(holder, after)
+    change_contents(walk, target, holder, after)
     return True
 
 
@@ -249,7 +249,7 @@ def _after_augmented(
             mutated(walk, node, target, value, how)
         return value
     if any(is_mutable(option) for option in value.options()):
-        walk.state.change(value, lambda old: combine(walk, old, change, node.operator, node))
+        change_contents(walk, target, value, lambda old: combine(walk, old, change, node.operator, node))
         return walk.peek(target)
     if is_tensor(value) is Tri.NO or isinstance(value, Choice):
         return combine(walk, value, change, node.operator, node)

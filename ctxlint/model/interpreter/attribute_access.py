@@ -9,6 +9,7 @@ import libcst as cst
 from ctxlint.model.index.scopes import LOCAL
 from ctxlint.model.interpreter.events import (
     ClassAttribute,
+    ContextItemWrite,
     ContextRead,
     ContextWrite,
     Escape,
@@ -65,6 +66,8 @@ from ctxlint.model.syntax import literal_text, single_index
 from ctxlint.torch_api import autograd, operations
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ctxlint.model.interpreter.walk import Walk
 
 _NOT_OF_PROJECTS = ("torch.", "builtins.")
@@ -168,6 +171,16 @@ def set_context_attribute(
     )
     if isinstance(value, Context):
         walk.record(Escape, node, how="stored")
+
+
+def change_contents(walk: Walk, node: cst.CSTNode, holder: Value, after: Callable[[Value], Value]) -> None:
+    """A list, set or dict, or one of several, is modified at ``node``; record it for the attributes of ctx it is in."""
+    attributes = walk.state.attributes
+    before = dict(attributes)
+    walk.state.change(holder, after)
+    for name, value in attributes.items():
+        if value is not before[name]:
+            walk.record(ContextItemWrite, node, attribute=name, value=value, statement=walk.statement)
 
 
 def delete_context_attribute(walk: Walk, node: cst.CSTNode, name: str) -> None:

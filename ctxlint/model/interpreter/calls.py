@@ -9,6 +9,7 @@ import libcst as cst
 from ctxlint.model.index.scopes import LOCAL
 from ctxlint.model.interpreter.attribute_access import (
     attribute_by_name,
+    change_contents,
     context_attribute,
     delete_context_attribute,
     note_none,
@@ -276,7 +277,7 @@ def _container_method(walk: Walk, node: cst.Call, receiver: Value, name: str, ar
         results.append(result)
         return changed
 
-    walk.state.change(receiver, after)
+    change_contents(walk, node, receiver, after)
     return join_all(results)
 
 

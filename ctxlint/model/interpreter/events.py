@@ -228,10 +228,11 @@ class ContextCall(ContextEvent):
 
 
 @record
-class ContextWrite(ContextEvent):
-    """``ctx.attribute = value``. ``value_node`` is the right-hand side if it belongs to this target alone.
+class ContextStore(ContextEvent):
+    """``ctx.attribute`` holds ``value`` from here on.
 
-    ``simple``: the statement is exactly ``ctx.attribute = name_or_expression``, one target, nothing chained.
+    ``value_node`` is the right-hand side if it belongs to this target alone. ``simple``: the statement is exactly
+    ``ctx.attribute = name_or_expression``, one target, nothing chained.
     """
 
     attribute: str = ""
@@ -240,6 +241,16 @@ class ContextWrite(ContextEvent):
     statement: cst.CSTNode | None = None
     simple: bool = False
     deletes: bool = False
+
+
+@record
+class ContextWrite(ContextStore):
+    """``ctx.attribute = value``."""
+
+
+@record
+class ContextItemWrite(ContextStore):
+    """``ctx.attribute["a"] = x``, ``ctx.attribute.append(x)``: ``value`` is the whole list or dict afterwards."""
 
 
 @record

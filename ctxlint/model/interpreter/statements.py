@@ -8,7 +8,11 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model.interpreter.assignments import execute_annotated, execute_assignment, execute_augmented
-from ctxlint.model.interpreter.attribute_access import delete_context_attribute, evaluate_indices
+from ctxlint.model.interpreter.attribute_access import (
+    change_contents,
+    delete_context_attribute,
+    evaluate_indices,
+)
 from ctxlint.model.interpreter.branches import execute_if, execute_match, execute_try, execute_with
 from ctxlint.model.interpreter.conditions import decided, enter_arm, narrow
 from ctxlint.model.interpreter.events import Escape, Guard, Return
@@ -94,7 +98,7 @@ def execute_delete(walk: Walk, node: cst.Del) -> None:
         elif isinstance(target, cst.Attribute) and isinstance(walk.evaluate(target.value), Context):
             delete_context_attribute(walk, target, target.attr.value)
         elif isinstance(target, cst.Subscript):
-            walk.state.change(walk.evaluate(target.value), unknown_content)
+            change_contents(walk, target, walk.evaluate(target.value), unknown_content)
             evaluate_indices(walk, target)
         else:
             walk.evaluate_children(target)
