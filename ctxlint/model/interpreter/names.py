@@ -72,22 +72,30 @@ def _global_name(walk: Walk, name: str, node: cst.CSTNode) -> Value:
     bounds = owner.live(name)
     if len(bounds) == 1 and not bounds[0].conditional and bounds[0].value is not None and owner.kind == "module":
         if name not in walk.names.constants:
-            walk.names.constants[name] = literal(bounds[0].value)
+            walk.names.constants[name] = _known_of_module(walk, name, bounds[0].value)
         known = walk.names.constants[name]
-        if known is not None:
-            return known
-        if isinstance(bounds[0].value, ast.Dict) and walk.resolver is not None:
-            walk.names.constants[name] = walk.resolver.table(LOCAL + name)
-            return walk.names.constants[name] or Opaque(node)
-        if isinstance(bounds[0].value, ast.Call) and walk.resolver is not None:
-            walk.names.constants[name] = walk.resolver.instance(LOCAL + name)
-            return walk.names.constants[name] or Opaque(node)
+        if known is not None or isinstance(bounds[0].value, (ast.Call, ast.Dict)):
+            return known or Opaque(node)
+    if owner.kind == "function" and walk.resolver is not None:
+        instance = walk.resolver.surrounding(owner, name)
+        if instance is not None:
+            return instance
     target = next((each for each in resolutions(name, walk.names.scope) if each is not None), None)
     if target is None:
         return Opaque(node)
     if name not in walk.names.constants:
         walk.names.constants[name] = walk.resolver.imported_constant(name) if walk.resolver is not None else None
     return walk.names.constants[name] or Imported(target)
+
+
+def _known_of_module(walk: Walk, name: str, bound: ast.expr) -> Value | None:
+    """The constant, the dict of functions or the object that a module certainly binds to a name."""
+    known = literal(bound)
+    if known is None and isinstance(bound, ast.Dict) and walk.resolver is not None:
+        return walk.resolver.table(LOCAL + name)
+    if known is None and isinstance(bound, ast.Call) and walk.resolver is not None:
+        return walk.resolver.instance(LOCAL + name)
+    return known
 
 
 def canonical(walk: Walk, node: cst.BaseExpression) -> str | None:

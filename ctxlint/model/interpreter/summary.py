@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     import libcst as cst
 
     from ctxlint.model.index.project import Definition
+    from ctxlint.model.index.scopes import Scope
     from ctxlint.model.interpreter.events import ContextEvent, Orders, Step
     from ctxlint.model.interpreter.values import Mapping as Mapping_
     from ctxlint.model.interpreter.values import ProjectFunction, ProjectObject, Slot, Value
@@ -139,6 +140,9 @@ class Resolver(Protocol):
 
     def instance(self, name: str) -> ProjectObject | None:
         """The object that a name of the module is certainly bound to."""
+
+    def surrounding(self, scope: Scope, name: str) -> ProjectObject | None:
+        """The object whose method surrounds the code, if a name in the scope of that method certainly means it."""
 
     def attribute(self, instance: ProjectObject, name: str) -> ProjectObject | None:
         """The object that an attribute of an object certainly holds."""

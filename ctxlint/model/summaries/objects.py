@@ -140,6 +140,35 @@ def instance_of_module(project: Project, unit: Unit, name: str) -> ProjectObject
     return ProjectObject(definition, (), (home.path, last)) if definition is not None else None
 
 
+def surrounding_object(project: Project, unit: Unit, scope: Scope, name: str) -> ProjectObject | None:
+    """The ``self`` of a method around nested code, by its own name or by one that is only bound to it.
+
+    ``scope`` is that of the method.
+    """
+    if scope.parent is None or scope.parent.kind != "class":
+        return None
+    key = ("surrounding", scope.qualname, name)
+    return project.once(key, lambda: _surrounding_object(project, unit, scope, name), unit.summaries)
+
+
+def _surrounding_object(project: Project, unit: Unit, scope: Scope, name: str) -> ProjectObject | None:
+    definition = Definition(unit, scope.qualname.rpartition(".")[0])
+    method, record = unit.index.functions.get(scope.qualname), definition.record
+    if method is None or record is None or not method.certain or project.is_function(definition):
+        return None
+    params = [*method.node.args.posonlyargs, *method.node.args.args]
+    if not params or _binding(method.node.decorator_list, method.scope) is not Binding.INSTANCE:
+        return None
+    if _leaves_methods_open(record.node) or _is_subclassed(definition, unit) or not _is_plain(definition):
+        return None
+    receiver, bounds = params[0].arg, scope.names.get(name, [])
+    value = bounds[0].value if len(bounds) == 1 and not bounds[0].conditional else None
+    is_alias = isinstance(value, ast.Name) and value.id == receiver
+    if len(scope.names.get(receiver, [])) != 1 or not (name == receiver or is_alias):
+        return None
+    return ProjectObject(definition, (), (unit.path, scope.qualname))
+
+
 def attribute_of(project: Project, instance: ProjectObject, name: str) -> ProjectObject | None:
     """The object that only ``__init__`` creates for an attribute of an object: ``self.name = Class(…)``."""
     definition = instance.definition
@@ -197,12 +226,17 @@ def _declared_class(project: Project, unit: Unit, annotation: str) -> Definition
     if definition is None or record is None or _leaves_methods_open(record.node):
         return None
     bases = {base for each in _line(project, definition) for bases in project.bases(each) for base in bases}
-    in_sight = (each for home in (unit, definition.unit) for each in home.index.classes.values())
-    named = {(base or "").rpartition(".")[2] for each in in_sight for bases in each.bases for base in bases}
-    if definition.name in {each.rpartition(":")[2] for each in named} or bases & {"abc.ABC", "typing.Protocol"}:
+    if _is_subclassed(definition, unit) or bases & {"abc.ABC", "typing.Protocol"}:
         return None
     made = _constructor(project, definition)
     return definition if made is not None and not made.is_tuple else None
+
+
+def _is_subclassed(definition: Definition, unit: Unit) -> bool:
+    """Whether a class of its file, or of ``unit``, has a base of its name."""
+    in_sight = (each for home in (unit, definition.unit) for each in home.index.classes.values())
+    named = {(base or "").rpartition(".")[2] for each in in_sight for bases in each.bases for base in bases}
+    return definition.name in {each.rpartition(":")[2] for each in named}
 
 
 def _leaves_methods_open(node: ast.ClassDef) -> bool:

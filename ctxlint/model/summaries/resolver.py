@@ -45,6 +45,7 @@ from ctxlint.model.summaries.objects import (
     new_object,
     only_base,
     promised_class,
+    surrounding_object,
 )
 from ctxlint.model.summaries.shapes import Shape
 from ctxlint.torch_api.extensions import may_be_of_extension
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
     from ctxlint.model.index.file_index import FunctionRecord
     from ctxlint.model.index.module_unit import Unit
     from ctxlint.model.index.project import Project
+    from ctxlint.model.index.scopes import Scope
 
     Launched = tuple[Definition, tuple[Write, ...]]
     """A kernel and its writes."""
@@ -292,7 +294,8 @@ class CalleeResolver:
     def method(self, instance: ProjectObject, name: str) -> tuple[ProjectFunction, tuple[Slot, ...]] | None:
         """A method of an object, and the first argument of its calls if it takes the object; None if unknown."""
         found = member(self.summaries.project, instance.definition, name)
-        if found is None or found[1] is None:
+        stored = instance.definition.unit.index.attribute_owners.get(name)
+        if found is None or found[1] is None or stored:
             return None
         return ProjectFunction(found[0]), (Slot(instance),) if found[1] is Binding.INSTANCE else ()
 
@@ -314,6 +317,10 @@ class CalleeResolver:
         last = name[len(LOCAL) :]
         table = project.once(("table", last), lambda: table_of_functions(unit, last), unit.summaries)
         return None if table is None or project.ask(unit.path, last) in project.changed else table
+
+    def surrounding(self, scope: Scope, name: str) -> ProjectObject | None:
+        """The object whose method surrounds the code, if a name in the scope of that method certainly means it."""
+        return surrounding_object(self.summaries.project, self.unit, scope, name)
 
     def attribute(self, instance: ProjectObject, name: str) -> ProjectObject | None:
         """The object that an attribute of an object certainly holds."""
