@@ -152,7 +152,8 @@ _CANDIDATES = 8
 """A fix keeps the order of statements, so the partner of one is among the next few unmatched ones."""
 
 
-def _partners(old: Sequence[str], new: Sequence[str]) -> list[str | None]:
+@lru_cache(maxsize=256)  # as for _format
+def _partners(old: tuple[str, ...], new: tuple[str, ...]) -> Sequence[str | None]:
     """The old version of each new statement; None for added ones."""
     same = set(old) & set(new)
     gone = [each for each in old if each not in same]

@@ -89,7 +89,7 @@ def _imported_by(unit: Unit, takers: Iterable[_Taker], project: Project) -> Iter
     seen: set[Definition] = set()
     while todo and len(seen) < _MOST_HELPERS:
         home, function, _contexts = todo.pop()
-        for dotted in sorted(_found(home, function, _GIVEN_CTX)):
+        for dotted in sorted(_called_with_ctx(_text_of(home, function))):
             found = set(meanings(dotted, home.index.module, sys.maxsize))
             name = found.pop() if len(found) == 1 else None
             if name is None or name.startswith(("torch.", "builtins.")) or (home is unit and name.startswith(LOCAL)):
@@ -110,7 +110,8 @@ def _named_in(unit: Unit, methods: Sequence[_FunctionNode], owner: ClassRecord) 
         others.setdefault(each.node.name, []).append(each)
     todo = list(methods)
     while todo and others:
-        for name in _found(unit, todo.pop(), r"\w+") & others.keys():
+        text = _text_of(unit, todo.pop())
+        for name in [name for name in others if name in text and re.search(rf"\b{name}\b", text)]:
             found = others.pop(name)
             todo += [each.node for each in found]
             yield from (_taker(unit, each) for each in found)
@@ -136,12 +137,25 @@ def _mentioned(taker: _Taker, param: str) -> frozenset[str]:
 
 def _found(unit: Unit, function: _FunctionNode, pattern: str) -> frozenset[str]:
     """What a pattern finds in the text of a function."""
-    return _matches(pattern, unit.source.lines(function.lineno, function.end_lineno or function.lineno))
+    return _matches(pattern, _text_of(unit, function))
+
+
+def _text_of(unit: Unit, function: _FunctionNode) -> str:
+    return unit.source.lines(function.lineno, function.end_lineno or function.lineno)
 
 
 @lru_cache(maxsize=512)  # by the text: an editor parses all methods of a class again when one of them changes
 def _matches(pattern: str, text: str) -> frozenset[str]:
     return frozenset(re.findall(pattern, text))
+
+
+@lru_cache(maxsize=512)  # as above
+def _called_with_ctx(text: str) -> frozenset[str]:
+    """The dotted names of what is called with the ctx first."""
+    # Searched for the rare end first: a pattern that begins with any name would be tried at every one.
+    before = (text[max(given.start() - _LONGEST_NAME, 0) : given.start()] for given in _GIVEN_CTX.finditer(text))
+    named = filter(None, map(_DOTTED_AT_END.search, before))
+    return frozenset(found[0] for found in named)
 
 
 def _params(function: _FunctionNode) -> list[str]:
@@ -165,7 +179,9 @@ def _read_of(function: _FunctionNode, param: str) -> set[str]:
     return found
 
 
-_GIVEN_CTX = r"\b([A-Za-z_][\w.]*)\(\s*(?:ctx|context)\s*[,)]"
+_GIVEN_CTX = re.compile(r"\(\s*(?:ctx|context)\s*[,)]")
+_DOTTED_AT_END = re.compile(r"\b[A-Za-z_][\w.]*\Z")
+_LONGEST_NAME = 200
 _MOST_HELPERS = 100
 
 _CONTEXT_NAME = re.compile(r"ctx|context", re.IGNORECASE)
