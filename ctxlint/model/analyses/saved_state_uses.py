@@ -12,7 +12,7 @@ import libcst as cst
 from ctxlint.effort import spend
 from ctxlint.model.analyses.kept_by_helpers import keeps_argument
 from ctxlint.model.interpreter.events import ContextLent, ContextRead, Escape, GenericCall
-from ctxlint.model.syntax import children, code_of, dotted, literal_text
+from ctxlint.model.syntax import code_of, dotted, literal_text
 from ctxlint.records import record
 from ctxlint.torch_api import operations
 
@@ -174,9 +174,21 @@ class _Uses:
         """The statements of a block up to the first one that may return, inclusive."""
         reached: dict[cst.CSTNode, set[cst.CSTNode]] = self.fn.notes.setdefault(_Uses.always_reached, {})
         if block not in reached:
-            first = next((at for at, each in enumerate(block.body) if _returns(each)), len(block.body))
+            leaving = self.leaving()
+            first = next((at for at, each in enumerate(block.body) if each in leaving), len(block.body))
             reached[block] = set(block.body[: first + 1])
         return reached[block]
+
+    def leaving(self) -> set[cst.CSTNode]:
+        """The statements that may leave the method: its returns, and what contains them."""
+        known: dict[str, set[cst.CSTNode]] = self.fn.notes.setdefault(_Uses.leaving, {})
+        if self.method.name not in known:
+            found = known[self.method.name] = set()
+            for each in self.method.nodes_of(cst.Return):
+                around = list(self.method.above(each))
+                if not any(isinstance(node, (cst.FunctionDef, cst.ClassDef)) for node in around[:-1]):
+                    found.update((each, *around))
+        return known[self.method.name]
 
     def hand_on(self) -> None:
         self.uses.handed_on = True
@@ -401,13 +413,6 @@ def _literal_slice(node: cst.Slice) -> slice | None:
     if node.step is not None or not all(re.fullmatch(r"(-?[0-9]{1,9})?", each) for each in bounds):
         return None
     return slice(*(int(each) if each else None for each in bounds))
-
-
-def _returns(node: cst.CSTNode) -> bool:
-    """Whether a statement may leave the method."""
-    if isinstance(node, (cst.FunctionDef, cst.ClassDef, cst.BaseExpression)):
-        return False
-    return isinstance(node, cst.Return) or any(map(_returns, children(node)))
 
 
 def _one_for_one(targets: Sequence[cst.BaseElement], values: Sequence[cst.BaseElement]) -> bool:

@@ -20,36 +20,36 @@ class Definitions:
             self.classes.append(node)
         elif isinstance(node, cst.FunctionDef):
             self.functions.append(node)
-        for name in _BLOCKS:
-            block = getattr(node, name, None)
+        for name in _BLOCKS.get(type(node), ()):
+            block = getattr(node, name)
             for each in block if isinstance(block, (tuple, list)) else (block,):
-                if type(each) in _HOLD_STATEMENTS:
+                if type(each) in _BLOCKS:
                     self.add(each)
 
 
-_HOLD_STATEMENTS = frozenset(
-    {
-        cst.Module,
-        cst.ClassDef,
-        cst.FunctionDef,
-        cst.IndentedBlock,
-        cst.If,
-        cst.Else,
-        cst.For,
-        cst.While,
-        cst.With,
-        cst.Try,
-        cst.TryStar,
-        cst.ExceptHandler,
-        cst.ExceptStarHandler,
-        cst.Finally,
-        cst.Match,
-        cst.MatchCase,
-    }
-)
+_BODY = ("body",)
+_LOOP = ("body", "orelse")
+_TRY = ("body", "handlers", "orelse", "finalbody")
 
-
-_BLOCKS = ("body", "handlers", "cases", "orelse", "finalbody")
+_BLOCKS = {
+    cst.Module: _BODY,
+    cst.ClassDef: _BODY,
+    cst.FunctionDef: _BODY,
+    cst.IndentedBlock: _BODY,
+    cst.If: _LOOP,
+    cst.Else: _BODY,
+    cst.For: _LOOP,
+    cst.While: _LOOP,
+    cst.With: _BODY,
+    cst.Try: _TRY,
+    cst.TryStar: _TRY,
+    cst.ExceptHandler: _BODY,
+    cst.ExceptStarHandler: _BODY,
+    cst.Finally: _BODY,
+    cst.Match: ("cases",),
+    cst.MatchCase: _BODY,
+}
+"""The fields that hold statements, by the type of the node."""
 
 
 def conditional_methods(class_node: cst.ClassDef) -> frozenset[str]:
