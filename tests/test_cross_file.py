@@ -563,6 +563,35 @@ def test_a_helper_in_another_file_that_never_returns(helper: str, never: bool) -
     assert ("CTX207" in fixes()) is not never
 
 
+@pytest.mark.parametrize(
+    ("constants", "known"),
+    [
+        ("COUNT = 2\n", True),
+        ("import os\nCOUNT = 2\nif os.name:\n    COUNT = 3\n", False),
+        ("COUNT = int(input())\n", False),
+    ],
+)
+@pytest.mark.parametrize("access", ["constants.COUNT", "COUNT"])
+def test_a_constant_of_another_file(constants: str, access: str, known: bool) -> None:
+    text = f"""
+        import torch
+        import constants
+        from constants import COUNT
+
+
+        class Double(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * 2
+
+            @staticmethod
+            def backward(ctx, g):
+                return (g, *[g] * {access})
+    """
+    write({"constants.py": constants, "double.py": text})
+    assert ("CTX202" in fixes()) is known
+
+
 # ---------------------------------------------------------------------------------------------------------------------
 # What stays as it is
 

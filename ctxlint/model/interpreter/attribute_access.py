@@ -87,9 +87,7 @@ def evaluate_attribute(walk: Walk, node: cst.Attribute) -> Value:
         return context_attribute(walk, node, name)
     note_none(walk, node, base)
     if isinstance(base, Imported):
-        if not base.name.startswith(_NOT_OF_PROJECTS):
-            walk.record(ClassAttribute, node, owner=base.name.removeprefix(LOCAL), attribute=name)
-        return Imported(f"{base.name}.{name}")
+        return _attribute_of_import(walk, node, base.name, name)
     if isinstance(base, SavedTensors):
         if not hasattr((), name):
             saved_tuple_used(walk, node, node.value, f"`.{name}`")
@@ -108,6 +106,16 @@ def evaluate_attribute(walk: Walk, node: cst.Attribute) -> Value:
     if isinstance(base, SavedTensor) and not walk.protected:
         walk.record(ExtraAttribute, node, value=base, value_node=node.value, attribute=name)
     return Item(base, f".{name}") if not isinstance(base, Opaque) else Opaque(node)
+
+
+def _attribute_of_import(walk: Walk, node: cst.Attribute, owner: str, name: str) -> Value:
+    """``owner.name`` of a module or class: the constant that another file binds to it, or what the name refers to."""
+    meant = f"{owner}.{name}"
+    if not owner.startswith(_NOT_OF_PROJECTS):
+        walk.record(ClassAttribute, node, owner=owner.removeprefix(LOCAL), attribute=name)
+    if owner.startswith(_NO_TABLES) or walk.resolver is None:
+        return Imported(meant)
+    return walk.resolver.imported_constant(meant) or Imported(meant)
 
 
 def _field(walk: Walk, base: Value, name: str, node: cst.BaseExpression) -> Value | None:

@@ -154,7 +154,7 @@ class Resolver(Protocol):
         """The dict of functions that a resolved name certainly denotes, if nothing in the project changes it."""
 
     def imported_constant(self, name: str) -> Value | None:
-        """The value of a constant that the file imports from another one; None for anything else."""
+        """The value of a constant of another file, by its imported or dotted name; None for anything else."""
 
     def unbound(self, name: str) -> str | None:
         """The resolved name of one that only a star import, or Python itself, can bind."""

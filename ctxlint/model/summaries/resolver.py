@@ -30,7 +30,7 @@ from ctxlint.model.interpreter.values import (
     Value,
     is_tensor,
 )
-from ctxlint.model.summaries.callables import imported_table, made_callable, table_of_functions
+from ctxlint.model.summaries.callables import imported_table, made_callable, owner_of, table_of_functions
 from ctxlint.model.summaries.context_effects import gets_context
 from ctxlint.model.summaries.declared import declared_as, declared_by
 from ctxlint.model.summaries.kernels import bound_to_kernel, is_kernel, kernel_bound, kernel_writes
@@ -347,7 +347,7 @@ class CalleeResolver:
         return found
 
     def imported_constant(self, name: str) -> Value | None:
-        """The value of a constant that the file imports from another one; None for anything else."""
+        """The value of a constant of another file, by its imported or dotted name; None for anything else."""
         unit, project = self.unit, self.summaries.project
         return project.once(("constant", name), lambda: _imported_constant(project, unit, name), unit.summaries)
 
@@ -442,7 +442,11 @@ def _launch_value(value: Value) -> tuple[object, ...]:
 
 
 def _imported_constant(project: Project, unit: Unit, name: str) -> Value | None:
-    home, last, scope = project.bound(unit, name, unit.index.module)
-    bounds = scope.live(last) if home is not unit else ()
+    if "." in name:
+        found = owner_of(project, unit, name)
+        home, last, scope = (found[0], found[2], found[3]) if found is not None and not found[1] else (unit, "", None)
+    else:
+        home, last, scope = project.bound(unit, name, unit.index.module)
+    bounds = scope.live(last) if scope is not None and home is not unit else ()
     value = bounds[0].value if len(bounds) == 1 and not bounds[0].conditional else None
     return literal(value) if value is not None else None
