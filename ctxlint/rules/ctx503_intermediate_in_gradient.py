@@ -20,7 +20,8 @@ class IntermediateInGradient(Rule[FunctionClass]):
     """
     ## What it does
     Reports a `backward` without `@once_differentiable` that computes a gradient from an intermediate: a tensor that
-    `forward` computed from a differentiable input and stored, and that is neither an input nor an output.
+    `forward` computed from a differentiable input and stored, and that is neither an input nor an output. A detached
+    input, `x.detach()`, is one too.
 
     ## Why is this bad?
     Under `create_graph=True` (gradient penalties, Hessians, meta-learning), `backward` itself is differentiated. A
@@ -92,11 +93,13 @@ class IntermediateInGradient(Rule[FunctionClass]):
         backward = differentiable_backward(fn)
         if backward is None:
             return
-        for node, name in list(intermediates_in_gradients(fn))[:1]:
+        for node, name, detached in list(intermediates_in_gradients(fn))[:1]:
+            what = "which `forward` detached" if detached else "an intermediate of `forward`"
+            remedy = "Save the input itself" if detached else "Compute it again from inputs, or return it as an output"
             yield Finding(
                 fn.span(node),
-                f"`backward` of `{fn.name}` computes a gradient with `{name}`, an intermediate of `forward`; a second "
-                f"derivative is silently wrong. Compute it again from inputs, or return it as an output.",
+                f"`backward` of `{fn.name}` computes a gradient with `{name}`, {what}; a second derivative is silently "
+                f"wrong. {remedy}.",
                 # If CTX302 moves an attribute into `save_for_backward`, its fix comes first.
                 fix=mark_once_differentiable(fn, backward) if "." not in name else None,
             )

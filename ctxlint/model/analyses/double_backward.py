@@ -14,9 +14,12 @@ from ctxlint.model.interpreter.values import (
     ContextAttribute,
     Fresh,
     Kind,
+    Parameter,
     SavedTensor,
     Single,
     Tri,
+    View,
+    detaches,
     kind_of,
     same_object,
 )
@@ -53,30 +56,32 @@ _OPERATORS = (cst.Add, cst.Subtract, cst.Multiply, cst.Divide, cst.Power, cst.Ma
 _VIEWS = frozenset(_words("T mT H mH real"))
 
 
-def intermediates_in_gradients(fn: FunctionClass) -> Iterator[tuple[cst.CSTNode, str]]:
+def intermediates_in_gradients(fn: FunctionClass) -> Iterator[tuple[cst.CSTNode, str, bool]]:
     """Where backward certainly uses a saved intermediate of forward in a gradient that it returns, with its name.
 
-    An intermediate depends on an input that gets a gradient, and is neither an input nor an output itself.
+    An intermediate depends on an input that gets a gradient, and is neither an input nor an output itself; the flag
+    tells whether it is such an input, detached.
     """
     backward = fn.backward
     if backward is None or fn.escapes or not fn.signature_judgeable:
         return
-    stored = {value for value, origin in _stored(fn) if _is_intermediate(fn, origin)}
-    places: dict[str, cst.CSTNode] = {
-        each.name: each.node
+    stored = {value: detached for value, origin in _stored(fn) for detached in _kinds_of_intermediate(fn, origin)}
+    places: dict[str, tuple[cst.CSTNode, bool]] = {
+        each.name: (each.node, stored[each.value])
         for each in backward.facts.of(Assigned)
         if each.value in stored and len(backward.binders.get(each.name, ())) == 1
     }
     for attribute, nodes in backward.context_attributes.items():
         if backward.ctx is not None and ContextAttribute(attribute) in stored:
-            places.setdefault(f"{backward.ctx.name}.{attribute}", nodes[0])
+            detached = stored[ContextAttribute(attribute)]
+            places.setdefault(f"{backward.ctx.name}.{attribute}", (nodes[0], detached))
     if not places:
         return
     slots = [slot.node for returned in fn.gradients if returned.known for slot in returned.slots]
     reached = _reached([each for each in slots if each is not None], _bindings(backward))
-    for name, node in places.items():
+    for name, (node, detached) in places.items():
         if name in reached:
-            yield node, name
+            yield node, name, detached
 
 
 def _stored(fn: FunctionClass) -> Iterator[tuple[Value, Value]]:
@@ -86,6 +91,17 @@ def _stored(fn: FunctionClass) -> Iterator[tuple[Value, Value]]:
     for attribute, writes in fn.writes_by_attribute.items():
         if len(writes) == 1 and writes[0].value is not None:
             yield ContextAttribute(attribute), writes[0].value
+
+
+def _kinds_of_intermediate(fn: FunctionClass, value: Value) -> Iterator[bool]:
+    """Whether what forward stored is a detached input; nothing if it is no intermediate."""
+    origin = value.of if isinstance(value, View) and detaches(value) else None
+    if isinstance(origin, Parameter) and origin.role == "input" and origin.index < len(fn.inputs):
+        entry = fn.inputs[origin.index]
+        if entry.gradient is Tri.YES and entry.is_tensor is not Tri.NO:
+            yield True
+    elif _is_intermediate(fn, value):
+        yield False
 
 
 def _is_intermediate(fn: FunctionClass, value: Value) -> bool:
