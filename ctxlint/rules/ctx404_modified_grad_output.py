@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -9,6 +10,7 @@ import libcst as cst
 from ctxlint.fixes.in_place import copy_gradient
 from ctxlint.model.analyses.mutations import gradient_written, gradient_written_on_a_path, on_a_temporary
 from ctxlint.model.analyses.permuted_writes import gradient_written_if_permuted, how_permuted
+from ctxlint.model.analyses.saved_state import chosen_gradient
 from ctxlint.model.analyses.undefined_attributes import happening_mutations
 from ctxlint.model.function import FunctionClass, Mutation
 from ctxlint.model.syntax import code_of
@@ -81,7 +83,8 @@ class ModifiedGradOutput(Rule[FunctionClass]):
     ## Known limits
     A compiled kernel that writes to a gradient is not detected, nor is a helper outside the project. Not reported if
     the gradient may be a copy: after `.to(...)` or `.float()`, or if one branch copies it. If one branch replaces it
-    with a product or a sum, the others are still checked.
+    with a product or a sum, the others are still checked. Where a flag decides whether a result uses the memory of the
+    gradient, only its default is checked.
 
     ## References
     - [Extending torch.autograd](https://pytorch.org/docs/stable/notes/extending.html)
@@ -118,7 +121,27 @@ class ModifiedGradOutput(Rule[FunctionClass]):
                     way_to(fn, *together.values()),
                     rests_on=(mutation.target,) if mutation.target is not None else (),
                 )
+            yield from _by_default(fn, method, set(changed))
             yield from _if_permuted(fn, method, set(changed))
+
+
+def _by_default(fn: FunctionClass, method: Method, certain: set[str]) -> Iterator[Finding]:
+    """Gradients that a conditional expression takes for the memory of a result."""
+    for mutation in happening_mutations(fn, method):
+        chosen = chosen_gradient(fn, method, mutation)
+        written = replace(mutation, target=chosen.value) if chosen is not None else mutation
+        gradient = gradient_written(written) if chosen is not None else None
+        if chosen is not None and gradient is not None and gradient not in certain:
+            certain.add(gradient)
+            copied = unless_copied(written)
+            test = f"`{code_of(chosen.test)}`"
+            condition = f" if {test}{copied}" if chosen.holds else f" unless {test}{copied.replace('unless', 'or')}"
+            yield Finding(
+                fn.span(mutation.node),
+                _message(method, gradient, written, condition),
+                related=way_to(fn, mutation),
+                rests_on=(chosen.value,),
+            )
 
 
 def _if_permuted(fn: FunctionClass, method: Method, certain: set[str]) -> Iterator[Finding]:
@@ -169,16 +192,18 @@ def _is_read_after(method: Method, mutation: Mutation, gradients: list[str]) -> 
     return any(each.value in names for each in variables[last + 1 :])
 
 
-def _message(method: Method, gradient: str, mutation: Mutation) -> str:
+def _message(method: Method, gradient: str, mutation: Mutation, condition: str = "") -> str:
     node = mutation.target_node
     written = code_of(node) if node is not None else gradient
     subject = f"`{mutation.doer}` modifies the incoming gradient `{gradient}` in place"
-    if written != gradient and "\n" not in written and not unless_copied(mutation):
+    if written != gradient and "\n" not in written and (condition or not unless_copied(mutation)):
         subject += f" through `{written}`"
     subject += " if no branch has replaced it" if gradient_written(mutation) is None else under_flag(mutation)
-    subject += unless_copied(mutation)
+    subject += condition or unless_copied(mutation)
     wrong = "wrong, or torch raises" if mutation.how in _RESHAPING else "silently wrong"
-    if not mutation.by or node is None:  # a nested function may see it without
+    if condition:
+        remedy = "Always write to a new tensor"
+    elif not mutation.by or node is None:  # a nested function may see it without
         remedy = "Write to a new tensor, or `.clone()` it first"
     elif _is_read_after(method, mutation, [gradient]):
         remedy = f"Copy `{gradient}` before the call, and continue with the copy"

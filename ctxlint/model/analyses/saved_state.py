@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from enum import Enum
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,7 @@ import libcst as cst
 
 from ctxlint.model.analyses.flags import flag_of_conditional
 from ctxlint.model.analyses.lasting_writes import is_left_for_others, is_overwritten_first
+from ctxlint.model.analyses.mutations import gradient_written
 from ctxlint.model.analyses.outputs import differentiable_outputs
 from ctxlint.model.analyses.repeats import happens_after
 from ctxlint.model.interpreter.events import Assigned, ContextCall, ContextWrite, Mutation, SavedRead
@@ -36,7 +38,7 @@ from ctxlint.model.syntax import code_of
 from ctxlint.records import record
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from ctxlint.model.function import FunctionClass
     from ctxlint.model.interpreter.method import Method
@@ -125,7 +127,7 @@ class ChangedInBackward:
 
 @record
 class Chosen:
-    """``value`` is the alternative of ``y = value if test else torch.empty_like(x)`` that is read from ctx.
+    """``value`` is the alternative of ``y = value if test else torch.empty_like(x)`` that is no new tensor.
 
     ``holds``: whether it is the one for a true ``test``.
     """
@@ -135,24 +137,37 @@ class Chosen:
     holds: bool
 
 
-def chosen_by(fn: FunctionClass, method: Method, mutation: Mutation) -> Chosen | None:
-    """The stored tensor that a modified name is by a conditional expression, if it is a new tensor otherwise.
+def chosen_gradient(fn: FunctionClass, method: Method, mutation: Mutation) -> Chosen | None:
+    """The incoming gradient that a modified name is by a conditional expression; see ``_chosen_by``."""
+    return _chosen_by(
+        fn, method, mutation, lambda option: gradient_written(replace(mutation, target=option)) is not None
+    )
+
+
+def _chosen_by(
+    fn: FunctionClass, method: Method, mutation: Mutation, is_wanted: Callable[[Value], bool]
+) -> Chosen | None:
+    """The wanted tensor that a modified name is by a conditional expression, if it is a new tensor otherwise.
 
     Only by default: the test is an input of forward that ctx keeps. Callers that ask for it know what it does.
     """
-    bindings = [each for each in method.facts.of(Assigned) if each.name == mutation.name]
+    named = (each for each in method.facts.of(Assigned) if each.name == mutation.name)
+    bindings = [each for each in named if mutation.may_follow(each)]
     node = bindings[0].value_node if len(bindings) == 1 else None
     options = mutation.target.options() if mutation.target is not None else ()
-    stored = [option for option in options if isinstance(storage(option), (SavedTensor, ContextAttribute))]
-    if not isinstance(node, cst.IfExp) or bindings[0].value != mutation.target or len(stored) != 1 or len(options) != 2:
+    wanted = [option for option in options if is_wanted(option)]
+    if not isinstance(node, cst.IfExp) or bindings[0].value != mutation.target or len(wanted) != 1 or len(options) != 2:
         return None
     if not any(isinstance(option, Fresh) for option in options):
         return None
-    value = storage(stored[0])
     holds = not isinstance(node.body, cst.Call)
     if not isinstance(node.test, cst.Attribute) or not _is_default(fn, node.test.attr.value, holds):
         return None
-    return Chosen(value, node.test, holds) if value is not None and holds is isinstance(node.orelse, cst.Call) else None
+    return Chosen(wanted[0], node.test, holds) if holds is isinstance(node.orelse, cst.Call) else None
+
+
+def _is_read_from_ctx(value: Value) -> bool:
+    return isinstance(storage(value), (SavedTensor, ContextAttribute))
 
 
 def _is_default(fn: FunctionClass, attribute: str, answer: bool) -> bool:
@@ -175,8 +190,8 @@ def changed_in_backward(fn: FunctionClass) -> Iterator[ChangedInBackward]:
     scratch: list[Value] = []
     for mutation in _lasting(backward.facts.of(Mutation)):
         read = storage(mutation.target) if mutation.target is not None else None
-        chosen = chosen_by(fn, backward, mutation) if read is None else None
-        read = chosen.value if chosen is not None else read
+        chosen = _chosen_by(fn, backward, mutation, _is_read_from_ctx) if read is None else None
+        read = storage(chosen.value) if chosen is not None else read
         stored = kept_value(fn, read)
         origin = storage(stored) if stored is not None else None
         if origin is None and isinstance(stored, View) and stored in output_objects(fn):

@@ -44,6 +44,9 @@ _MAKERS = frozenset(["make_block_ptr", "make_tensor_descriptor", "_experimental_
 
 _POINTING = _MAKERS | _SAME_POINTER
 
+ONE_OF = " or "
+"""Between two parameters one of which is written."""
+
 
 def kernel_writes(project: Project, definition: Definition, values: Mapping[str, object], depth: int = 0) -> Found:
     """The parameters through which a kernel certainly writes.
@@ -374,9 +377,9 @@ class _Kernel:
         return (last is None or any(each.endswith(last) for each in names)) and self.called(func) in names
 
     def only(self, node: ast.expr) -> set[str]:
-        """The only parameter that an expression certainly points into."""
+        """The only parameter that an expression certainly points into, or two by ``ONE_OF`` that it may."""
         found = self.reached(node) - self.launched
-        return found if len(found) == 1 else set()
+        return found if len(found) < 2 else {ONE_OF.join(sorted(found))} if len(found) == 2 else set()
 
     def call(self, node: ast.Call, statement: ast.stmt) -> Found:
         """What a call writes: a store, an atomic operation, another kernel that gets the pointer."""
@@ -415,6 +418,7 @@ class _Kernel:
 
     def step(self, node: ast.stmt, param: str, how: str, to: str = "") -> Step:
         unit, name = self.definition.unit, self.definition.name
+        param = param.replace(ONE_OF, f"`{ONE_OF}`")
         note = f"`{name}` passes `{param}` to `{to}` here" if to else f"`{name}` writes through `{param}` here"
         return Step(unit.path, unit.source.span_of(node), note)
 

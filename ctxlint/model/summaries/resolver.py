@@ -33,7 +33,7 @@ from ctxlint.model.interpreter.values import (
 from ctxlint.model.summaries.callables import imported_table, made_callable, owner_of, table_of_functions
 from ctxlint.model.summaries.context_effects import gets_context
 from ctxlint.model.summaries.declared import declared_as, declared_by
-from ctxlint.model.summaries.kernels import bound_to_kernel, is_kernel, kernel_bound, kernel_writes
+from ctxlint.model.summaries.kernels import ONE_OF, bound_to_kernel, is_kernel, kernel_bound, kernel_writes
 from ctxlint.model.summaries.objects import (
     attribute_of,
     declared_class,
@@ -377,9 +377,8 @@ class CalleeResolver:
             lambda: kernel_writes(project, definition, values),
             definition.unit.summaries,
         )
-        return definition, tuple(
-            Write(bound[param].value, KERNEL, way) for param, way in found.items() if param in bound
-        )
+        written = ((_one_of([bound.get(each) for each in params.split(ONE_OF)]), way) for params, way in found.items())
+        return definition, tuple(Write(value, KERNEL, way) for value, way in written if value is not None)
 
     def is_loaded(self, name: str) -> bool:
         """Whether a name is one in a compiled extension that another file of the project loads.
@@ -432,6 +431,13 @@ def _is_bound_once(name: str, record: FunctionRecord) -> bool:
     """Whether a name inside a function, or of a lambda, is bound nowhere else; others are looked up by position."""
     bounds = record.scope.names.get(name, ())
     return len(bounds) == 1 or not (record.scope.kind == "function" or any(each.kind == "assign" for each in bounds))
+
+
+def _one_of(passed: list[Slot | None]) -> Value | None:
+    """The argument that covers all of these, one of which is written; None if there is none."""
+    values = [each.value for each in passed if each is not None]
+    covered = set[Value]().union(*(each.options() for each in values))
+    return next((each for each in values if len(values) == len(passed) and covered <= set(each.options())), None)
 
 
 def _launch_value(value: Value) -> tuple[object, ...]:
