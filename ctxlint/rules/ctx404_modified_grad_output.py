@@ -202,7 +202,7 @@ def _message(method: Method, gradient: str, mutation: Mutation, condition: str =
     subject += condition or unless_copied(mutation)
     wrong = "wrong, or torch raises" if mutation.how in _RESHAPING else "silently wrong"
     if condition:
-        remedy = "Always write to a new tensor"
+        remedy = "Write to a new tensor"
     elif not mutation.by or node is None:  # a nested function may see it without
         remedy = "Write to a new tensor, or `.clone()` it first"
     elif _is_read_after(method, mutation, [gradient]):

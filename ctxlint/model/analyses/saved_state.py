@@ -127,7 +127,7 @@ class ChangedInBackward:
 
 @record
 class Chosen:
-    """``value`` is the alternative of ``y = value if test else torch.empty_like(x)`` that is no new tensor.
+    """``value`` is the alternative of ``y = value if test else torch.empty_like(x)`` that is not a new tensor.
 
     ``holds``: whether it is the one for a true ``test``.
     """
