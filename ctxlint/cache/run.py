@@ -11,6 +11,7 @@ from ctxlint.cache.stamp import digest, stamp_at, stamp_of
 from ctxlint.profiling import stage
 from ctxlint.result import shows_text
 from ctxlint.source.decode import decode
+from ctxlint.source.discover import path_of
 from ctxlint.source.imports import Imports
 from ctxlint.source.reading import OPEN, NotPython, Undecodable, Unreadable, content_of, read_bytes
 from ctxlint.source.scanner import holds_candidate
@@ -101,8 +102,8 @@ class Cache:
         once = self._searches <= _MANY
         for each in others:
             found, settings = each
-            tables = self._tables(settings) if found.entry is not None else None
-            path = found.entry.path if found.entry is not None else found.path
+            tables = self._tables(settings)
+            path = found.entry.path if found.entry is not None else path_of(found)
             if tables is not None and found.entry is not None:
                 self._stamp_again(found.entry, tables)
             answer: bool | None

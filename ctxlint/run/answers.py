@@ -79,6 +79,33 @@ class Answering:
         return self.in_data(read_bytes(path))
 
 
+class Storing:
+    """Finds the files that set, or may set, one of some attributes of whatever object."""
+
+    def __init__(self, names: frozenset[str]) -> None:
+        """``names`` are the attributes."""
+        self.names = names
+
+    @property
+    def question(self) -> str:
+        """The attributes."""
+        return f"stores {sorted(self.names)}"
+
+    def covers(self, other: Search) -> bool:
+        """Whether the other search asks for nothing else."""
+        return isinstance(other, Storing) and self.names >= other.names
+
+    def in_data(self, data: bytes) -> bool:
+        """Whether a file with these bytes may set one."""
+        from ctxlint.model.index.attribute_stores import may_store
+
+        return bool(may_store(data, self.names))
+
+    def in_file(self, path: str, _imports: Imports, *, once: bool = False) -> bool:  # noqa: ARG002
+        """Like ``in_data`` for a file."""
+        return self.in_data(read_bytes(path))
+
+
 def _answered_by(path: str, asked: Iterable[ProjectQuestion]) -> list[ProjectQuestion]:
     """The questions that a file answers: once for each declaration, as it may change a dict, or use a function."""
     data = content_or_nothing(path)

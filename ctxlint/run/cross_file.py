@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING
 from ctxlint.config.project_files import ConfigurationError
 from ctxlint.model.index.outside_facts import NOTHING, KnownNames, OutsideFacts, Target
 from ctxlint.result import Candidate, FileResult
-from ctxlint.run.answers import ProjectAnswers
+from ctxlint.run.answers import ProjectAnswers, Storing
 from ctxlint.run.batches import Batches
 from ctxlint.run.facts_about import FactsAboutOne, facts_about, joined
 from ctxlint.run.function_names import ProjectNames, names_in
-from ctxlint.source.discover import path_of
+from ctxlint.source.discover import Found, path_of
 from ctxlint.source.modules import root_of, root_of_file
 from ctxlint.source.reading import content_or_nothing
 from ctxlint.source.scanner import Mentions
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from ctxlint.config.settings import Settings
     from ctxlint.model.index.outside_facts import FileFacts
     from ctxlint.run.project_index import ProjectIndex
-    from ctxlint.source.discover import Found
     from ctxlint.source.scanner import Search
 
 Lint = Callable[["Sequence[Candidate]"], "Iterable[FileResult]"]
@@ -344,19 +343,21 @@ class _Run:
         known = self.stores[root]
         new = frozenset(unset - known.keys())
         known.update((name, set()) for name in new)
-        for path in self.files_of(root) if new else ():
+        for path in self.files_of(root, Storing(new)) if new else ():
             for name in may_store(content_or_nothing(path), new):
                 known[name].add(path)
         return known
 
     def files_of(self, root: str, search: Search | None = None) -> Iterator[str]:
-        """The absolute paths of the files of a project; of those that were only scanned, what a ``search`` finds."""
-        linted = [os.path.abspath(path) for path in self.linted]
-        others: Iterable[Other] = (*self.others_by_root[root], *self.rest(root))
-        if search is not None:
-            others = self.which_mention([each for each in others if each[0].path not in self.linted], search)
-        paths = (path_of(found) for found, _settings in others)
-        yield from dict.fromkeys((*(path for path in linted if root_of_file(path) == root), *paths))
+        """The absolute paths of the files of a project, or of those that a ``search`` finds."""
+        files = [_as_found(each) for each in self.candidates.values() if root_of_file(each.path) == root]
+        files += self.unread((*self.others_by_root[root], *self.rest(root)))
+        found = files if search is None else self.which_mention(files, search)
+        yield from dict.fromkeys(path_of(each) for each, _settings in found)
+
+
+def _as_found(candidate: Candidate) -> Other:
+    return Found(candidate.path, os.path.dirname(os.path.abspath(candidate.path))), candidate.settings
 
 
 def _may_pass_gradients(path: str) -> bool:

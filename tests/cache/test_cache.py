@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from ctxlint.source.ast_tree import tree_of
 from ctxlint.source.reading import read_bytes
 
 if TYPE_CHECKING:
@@ -75,6 +76,19 @@ class Filled(torch.autograd.Function):
     @staticmethod
     def backward(ctx, g):
         return g * 2
+"""
+READS_SCALE = """\
+import torch
+
+
+class Scaled(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.scale
 """
 PLAIN = "import os\n\n\ndef f():\n    return {number}\n"
 
@@ -219,12 +233,36 @@ def test_a_file_that_no_import_leads_to(
         return read_bytes(path)
 
     monkeypatch.setattr("ctxlint.run.answers.read_bytes", reads)
-    write(project, {**files, "use.py": OPERATOR_USED + "\n# changed\n"})
+    files["use.py"] += "\n# changed\n"
+    write(project, files)
     assert "CTX401" in in_process()
-    assert answered == []
+    assert answered == ["use.py"]
     write(project, {**files, "more/kernels.py": OPERATOR.format(written="")})
     assert "CTX401" not in in_process()
-    assert answered == [os.path.join("more", "kernels.py")]
+    assert answered == ["use.py", os.path.join("more", "kernels.py")]
+
+
+def test_attributes_that_other_files_set(
+    project: Path, in_process: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which files set an attribute that a Function reads of ctx is known, as long as they have not changed."""
+    stores = "def prepare(node):\n    node.scale = 2\n"
+    files = {"own.py": READS_SCALE, "more.py": READS_SCALE, "prepare.py": stores}
+    write(project, files)
+    assert "CTX306" not in in_process()
+    parsed: list[int] = []
+
+    def parse(text: str) -> object:
+        parsed.append(len(text))
+        return tree_of(text)
+
+    monkeypatch.setattr("ctxlint.model.index.attribute_stores.tree_of", parse)
+    write(project, {**files, "own.py": f"{READS_SCALE}\n"})
+    assert "CTX306" not in in_process()
+    assert parsed == [len(READS_SCALE) + 1, len(stores)]
+    write(project, {**files, "prepare.py": "def prepare(node):\n    return node.scale\n"})
+    assert in_process() == in_process("--no-cache")
+    assert "CTX306" in in_process()
 
 
 def test_the_second_run_reads_no_code(project: Path) -> None:
