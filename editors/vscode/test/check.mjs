@@ -22,6 +22,21 @@ class ${name}(torch.autograd.Function):
 def ${name.toLowerCase()}(x):
     return ${name}.apply(x, 2.0)
 `;
+const twoReturns = `import torch
+
+
+class Gate(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, mode):
+        ctx.mode = mode
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, grad_y):
+        if ctx.mode == "skip":
+            return None, None
+        return grad_y * 2, None
+`;
 const fixed = (text) => text.replaceAll('* ctx.scale\n', '* ctx.scale, None\n');
 const text = `import torch\n${missingNone('First')}${missingNone('Second')}`;
 const cell = (source) => ({ cell_type: 'code', execution_count: null, id: 'a1', metadata: {}, outputs: [], source });
@@ -35,6 +50,7 @@ const inNotebook = (name) => `import torch\n${missingNone(className(name))}`;
 const file = path.join(workspace, 'functions.py');
 const read = () => fs.readFileSync(file, 'utf8');
 fs.writeFileSync(file, text);
+fs.writeFileSync(path.join(workspace, 'returns.py'), twoReturns);
 for (const name of ['first.ipynb', 'second.ipynb']) {
   fs.writeFileSync(path.join(workspace, name), notebook(inNotebook(name)));
 }
@@ -152,6 +168,13 @@ await withWorkbench(async (code) => {
   assert.ok(read().endsWith(`${fixed(missingNone('Typed'))}# slow# saved again`));
   await code.problems();
   passed('editor.codeActionsOnSave of the documentation does the same');
+
+  await code.open('returns.py', 'class Gate');
+  await page.locator('.editor-instance .view-line', { hasText: 'class Gate' }).locator('span', { hasText: 'Gate' }).last().hover();
+  const columns = page.locator('.monaco-hover:visible', { hasText: 'contract with autograd' });
+  await columns.waitFor();
+  assert.match(await columns.innerText(), /gradient, line 13\s+gradient, line 14\s+0\s+x\s+tensor\s+None\s+grad_y \* 2\s+1\s+mode/);
+  passed('hover shows a column for each return');
 
   for (const [name, way, onSave] of [
     ['first.ipynb', 'ctxlint.fixOnSave', { 'ctxlint.fixOnSave': true }],
