@@ -19,7 +19,7 @@ from ctxlint.model.interpreter.attribute_access import (
 from ctxlint.model.interpreter.effects import apply_summary, either, record_reads, record_writes
 from ctxlint.model.interpreter.events import ContextCall, Escape, GenericCall
 from ctxlint.model.interpreter.extension_calls import calls_extension, calls_loaded_extension
-from ctxlint.model.interpreter.launches import WRAP_KERNELS, launch, launch_by_name, read_by
+from ctxlint.model.interpreter.launches import TILE_LAUNCH, WRAP_KERNELS, launch, launch_by_name, read_by
 from ctxlint.model.interpreter.names import canonical, certain_meaning, function_of, handed_on, meanings, sees_context
 from ctxlint.model.interpreter.repeated_calls import Evaluated
 from ctxlint.model.interpreter.sequences import (
@@ -551,7 +551,7 @@ def _first_of(walk: Walk, node: cst.Call, arguments: Arguments) -> Value:
 _MOST_FUNCTIONS = 8
 """A call of more functions than this is unknown."""
 
-_LAUNCHING = (".run", "warp.launch", "warp.launch_tiled")
+_LAUNCHING = (".run", "warp.launch", "warp.launch_tiled", TILE_LAUNCH)
 """How the names of functions end that launch a kernel."""
 
 _OPERATORS = "torch.ops."

@@ -24,6 +24,8 @@ WRAP_KERNELS = ("torch.library.wrap_triton", "torch._library.capture_triton", "t
 
 _WARP_LAUNCHES = ("warp.launch", "warp.launch_tiled")
 
+TILE_LAUNCH = "cuda.tile.launch"
+
 
 def launch(walk: Walk, node: cst.Call, arguments: Arguments) -> None:
     """``kernel[grid](...)``, ``wrap_triton(kernel)[grid](...)``, or a call of a name that holds ``kernel[grid]``."""
@@ -40,9 +42,12 @@ def launch(walk: Walk, node: cst.Call, arguments: Arguments) -> None:
 
 
 def launch_by_name(walk: Walk, node: cst.Call, callee: str, arguments: Arguments) -> None:
-    """``kernel.run(..., grid=grid)`` of Triton, unless it may only compile, and ``warp.launch(kernel, ...)``."""
+    """``kernel.run(..., grid=grid)`` of Triton, unless it may only compile, and ``launch`` of warp and cuTile."""
     if callee in _WARP_LAUNCHES:
         _launch_of_warp(walk, node, arguments)
+        return
+    if callee == TILE_LAUNCH:
+        _launch_of_tile(walk, node, arguments)
         return
     warmup = arguments.keywords.get("warmup")
     compiles = warmup is not None and warmup.value != Constant(False, "bool")
@@ -60,6 +65,13 @@ def _launch_of_warp(walk: Walk, node: cst.Call, arguments: Arguments) -> None:
         return
     slots = tuple(Slot(_shared_by(walk, slot), slot.node) for each in lists for slot in each.slots)
     _launched(walk, node, _kernels(walk, kernel), Arguments(slots, {}, open_ended=False))
+
+
+def _launch_of_tile(walk: Walk, node: cst.Call, arguments: Arguments) -> None:
+    """``launch(stream, grid, kernel, arguments)`` of cuTile."""
+    kernel, given = arguments.node(2), arguments.value(3)
+    if kernel is not None and isinstance(given, Sequence) and given.exact:
+        _launched(walk, node, _kernels(walk, kernel), Arguments(given.slots, {}, open_ended=False))
 
 
 def _shared_by(walk: Walk, slot: Slot) -> Value:

@@ -1,4 +1,4 @@
-"""Kernels written in Python, for Triton and numba: the parameters that they write through.
+"""Kernels written in Python, for Triton, numba, warp and cuTile: the parameters that they write through.
 
 Pointers are derived by sums and differences only; a value that is loaded through one is not a pointer. A store under a
 flag that the launch determines counts if the flag is known.
@@ -27,18 +27,23 @@ if TYPE_CHECKING:
     Found = dict[str, tuple[Step, ...]]
     """The parameters that are written, each with the steps to the writing statement."""
 
-_KERNELS = ("triton.jit", "triton.runtime.jit.jit", "numba.cuda.jit", "warp.kernel")
-_AROUND_KERNELS = ("autotune", "heuristics", "jit", "warp.kernel")
+_KERNELS = ("triton.jit", "triton.runtime.jit.jit", "numba.cuda.jit", "warp.kernel", "cuda.tile.kernel")
+_AROUND_KERNELS = ("autotune", "heuristics", "jit", "warp.kernel", "cuda.tile.kernel")
 
 _MAX_DEPTH = 8
 """The maximum depth of kernels that call other kernels."""
 
-_LANGUAGE = ("triton.language.", "triton.experimental.gluon.language.", "numba.cuda.", "warp.")
+_LANGUAGE = ("triton.language.", "triton.experimental.gluon.language.", "numba.cuda.", "warp.", "cuda.tile.")
 
 _SAME_POINTER = frozenset(["advance", "multiple_of", "max_contiguous", "max_constancy", "cast", "broadcast_to", "to"])
 """Functions and methods that return their first operand, or an address near it."""
 
-_VARYING = frozenset(["triton.language.program_id", "triton.language.load", "numba.cuda.grid", "warp.tid"])
+_VARYING = frozenset(
+    (
+        *("triton.language.program_id", "triton.language.load", "numba.cuda.grid", "warp.tid"),
+        *("cuda.tile.bid", "cuda.tile.gather", "cuda.tile.load"),
+    )
+)
 
 _MAKERS = frozenset(["make_block_ptr", "make_tensor_descriptor", "_experimental_make_tensor_descriptor"])
 
@@ -196,7 +201,7 @@ def parameters_of(definition: Definition) -> list[str]:
 
 def _is_constant(param: ast.arg) -> bool:
     written = ast.unparse(param.annotation) if param.annotation is not None else ""
-    return "constexpr" in written
+    return "const" in written.lower()  # `tl.constexpr`, `ct.Constant[int]`, and aliases such as `ConstInt`
 
 
 def _defaults(arguments: ast.arguments) -> dict[str, object]:
@@ -386,7 +391,8 @@ class _Kernel:
         name = self.called(node.func)
         last = name.rpartition(".")[2]
         if name.startswith(_LANGUAGE):
-            if (last == "store" or last.startswith("atomic_") or ".atomic." in name) and node.args:
+            writes = last in ("scatter", "store") or last.startswith("atomic_") or ".atomic." in name
+            if writes and node.args:
                 return {each: (self.step(statement, each, f"tl.{last}"),) for each in self.only(node.args[0])}
             return {}
         if isinstance(node.func, ast.Attribute) and node.func.attr == "store":  # of a descriptor
