@@ -149,8 +149,7 @@ class Cache:
         """Store the result of linting the file, before anything else was done with it."""
         tables = self._tables(candidate.settings)
         if tables is None or result.failed or not result.linted or not result.read or result.consulted is None:
-            if self._whole is not None:
-                self._whole.give_up()
+            self.forget_run()
             return
         from ctxlint.cache.folder_tables import Kept, packed
 
@@ -174,8 +173,8 @@ class Cache:
     @stage("cache")
     def results_of_run(
         self, paths: Iterable[str], files: Sequence[tuple[Found, Settings]], configuration: Configuration
-    ) -> dict[str, FileResult] | None:
-        """The linted ones of the results for these files, by path, if nothing changed since an earlier run."""
+    ) -> tuple[dict[str, FileResult], Collection[str]] | None:
+        """If nothing changed since an earlier run: the results of the linted files, by path, and the excluded files."""
         tables = self._tables(files[0][1]) if self.used and files and not OPEN else None
         if tables is None:
             return None
@@ -194,13 +193,18 @@ class Cache:
                     found[path] = each._replace(source=_source(path, content))
         except (Changed, Unreadable, Undecodable, NotPython, Refused):
             return None
-        return found
+        return found, frozenset(stored.excluded)
+
+    def forget_run(self) -> None:
+        """Do not store the run: it has a result that must not be stored."""
+        if self._whole is not None:
+            self._whole.give_up()
 
     @stage("cache")
-    def keep_run(self, reported: Collection[str]) -> None:
-        """Store the results of the run, given the files that it has linted and reports on."""
+    def keep_run(self, reported: Collection[str], excluded: Iterable[str]) -> None:
+        """Store the results of the run, given the files that it has linted and reports on, and those it excludes."""
         if self._whole is not None:
-            self._whole.keep(reported)
+            self._whole.keep(reported, excluded)
 
     def _holds_still(self, entry: Kept | Stored, tables: Tables) -> bool:
         if any(self._digest(path, tables) != content for path, content in entry.read):

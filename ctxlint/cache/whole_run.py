@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 class Stored(NamedTuple):
     """A run. ``key`` is a digest of the found files, ``settings`` one of the settings for the files in ``linted``.
 
-    ``read`` are the other files that it depends on. ``results`` has the packed result for each file that it reports on.
+    ``read`` are the other files that it depends on. ``results`` has the packed result for each file that it reports on;
+    ``excluded`` are the files that the settings next to them exclude.
     """
 
     key: bytes
@@ -37,6 +38,7 @@ class Stored(NamedTuple):
     read: Read
     look_ups: LookUps
     results: tuple[tuple[str, str], ...]
+    excluded: tuple[str, ...]
 
 
 class WholeRun:
@@ -97,7 +99,7 @@ class WholeRun:
         """A result must not be stored."""
         self._is_known = False
 
-    def keep(self, reported: Collection[str]) -> None:
+    def keep(self, reported: Collection[str], excluded: Iterable[str]) -> None:
         """Store the run, if all results can be stored."""
         if self._key is None or not self._is_known or not all(path in self._results for path in reported):
             return
@@ -111,6 +113,7 @@ class WholeRun:
             tuple(each for each in self._read.items() if each[0] not in found),
             tuple(self._look_ups.items()),
             tuple((each.path, packed(each)) for each in results),
+            tuple(excluded),
         )
         self._runs.put(self._name, stored)
         self._runs.trim(_MOST_RUNS)

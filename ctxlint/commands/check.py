@@ -6,6 +6,7 @@ import atexit
 import gc
 import os
 import sys
+from bisect import bisect_left
 from itertools import chain
 from typing import TYPE_CHECKING, TextIO
 
@@ -293,11 +294,20 @@ def _warn_of_nothing(options: Namespace, results: Sequence[FileResult]) -> None:
     paths = options.paths
     folders = [path for path in paths if os.path.isdir(path)] if len(paths) > 1 else []
     if folders:
-        read = {os.path.dirname(each.path) for each in results if each.skipped != "excluded"}
-        real = {os.path.join(os.path.realpath(each), "") for each in read}
+        read = sorted(each.path for each in results if each.skipped != "excluded")
         for folder in dict.fromkeys(folders):
-            if not any(each.startswith(os.path.join(os.path.realpath(folder), "")) for each in real):
+            if not _holds_one(folder, read):
                 say(f"warning: No Python files found under {folder}")
+
+
+def _holds_one(folder: str, files: Sequence[str]) -> bool:
+    """Whether one of some sorted files is below a folder: most likely the one whose path begins like that."""
+    top, at = os.path.join(os.path.realpath(folder), ""), bisect_left(files, os.path.join(folder, ""))
+    return any(
+        os.path.join(os.path.realpath(each), "").startswith(top)
+        for some in (files[at : at + 1], files)
+        for each in set(map(os.path.dirname, some))
+    )
 
 
 def _all_passed(results: Sequence[FileResult]) -> str:

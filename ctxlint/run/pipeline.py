@@ -22,10 +22,11 @@ from ctxlint.source.discover import Found, Missing, Skipped, find_files, is_excl
 from ctxlint.source.reading import Unreadable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from ctxlint.config.configuration import Configuration
     from ctxlint.config.settings import Settings
+    from ctxlint.run.cross_file import Other
     from ctxlint.source.scanner import Search
 
 
@@ -75,60 +76,79 @@ def _lint_paths(
 ) -> Iterator[FileResult]:
     candidates: list[Candidate] = []
     batches, first = Batches(at_once), list[Candidate]()
-    others: list[tuple[Found, Settings]] = []
-    files: list[tuple[Found, Settings]] = []
-    for each in stage_of_each("discover", _find(paths, configuration)):
-        found, settings = each
-        if isinstance(found, Skipped):
-            lost = ((0, f"{found.reason}; nothing in it was linted"),) if found.lost else ()
-            yield FileResult(found.path, skipped=found.reason, warnings=lost, settings=settings)
-            continue
-        if isinstance(found, Missing):
-            yield unreadable(found.path, found.reason, settings)
-            continue
+    others: list[Other] = []
+    excluded: list[Other] = []
+    not_read: list[FileResult] = []
+    index = ProjectIndex(paths, configuration)
+    files: Iterable[Other] = _files(paths, configuration, not_read)
+    if cache.used:
+        files = list(files)
+        if all(map(index.covers, {found.folder for found, _settings in files})):
+            before = cache.results_of_run(paths, files, configuration)
+            if before is not None:
+                known, left_out = before
+                yield from not_read
+                yield from (_finished(each, finish) for each in known.values())
+                yield from _not_linted((each for each in files if each[0].path not in known), left_out)
+                return
+    for found, settings in files:
         try:
             holds = _holds_candidate(cache, found, settings)
         except Unreadable as error:
+            cache.forget_run()
             yield unreadable(found.path, str(error), settings)
             continue
-        files.append((found, settings))
         if not holds:
             others.append((found, settings))
             continue
         candidate = admit(configuration, found, settings)
         if candidate is None:
-            yield FileResult(found.path, skipped="excluded", settings=settings)
+            excluded.append((found, settings))
             continue
         candidates.append(candidate)
         if batches.add(candidate) == 0:
             first.append(candidate)
         begin(first, len(candidates))
-    index = ProjectIndex(paths, configuration)
+    yield from not_read
+    left_out = [found.path for found, _settings in excluded]
+    yield from _not_linted(excluded, left_out)
     if not candidates and not any(index.leads(path_of(found)) for found, _settings in others):
-        yield from (FileResult(found.path, settings=settings) for found, settings in others)
+        cache.keep_run((), left_out)
+        yield from _not_linted(others)
         return
-    if cache.used and all(map(index.covers, {found.folder for found, _settings in files})):
-        known = cache.results_of_run(paths, files, configuration)
-        if known is not None:
-            yield from (_finished(each, finish) for each in known.values())
-            unrelated = (each for each in others if each[0].path not in known)
-            yield from (FileResult(found.path, settings=settings) for found, settings in unrelated)
-            return
     from ctxlint.run.cross_file import lint_together
 
     ask = (partial(mentioning, cache), partial(admit, configuration))
-    yield from _noted(lint_together(candidates, others, *ask, lint, index, at_once), candidates, cache)
+    linted = set[str]()
+    yield from _noted(lint_together(candidates, others, *ask, lint, index, at_once), linted)
+    if linted.issuperset(each.path for each in candidates):
+        cache.keep_run(linted, left_out)
 
 
-def _noted(results: Iterable[FileResult], candidates: Sequence[Candidate], cache: Cache) -> Iterator[FileResult]:
-    """The results, which are stored at the end."""
-    linted = set()
+def _files(paths: Sequence[str], configuration: Configuration, others: list[FileResult]) -> Iterator[Other]:
+    """The files under ``paths``, with their settings; ``others`` gets the results for paths that cannot be read."""
+    for found, settings in stage_of_each("discover", _find(paths, configuration)):
+        if isinstance(found, Skipped):
+            lost = ((0, f"{found.reason}; nothing in it was linted"),) if found.lost else ()
+            others.append(FileResult(found.path, skipped=found.reason, warnings=lost, settings=settings))
+        elif isinstance(found, Missing):
+            others.append(unreadable(found.path, found.reason, settings))
+        else:
+            yield found, settings
+
+
+def _not_linted(files: Iterable[Other], excluded: Collection[str] = ()) -> Iterator[FileResult]:
+    """The results of files that were only scanned, or that the settings next to them exclude."""
+    for found, settings in files:
+        yield FileResult(found.path, skipped="excluded" if found.path in excluded else "", settings=settings)
+
+
+def _noted(results: Iterable[FileResult], linted: set[str]) -> Iterator[FileResult]:
+    """The results; ``linted`` gets the paths of those that were linted."""
     for result in results:
         if result.linted:
             linted.add(result.path)
         yield result
-    if linted.issuperset(each.path for each in candidates):
-        cache.keep_run(linted)
 
 
 @stage("scan")
@@ -137,7 +157,7 @@ def _holds_candidate(cache: Cache, found: Found, settings: Settings) -> bool:
 
 
 @stage("scan")
-def mentioning(cache: Cache, others: Iterable[tuple[Found, Settings]], search: Search) -> list[tuple[Found, Settings]]:
+def mentioning(cache: Cache, others: Iterable[Other], search: Search) -> list[Other]:
     """The files that a search finds."""
     return list(cache.mentioning(others, search))
 

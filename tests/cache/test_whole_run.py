@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from ctxlint.source.reading import Unreadable
 from tests.cache.test_cache import forget
 
 if TYPE_CHECKING:
@@ -63,16 +64,38 @@ def run(
         forget_other_files()
         modules.forget()
         main(["check", "--output-format", "concise", *options, "."])
-        return capsys.readouterr().out
+        return "".join(capsys.readouterr())
 
     yield call
     forget(folder)
 
 
-def test_nothing_is_looked_up(run: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
-    first = run()
+@pytest.mark.parametrize("functions", [True, False])
+def test_nothing_is_looked_up(
+    project: Path, run: Callable[..., str], monkeypatch: pytest.MonkeyPatch, functions: bool
+) -> None:
+    (project / "pkg/inner").mkdir()
+    (project / "pkg/inner/ctxlint.toml").write_text('exclude = ["left_out.py"]\n')
+    (project / "pkg/inner/left_out.py").write_text(FUNCTION)
+    if not functions:
+        (project / "pkg/scale.py").unlink()
+    first = run("-v")
     monkeypatch.delattr("ctxlint.run.cross_file.lint_together")
-    assert run() == first == run()
+    monkeypatch.delattr("ctxlint.cache.run.holds_candidate")
+    assert run("-v") == first == run("-v")
+    assert "left_out.py: skipped: excluded" in first
+
+
+def test_a_file_that_cannot_be_read_is_tried_again(run: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr("ctxlint.cache.run.read_bytes", unreadable)
+        assert "CTX902" in run()
+        assert "CTX902" in run()
+    assert run() == run("--no-cache")
+
+
+def unreadable(path: str) -> bytes:
+    raise Unreadable(path)
 
 
 def add_settings(project: Path) -> None:
