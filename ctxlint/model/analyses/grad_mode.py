@@ -116,7 +116,7 @@ def fate_of_leaf(method: Method, each: Differentiated) -> str:
     """What ``torch.autograd.grad`` does with a tensor that is computed with grad mode off, and requires_grad set then.
 
     The flag makes it a leaf without a graph. With ``allow_unused`` torch returns None for its operands, otherwise it
-    raises RuntimeError. Empty if it is no such tensor, or if that is not certain.
+    raises RuntimeError. Empty if it is not certainly such a tensor.
     """
     call = next((call for call in method.facts.of(GenericCall) if call.node is each.node), None)
     if call is None or call.callee != "torch.autograd.grad" or not isinstance(each.value, (Fresh, Single)):
