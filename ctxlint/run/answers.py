@@ -1,4 +1,4 @@
-"""Answers to what a file has to know of its project: who declares an operator, changes a dict, or uses a function.
+"""Answers to what a file has to know of its project: who declares an operator, changes a dict, or derives a class.
 
 The files of a project are searched by their bytes, once for all questions; only those that may answer one are parsed.
 """
@@ -112,13 +112,14 @@ def _answered_by(path: str, asked: Iterable[ProjectQuestion]) -> list[ProjectQue
     named = [each for each in asked if each.path != path and _mentions(data, each)]
     if not named:
         return []
-    from ctxlint.model.index.project_answers import changed_tables, declarations
+    from ctxlint.model.index.project_answers import changed_tables, declarations, derives_from
 
     text = data.decode("utf-8", "replace")
     found = [each for each in named if not each.path for _ in range(declarations(text, each.name))]
-    tables = [each for each in named if each.path and not each.uses]
+    tables = [each for each in named if each.path and not (each.uses or each.derives)]
     changed = changed_tables(text, [each.name for each in tables]) if tables else ()
     found += [each for each in tables if each.name in changed]
+    found += [each for each in named if each.derives and derives_from(text, each.name)]
     return found + [each for each in named if each.uses]
 
 

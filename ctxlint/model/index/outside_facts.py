@@ -34,17 +34,18 @@ class Target(NamedTuple):
 
 
 class ProjectQuestion(NamedTuple):
-    """What a file has to know of its project: who declares an operator, changes a dict, or uses a function.
+    """What a file has to know of its project: who declares an operator, changes a dict, uses a function, or derives.
 
-    ``path`` is the file of the dict or function; empty for an operator, whose ``name`` is that in ``torch.ops``:
+    ``path`` is the file of the dict, function or class; empty for an operator, whose ``name`` is that in ``torch.ops``:
     ``"lib::scale"``. ``uses``: it is about a function, and only about files that register gradients if
-    ``registers``.
+    ``registers``. ``derives``: it is about the subclasses of a class.
     """
 
     path: str
     name: str
     uses: bool = False
     registers: bool = False
+    derives: bool = False
 
 
 class Declaration(NamedTuple):

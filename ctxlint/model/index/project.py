@@ -160,9 +160,11 @@ class Project:
         self.forget_results()
         return True
 
-    def ask(self, path: str, name: str, *, uses: bool = False, registers: bool = False) -> ProjectQuestion:
+    def ask(
+        self, path: str, name: str, *, uses: bool = False, registers: bool = False, derives: bool = False
+    ) -> ProjectQuestion:
         """Record that results depend on what the whole project does with a name."""
-        asked = ProjectQuestion(os.path.abspath(path) if path else "", name, uses, registers)
+        asked = ProjectQuestion(os.path.abspath(path) if path else "", name, uses, registers, derives)
         self.trace.asked.add(asked)
         return asked
 

@@ -99,6 +99,18 @@ def changed_tables(text: str, names: Iterable[str]) -> frozenset[str]:
     )
 
 
+def derives_from(text: str, name: str) -> bool:
+    """Whether a file may have a subclass of a class that it imports by its name."""
+    tree = tree_of(text)
+    if tree is None:
+        return True
+    nodes = list(ast.walk(tree))
+    imports = (alias for node in nodes if isinstance(node, ast.ImportFrom) for alias in node.names)
+    names = {name, *(each.asname for each in imports if each.name == name and each.asname is not None)}
+    bases = (part for node in nodes if isinstance(node, ast.ClassDef) for base in node.bases for part in ast.walk(base))
+    return any(getattr(each, "attr", None) == name or getattr(each, "id", None) in names for each in bases)
+
+
 def is_only_read(nodes: Iterable[ast.AST], name: str, *, bound: bool = True, attribute: bool = False) -> bool:
     """Whether a file, which has these ``nodes``, only reads items of a dict, or asks for its keys and the like.
 

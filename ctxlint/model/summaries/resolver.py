@@ -320,7 +320,11 @@ class CalleeResolver:
 
     def surrounding(self, scope: Scope, name: str) -> ProjectObject | None:
         """The object whose method surrounds the code, if a name in the scope of that method certainly means it."""
-        return surrounding_object(self.summaries.project, self.unit, scope, name)
+        project = self.summaries.project
+        found = surrounding_object(project, self.unit, scope, name)
+        if found is None or project.ask(self.unit.path, found.definition.name, derives=True) in project.changed:
+            return None
+        return found
 
     def attribute(self, instance: ProjectObject, name: str) -> ProjectObject | None:
         """The object that an attribute of an object certainly holds."""
