@@ -269,8 +269,6 @@ def from_calls(index: int, calls: Iterable[ApplyCall]) -> list[Evidence]:
         kind, here = call.arguments[index], None if call.path else call.span
         if kind in (ArgumentKind.NUMBER, ArgumentKind.STRING, ArgumentKind.BOOL):
             found.append(Evidence(False, Trust.PROOF, f"{call.place} passes a {kind.value}", call=here))
-        elif kind is ArgumentKind.ANNOTATED:
-            found.append(Evidence(False, Trust.STRONG, f"{call.place} passes a {kind.value}", call=here))
         elif kind is ArgumentKind.CONTAINER:
             found.append(Evidence(False, Trust.STRONG, f"{call.place} passes a container", call=here, container=True))
         elif kind is ArgumentKind.PLAIN_CONTAINER:

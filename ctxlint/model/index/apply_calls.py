@@ -101,7 +101,6 @@ class ArgumentKind(Enum):
     NUMBER = "number"
     STRING = "string"
     BOOL = "bool"
-    ANNOTATED = "parameter that is annotated as a number"
     NONE = "None"
     TENSOR = "tensor"
     CONTAINER = "container"

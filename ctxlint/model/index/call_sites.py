@@ -388,8 +388,6 @@ class CallSites:
         value, owner = self.bound_value(node, scope), scope.owner(node.id)
         if owner is not None and self.is_variadic(node, owner):
             return ArgumentKind.CONTAINER
-        if owner is not None and owner.kind == "function" and self.is_annotated(node.id, owner.qualname, owner):
-            return ArgumentKind.ANNOTATED
         return self.kind(value, owner, hops + 1) if value is not None and owner is not None else ArgumentKind.OTHER
 
     def is_variadic(self, node: ast.Name, owner: Scope) -> bool:
@@ -399,32 +397,6 @@ class CallSites:
         if record is None or variadic is None or variadic.arg != node.id:
             return False
         return [each.line for each in owner.live(node.id, node.lineno)] == [record.node.lineno]
-
-    def is_annotated(self, name: str, function: str, scope: Scope) -> bool:
-        """Whether a function binds a name only as a parameter that is annotated as a number; see ``scope``.
-
-        Authors write ``float`` for tensors of one element, too, unless the default is a number.
-        """
-        record = self.index.functions.get(function)
-        if record is None or not record.certain:
-            return False
-        param, default = _param(record.node.args, name)
-        written = dotted_name(param.annotation) if param is not None and param.annotation is not None else None
-        meant = set(resolutions(written, scope)) if written is not None else set()
-        is_number = isinstance(default, ast.Constant) and type(default.value) in (int, float)
-        if not meant or not meant <= (_NUMBERS if is_number else _NUMBERS - {"builtins.float"}):
-            return False
-        names = (each for each in ast.walk(record.node) if isinstance(each, ast.Name) and each.id == name)
-        return all(isinstance(each.ctx, ast.Load) for each in names)
-
-    def kind_of_attribute(self, name: str, scope: Scope, hops: int) -> ArgumentKind:
-        """The certain kind of ``self.name`` in the class that encloses ``scope``."""
-        values = self.attribute_values(name, scope)
-        param = values[0].id if len(values) == 1 and isinstance(values[0], ast.Name) else None
-        if param is not None and self.is_annotated(param, f"{_enclosing_class(scope)}.__init__", scope):
-            return ArgumentKind.ANNOTATED
-        kinds = {ArgumentKind.OTHER if each is None else self.kind(each, scope, hops + 1) for each in values}
-        return ArgumentKind.CONTAINER if kinds == {ArgumentKind.CONTAINER} else ArgumentKind.OTHER
 
     def attribute_values(self, name: str, scope: Scope) -> list[ast.expr | None]:
         """What ``self.name`` is assigned in the class that encloses ``scope``."""
@@ -501,7 +473,9 @@ class CallSites:
         if isinstance(node, ast.Name):
             return self.kind_of_name(node, scope, hops)
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self":
-            return self.kind_of_attribute(node.attr, scope, hops)
+            values = self.attribute_values(node.attr, scope)
+            kinds = {ArgumentKind.OTHER if each is None else self.kind(each, scope, hops + 1) for each in values}
+            return ArgumentKind.CONTAINER if kinds == {ArgumentKind.CONTAINER} else ArgumentKind.OTHER
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.UAdd)):
             node = node.operand
         if isinstance(node, ast.Constant):
@@ -555,14 +529,6 @@ def _shape_of(record: ClassRecord) -> tuple[object, ...]:
     return record.qualname, record.bases, tuple(body.stars), bound
 
 
-def _param(arguments: ast.arguments, name: str) -> tuple[ast.arg | None, ast.expr | None]:
-    """The parameter of a name, and its default."""
-    positional = [*arguments.posonlyargs, *arguments.args]
-    defaults = [None] * (len(positional) - len(arguments.defaults)) + list(arguments.defaults)
-    params = zip((*positional, *arguments.kwonlyargs), (*defaults, *arguments.kw_defaults))
-    return next(((param, default) for param, default in params if param.arg == name), (None, None))
-
-
 def _is_frozen_parameter(node: ast.expr | None) -> bool:
     """Whether an expression is ``Parameter(..., requires_grad=False)``."""
     if not isinstance(node, ast.Call) or (dotted_name(node.func) or "").rpartition(".")[2] != "Parameter":
@@ -602,8 +568,6 @@ _CONTAINERS = frozenset(
 """The callables that create a container."""
 
 _PLAIN = frozenset([ArgumentKind.NUMBER, ArgumentKind.STRING, ArgumentKind.BOOL, ArgumentKind.NONE])
-
-_NUMBERS = {"builtins.bool", "builtins.float", "builtins.int"}
 
 _CONSTANTS: dict[type, ArgumentKind] = {
     int: ArgumentKind.NUMBER,
