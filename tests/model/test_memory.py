@@ -13,11 +13,13 @@ from ctxlint.config.settings import Settings
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.reader import analyse
 from ctxlint.run.check_file import check_file
+from ctxlint.run.lint_file import lint_file
 from ctxlint.source.source import Source
 from tests.model.models import HEAD
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 CODE = """
 N = 2
@@ -146,6 +148,41 @@ def test_what_rules_look_at_is_freed_without_the_collector(text: str) -> None:
     gc.collect()
     reference = check()
     assert reference() is None
+    assert cycles() == {}
+
+
+HELPERS = """
+class Held:
+    def __init__(self, x):
+        self.x = x
+
+def hold(x):
+    return Held(x) if x.dim() else Held(x * 2)
+
+class Holding(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.held = hold(x)
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * ctx.held.x
+"""
+
+
+@pytest.mark.usefixtures("without_collector")
+def test_a_project_is_freed_without_the_collector(tmp_path: Path) -> None:
+    def lint(*names: str) -> None:
+        for name in names:
+            path = tmp_path / name / "example.py"
+            (path.parent / ".git").mkdir(parents=True, exist_ok=True)
+            path.write_text(HEAD + HELPERS)
+            assert lint_file(str(path), Settings()).linted
+
+    lint("first", "second")  # imports what only the first file needs
+    gc.collect()
+    lint("third", "fourth", "fifth")
     assert cycles() == {}
 
 

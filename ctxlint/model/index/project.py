@@ -11,6 +11,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
+from weakref import WeakSet
 
 from ctxlint.effort import spend
 from ctxlint.model.index.file_index import last_name
@@ -142,6 +143,7 @@ class Project:
         self._units: dict[str, Unit | None] = {}
         self._linted: dict[str, Unit] = {}
         """The files that were linted themselves, which imports of others, or facts from there, may lead to again."""
+        self._read_to_lint: WeakSet[Unit] = WeakSet()
         self._room = _MOST_KEPT
         self._worked_out: WorkedOut = {}
 
@@ -172,7 +174,7 @@ class Project:
         """Drop what was computed, which refers to the files and they to it: then all is freed with the project."""
         self.start_trace()
         self._worked_out.clear()
-        for unit in self._units.values():
+        for unit in (*self._units.values(), *self._read_to_lint):
             if unit is not None:
                 unit.summaries.clear()
 
@@ -192,6 +194,7 @@ class Project:
         if path not in self._units and self._room >= len(source.text):
             self._linted[path] = unit.with_source(source)
             self._room -= len(source.text)
+        self._read_to_lint.add(unit)
         return unit
 
     def _read(self, source: Source) -> Unit:
