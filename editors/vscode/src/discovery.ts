@@ -17,13 +17,24 @@ export interface Found {
   from: string;
 }
 
-/** The ctxlint for a folder; undefined where there is none. */
-export async function find(folder: vscode.WorkspaceFolder | undefined): Promise<Found | undefined> {
+/** The ctxlint of the first folder that has one, else the one that all of them have; undefined where there is none. */
+export async function find(folders: readonly vscode.WorkspaceFolder[]): Promise<Found | undefined> {
+  const all = folders.length > 0 ? folders : [undefined];
+  for (const folder of all) {
+    const own = await ofItsOwn(folder);
+    if (own !== undefined) {
+      return own;
+    }
+  }
+  return ofPath() ?? (await bundled(all[0]));
+}
+
+async function ofItsOwn(folder: vscode.WorkspaceFolder | undefined): Promise<Found | undefined> {
   const given = ofSettings(folder);
   if (given !== undefined || settings(folder).get('importStrategy') === 'useBundled') {
     return given ?? (await bundled(folder));
   }
-  return (await ofInterpreter(folder)) ?? ofFolder(folder) ?? ofPath() ?? (await bundled(folder));
+  return (await ofInterpreter(folder)) ?? ofFolder(folder);
 }
 
 /** The interpreter that is selected in the Python extension; undefined without the extension. */

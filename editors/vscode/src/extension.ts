@@ -48,6 +48,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
       }
     }),
     vscode.workspace.onDidGrantWorkspaceTrust(restart),
+    vscode.workspace.onDidChangeWorkspaceFolders(() => (found === undefined ? restart() : undefined)),
     vscode.workspace.onWillSaveTextDocument((event) => fixOnSave(event, output)),
     vscode.workspace.onWillSaveNotebookDocument((event) => fixNotebookOnSave(event, output)),
   );
@@ -77,8 +78,9 @@ async function start(): Promise<void> {
     show('off', 'ctxlint.enable is false');
     return;
   }
-  const folder = vscode.workspace.workspaceFolders?.[0];
-  found = await find(folder);
+  const folders = vscode.workspace.workspaceFolders ?? [];
+  const [folder] = folders;
+  found = await find(folders);
   if (found === undefined) {
     show('not found', 'ctxlint is not installed', vscode.LanguageStatusSeverity.Error);
     void offerToInstall(folder);

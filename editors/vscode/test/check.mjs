@@ -68,8 +68,28 @@ async function set(code, settings) {
   await code.until(async () => (await code.page.title()).includes(title), `the window has the ${title}`);
 }
 
+/** Make a `.venv` with ctxlint in a folder; returns the file that will hold the number of its process. */
+function installInto(folder) {
+  const [pid, program] = ['pid', '.venv/bin/ctxlint'].map((name) => path.join(folder, name));
+  fs.mkdirSync(path.dirname(program), { recursive: true });
+  fs.writeFileSync(program, `#!/bin/sh\necho $$ >'${pid}.new' && mv '${pid}.new' '${pid}'\nexec '${process.env.CTXLINT}' "$@"\n`, { mode: 0o755 });
+  return pid;
+}
+
 const started = Date.now();
 const passed = (what) => console.log(`ok  ${what} (${((Date.now() - started) / 1000).toFixed(1)} s)`);
+
+const [several, empty, full] = ['several.code-workspace', 'empty', 'full'].map((name) => path.join(workspace, '..', 'several', name));
+fs.mkdirSync(empty, { recursive: true });
+const pidOfSecond = installInto(full);
+fs.writeFileSync(path.join(full, 'functions.py'), text);
+fs.writeFileSync(several, JSON.stringify({ folders: [{ path: empty }, { path: full }], settings: { 'ctxlint.path': '' } }));
+
+await withWorkbench(async (code) => {
+  await code.open('functions.py', 'class First');
+  await code.until(() => fs.existsSync(pidOfSecond), 'the one of the second folder is started');
+  passed('of several folders, the first that has ctxlint decides');
+}, undefined, undefined, { workspace: several });
 
 await withWorkbench(async (code) => {
   const { page } = code;
@@ -137,9 +157,7 @@ await withWorkbench(async (code) => {
   await code.problems(/CTX203/);
   passed('the ctxlint that comes with the extension');
 
-  const [pid, program] = ['pid', '.venv/bin/ctxlint'].map((name) => path.join(workspace, name));
-  fs.mkdirSync(path.dirname(program), { recursive: true });
-  fs.writeFileSync(program, `#!/bin/sh\necho $$ >'${pid}.new' && mv '${pid}.new' '${pid}'\nexec '${process.env.CTXLINT}' "$@"\n`, { mode: 0o755 });
+  const pid = installInto(workspace);
   await set(code, { 'ctxlint.path': '' });
   await code.until(() => fs.existsSync(pid), 'the one of .venv is started');
   await code.problems(/CTX203/);

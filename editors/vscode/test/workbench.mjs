@@ -9,13 +9,13 @@ const MILLISECONDS = 60_000;
 
 export const workspace = process.env.WORKSPACE;
 
-/** Open the window on the workspace, let `work` use it, and close it, whatever happens. */
-export async function withWorkbench(work, view = { width: 1280, height: 800 }, options = {}) {
+/** Open the window on the folder, or what else `opened` names, let `work` use it, and close it, whatever happens. */
+export async function withWorkbench(work, view = { width: 1280, height: 800 }, options = {}, opened = { folder: workspace }) {
   const browser = await chromium.launch({ executablePath: process.env.CHROMIUM, args: ['--no-sandbox'] });
   const page = await browser.newPage({ viewport: view, ...options });
   page.setDefaultTimeout(MILLISECONDS);
   try {
-    await page.goto(`${process.env.ADDRESS}/?folder=${encodeURIComponent(workspace)}`);
+    await page.goto(`${process.env.ADDRESS}/?${new URLSearchParams(opened)}`);
     await page.waitForSelector('.monaco-workbench');
     await work(new Workbench(page));
   } catch (error) {
