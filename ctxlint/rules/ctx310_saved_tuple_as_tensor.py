@@ -1,12 +1,14 @@
-"""CTX310: the tuple ``ctx.saved_tensors`` used as if it were one tensor, or called."""
+"""CTX310: the tuple ``ctx.saved_tensors``, or that of all gradients, used as if it were one tensor, or called."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import libcst as cst
+
 from ctxlint.fixes.saved_tuple import index_the_one, unpack_the_one, without_call
 from ctxlint.model.analyses.saved_tensors import saved_counts, saving_call
-from ctxlint.model.function import FunctionClass, SavedRead, TupleUsedAsTensor
+from ctxlint.model.function import FunctionClass, GradientsUsedAsTensor, SavedRead, TupleUsedAsTensor
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.rules.related import way_to
 
@@ -21,7 +23,7 @@ class SavedTupleAsTensor(Rule[FunctionClass]):
     """
     ## What it does
     Reports a name that holds all of `ctx.saved_tensors` but is used as only a tensor can be, and the call
-    `ctx.saved_tensors()`.
+    `ctx.saved_tensors()`. Also reports such uses of the gradients of a `backward(ctx, *grads)`.
 
     ## Why is this bad?
     `saved_tensors` is a tuple even if only one tensor was saved. `backward` raises, often with a misleading message:
@@ -95,6 +97,7 @@ class SavedTupleAsTensor(Rule[FunctionClass]):
                         way_to(fn, read),
                     )
             yield from self.used(fn, method)
+            yield from self.gradients_used(fn, method)
 
     def used(self, fn: FunctionClass, method: Method) -> Iterator[Finding]:
         """One finding for each name, where it is bound to the tuple; or at the use itself if there is no name."""
@@ -120,6 +123,27 @@ class SavedTupleAsTensor(Rule[FunctionClass]):
                 None if read.by else unpack_the_one(fn, method, read, use),
                 way_to(fn, read),
             )
+
+    def gradients_used(self, fn: FunctionClass, method: Method) -> Iterator[Finding]:
+        """The first use of ``*grads`` as one tensor."""
+        for use in method.facts.of(GradientsUsedAsTensor):
+            asked = any(use.name in guard.words for guard in use.guards)
+            if not use.name or asked or (use.may_repeat and not _is_one_gradient(method, use.node)):
+                continue
+            one = all(each.exact and each.count == 1 for each in fn.outputs)
+            yield Finding(
+                fn.span(use.node),
+                f"`*{use.name}` is the tuple of all gradients; using it as one tensor raises ({use.how}). "
+                f"{f'Take `{use.name}` without the star' if one else 'Use its elements'}.",
+            )
+            return
+
+
+def _is_one_gradient(method: Method, node: cst.CSTNode) -> bool:
+    """Whether an expression is returned as the gradient for one input: then it may be no tuple either."""
+    element = method.parents.get(node)
+    whole = method.parents.get(element) if isinstance(element, cst.Element) else None
+    return isinstance(whole, cst.Tuple) and isinstance(method.parents.get(whole), cst.Return)
 
 
 def _remedy(fn: FunctionClass, method: Method, name: str) -> str:

@@ -15,6 +15,7 @@ from ctxlint.model.interpreter.events import (
     Escape,
     ExtraAttribute,
     GradientFlag,
+    GradientsUsedAsTensor,
     MaybeNone,
     NeedsInputGradRead,
     SavedItem,
@@ -58,6 +59,7 @@ from ctxlint.model.interpreter.values import (
     View,
     is_container,
     is_tensor,
+    is_whole_tuple,
     join_all,
     kind_of,
     tensor_when_used,
@@ -88,9 +90,9 @@ def evaluate_attribute(walk: Walk, node: cst.Attribute) -> Value:
     note_none(walk, node, base)
     if isinstance(base, Imported):
         return _attribute_of_import(walk, node, base.name, name)
-    if isinstance(base, SavedTensors):
+    if is_whole_tuple(base):
         if not hasattr((), name):
-            saved_tuple_used(walk, node, node.value, f"`.{name}`")
+            tuple_used(walk, node, base, node.value, f"`.{name}`")
         return Opaque(node)
     if name == "requires_grad":
         walk.record(GradientFlag, node, value=base, value_node=node.value)
@@ -208,10 +210,15 @@ def attribute_by_name(walk: Walk, node: cst.Call, base: Value, name: str) -> Val
     return _field(walk, base, name, node) or Opaque(node)
 
 
-def saved_tuple_used(walk: Walk, node: cst.CSTNode, holder: cst.BaseExpression, how: str) -> None:
-    """Record that the whole tuple of saved tensors is used as if it were one tensor."""
+def tuple_used(
+    walk: Walk, node: cst.CSTNode, whole: Value, holder: cst.BaseExpression, how: str, *, may_repeat: bool = False
+) -> None:
+    """Record that the whole tuple of saved tensors, or of gradients, is used as if it were one tensor."""
     name = holder.value if isinstance(holder, cst.Name) else ""
-    walk.record(TupleUsedAsTensor, node, name=name, how=how)
+    if isinstance(whole, Variadic):
+        walk.record(GradientsUsedAsTensor, node, name=name, how=how, may_repeat=may_repeat)
+    elif not may_repeat:
+        walk.record(TupleUsedAsTensor, node, name=name, how=how)
 
 
 # Subscripts

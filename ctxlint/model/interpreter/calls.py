@@ -13,8 +13,8 @@ from ctxlint.model.interpreter.attribute_access import (
     context_attribute,
     delete_context_attribute,
     note_none,
-    saved_tuple_used,
     set_context_attribute,
+    tuple_used,
 )
 from ctxlint.model.interpreter.effects import apply_summary, either, record_reads, record_writes
 from ctxlint.model.interpreter.events import ContextCall, Escape, GenericCall
@@ -51,13 +51,13 @@ from ctxlint.model.interpreter.values import (
     Parameter,
     ProjectFunction,
     ProjectObject,
-    SavedTensors,
     Scalar,
     Sequence,
     Slot,
     Tri,
     Value,
     is_container,
+    is_whole_tuple,
     join_all,
     kind_of,
     tensor_when_used,
@@ -238,9 +238,9 @@ _ACCESS_BY_STRING = frozenset(["delattr", "getattr", "hasattr", "setattr", "vars
 def _method_call(walk: Walk, node: cst.Call, func: cst.Attribute, receiver: Value) -> Value:
     """``receiver.name(...)`` for a receiver that is not a module."""
     name = func.attr.value
-    if isinstance(receiver, SavedTensors):
+    if is_whole_tuple(receiver):
         if not hasattr((), name):
-            saved_tuple_used(walk, node, func.value, f"`.{name}()`")
+            tuple_used(walk, node, receiver, func.value, f"`.{name}()`")
         _evaluate_arguments(walk, node, None)
         return Opaque(node)
     keeps = isinstance(receiver, Item) and isinstance(receiver.of, Imported)

@@ -316,6 +316,18 @@ class TupleUsedAsTensor(ContextEvent):
 
 
 @record
+class GradientsUsedAsTensor(Event):
+    """Such a use of the tuple of gradients, the parameter ``*grads`` with this ``name``.
+
+    ``may_repeat``: it may be the tuple repeated, ``grads * n``, which Python allows.
+    """
+
+    name: str = ""
+    how: str = ""
+    may_repeat: bool = False
+
+
+@record
 class Mutation(Event):
     """A tensor modified in place. ``how`` is ``mul_``, ``+=``, ``[...] =``, ``out=``, ``all_reduce`` or the like.
 

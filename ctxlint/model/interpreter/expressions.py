@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model.interpreter.attribute_access import evaluate_attribute, evaluate_subscript, saved_tuple_used
+from ctxlint.model.interpreter.attribute_access import evaluate_attribute, evaluate_subscript, tuple_used
 from ctxlint.model.interpreter.calls import evaluate_call
 from ctxlint.model.interpreter.comprehensions import evaluate_comprehension, evaluate_dict_comprehension
 from ctxlint.model.interpreter.conditions import decided, enter_arm, guards_of
@@ -34,6 +34,7 @@ from ctxlint.model.interpreter.values import (
     is_container,
     is_tensor,
     is_whole_number,
+    is_whole_tuple,
     join,
     kind_of,
     tensor_when_used,
@@ -119,8 +120,10 @@ def combine(walk: Walk, left: Value, right: Value, operator: cst.CSTNode, node: 
             return repeated
     for operand, other, side in ((left, right, "left"), (right, left, "right")):
         expression = getattr(node, side, None)
-        if isinstance(operand, SavedTensors) and expression is not None and not _may_repeat(operator, other):
-            saved_tuple_used(walk, node, expression, "in arithmetic")
+        if is_whole_tuple(operand) and expression is not None:
+            repeats = _may_repeat(operator, other)
+            if repeats or isinstance(operand, SavedTensors) or _is_number(other) or is_tensor(other) is Tri.YES:
+                tuple_used(walk, node, operand, expression, "in arithmetic", may_repeat=repeats)
     if tensor_when_used(left) or tensor_when_used(right):
         return Fresh(node, _arithmetic_kind(left, right, operator))
     folded = fold(left, right, operator)
@@ -146,8 +149,8 @@ def evaluate_unary(walk: Walk, node: cst.UnaryOperation) -> Value:
         walk.evaluate(node.expression)
         return Scalar("bool", node)
     value = walk.use(node.expression)
-    if isinstance(value, SavedTensors):
-        saved_tuple_used(walk, node, node.expression, "in arithmetic")
+    if is_whole_tuple(value):
+        tuple_used(walk, node, value, node.expression, "in arithmetic")
     if isinstance(value, Constant) and isinstance(value.value, (int, float)):
         if isinstance(node.operator, cst.Minus):
             return constant(-value.value)
@@ -189,8 +192,8 @@ def _saved_tuple_compared(walk: Walk, node: cst.Comparison, values: list[Value])
     """``saved < 0``: a tuple can be ordered only against tuples."""
     left, right = values
     for value, other, written in ((left, right, node.left), (right, left, node.comparisons[0].comparator)):
-        if isinstance(value, SavedTensors) and (_is_number(other) or is_tensor(other) is Tri.YES):
-            saved_tuple_used(walk, node, written, "in a comparison")
+        if is_whole_tuple(value) and (_is_number(other) or is_tensor(other) is Tri.YES):
+            tuple_used(walk, node, value, written, "in a comparison")
 
 
 def evaluate_boolean(walk: Walk, node: cst.BooleanOperation) -> Value:

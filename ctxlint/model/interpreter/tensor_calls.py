@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model.interpreter.attribute_access import saved_tuple_used
+from ctxlint.model.interpreter.attribute_access import tuple_used
 from ctxlint.model.interpreter.events import Differentiated, GradientFlag, LayoutAsked, MemoryRead, Mutation
 from ctxlint.model.interpreter.layouts import changed_layout, is_contiguous, only_adds_ones, unless_copied
 from ctxlint.model.interpreter.sequences import integer, iterated_item
@@ -20,7 +20,6 @@ from ctxlint.model.interpreter.values import (
     Item,
     Kind,
     Opaque,
-    SavedTensors,
     Scalar,
     Sequence,
     Single,
@@ -32,6 +31,7 @@ from ctxlint.model.interpreter.values import (
     is_none,
     is_tensor,
     is_whole_number,
+    is_whole_tuple,
     join,
     kind_of,
     tensor_when_used,
@@ -221,10 +221,10 @@ def differentiated(walk: Walk, node: cst.Call, callee: str, arguments: Arguments
 
 
 def saved_tuple_given(walk: Walk, node: cst.Call, name: str, operands: tuple[Slot, ...]) -> None:
-    """Record the whole tuple of saved tensors as an argument of a function that takes tensors."""
+    """Record the whole tuple of saved tensors, or of gradients, as an argument of a function that takes tensors."""
     for slot in operands:
-        if isinstance(slot.value, SavedTensors) and not slot.starred and slot.node is not None:
-            saved_tuple_used(walk, node, slot.node, f"passed to `{name}`")
+        if is_whole_tuple(slot.value) and not slot.starred and slot.node is not None:
+            tuple_used(walk, node, slot.value, slot.node, f"passed to `{name}`")
 
 
 def _gradients(node: cst.Call, arguments: Arguments) -> Value:

@@ -473,6 +473,11 @@ def tensor_when_used(value: Value) -> bool:
     return bool(options) and all(isinstance(option, SavedTensor) or is_tensor(option) is Tri.YES for option in options)
 
 
+def is_whole_tuple(value: Value) -> bool:
+    """Whether it is all of ``ctx.saved_tensors``, or all gradients: ``*grads``."""
+    return isinstance(value, SavedTensors) or (isinstance(value, Variadic) and value.role == "gradient")
+
+
 def is_container(value: Value) -> Tri:
     """Is it a tuple, list, set or dict?"""
     if isinstance(value, Choice):
