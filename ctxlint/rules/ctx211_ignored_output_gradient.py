@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ctxlint.model.analyses.outputs import ignored_gradients, output_values
 from ctxlint.model.function import FunctionClass
-from ctxlint.model.interpreter.values import NONE
+from ctxlint.model.interpreter.values import NONE, View
 from ctxlint.rules.base import Category, Finding, Rule
 
 if TYPE_CHECKING:
@@ -93,5 +93,5 @@ class IgnoredOutputGradient(Rule[FunctionClass]):
                 f"`{fn.backward.name}` of `{fn.name}` never reads `{each.name}`, the gradient of output {each.index + 1}, "
                 f"a floating-point tensor{unless}; a loss on {output} silently gives no gradient. Use it, or {mark} with "
                 f"`{fn.storing_ctx}.mark_non_differentiable`.",
-                rests_on=values,
+                rests_on=tuple(each for each in values if not isinstance(each, View)),  # a view may have another dtype
             )
