@@ -7,18 +7,17 @@ them precisely.
 
 from __future__ import annotations
 
-import ast
 import re
 from functools import cached_property, lru_cache
-from textwrap import dedent
 from typing import TYPE_CHECKING
 
 from ctxlint.source.imports import imports_in
-from ctxlint.source.modules import locate
+from ctxlint.source.modules import holds, locate
 from ctxlint.source.reading import Unreadable, content_of
 from ctxlint.source.scanner import holds_candidate
 
 if TYPE_CHECKING:
+    import ast
     from collections.abc import Iterator
 
 _MOST_FILES = 512
@@ -52,6 +51,8 @@ class Leads:
 
     def _names_in(self, path: str, file: _File) -> frozenset[str]:
         found: set[str] = set()
+        if not any(_may_lead(path, statement) for statement in file.statements):
+            return frozenset()
         for target, bound in file.imports:
             if bound != "*" and locate(path, target) is not None:
                 found.update(name for name in _uses(target, bound, file) if self._leads(path, name))
@@ -119,8 +120,12 @@ class _File:
         self.data = data
 
     @cached_property
+    def statements(self) -> tuple[bytes, ...]:
+        return tuple(imports_in(self.data))
+
+    @cached_property
     def imports(self) -> tuple[tuple[str, str], ...]:
-        return tuple(pair for statement in imports_in(self.data) for pair in _read_statement(statement))
+        return tuple(pair for statement in self.statements for pair in _read_statement(statement))
 
     @cached_property
     def words(self) -> frozenset[bytes]:
@@ -188,8 +193,23 @@ def _uses(target: str, bound: str, file: _File) -> Iterator[str]:
         yield name
 
 
+def _may_lead(path: str, statement: bytes) -> bool:
+    """Whether an import statement of a file may lead into its project, without parsing it."""
+    absolute = _ABSOLUTE.match(statement)
+    return absolute is None or holds(path, (absolute[1] or absolute[2]).decode())
+
+
+_ABSOLUTE = re.compile(
+    rb"[ \t]*(?:from[ \t]+([A-Za-z_]\w*)[ \t.]|import[ \t]+([A-Za-z_]\w*)[\w.]*[ \t]*(?:as\b[^,]*)?$)"
+)
+"""An import from one module; others are parsed."""
+
+
 @lru_cache(maxsize=16384)
 def _read_statement(statement: bytes) -> tuple[tuple[str, str], ...]:
+    import ast  # start-up: a file without imports from its project does not need them
+    from textwrap import dedent
+
     text = dedent(statement.decode("utf-8", "replace"))
     _, colon, rest = text.partition(":")
     for each in (text, rest.strip()) if colon else (text,):
@@ -202,6 +222,8 @@ def _read_statement(statement: bytes) -> tuple[tuple[str, str], ...]:
 
 
 def _pairs(node: ast.stmt) -> Iterator[tuple[str, str]]:
+    import ast  # start-up, as above
+
     if isinstance(node, ast.Import):
         for alias in node.names:
             if alias.asname is not None:

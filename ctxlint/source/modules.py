@@ -29,6 +29,12 @@ def locate(importer: str, target: str) -> ModulePlace | None:
     return locate_from(os.path.dirname(os.path.abspath(importer)), target)
 
 
+def holds(importer: str, name: str) -> bool:
+    """Whether a module or package with the first part of this absolute name may be found by ``locate``."""
+    folder = os.path.dirname(os.path.abspath(importer))
+    return any(_holds(root, name.partition(".")[0]) for root in _roots(folder))
+
+
 @lru_cache(maxsize=65536)
 def locate_from(folder: str, target: str) -> ModulePlace | None:
     """Like ``locate``, for a file in the folder with this absolute path."""
