@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ctxlint.model.analyses.foreign_names import names_of_forward, undefined_names
 from ctxlint.model.analyses.outputs import is_read
 from ctxlint.model.analyses.upstream import (
     gradients_without_upstream,
@@ -94,6 +95,8 @@ class GradientIgnoresUpstream(Rule[FunctionClass]):
                 "unless the incoming tangent is 1. Multiply by it.",
             )
         if backward is None or not backward.signature_known:
+            return
+        if any(names_of_forward(fn, backward)) or any(undefined_names(fn, backward)):  # CTX223: it raises NameError
             return
         ignored = gradients_without_upstream(fn)
         for index, slot in dict(slots_without_upstream(fn)).items() if not ignored else ():

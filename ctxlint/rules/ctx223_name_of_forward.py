@@ -1,4 +1,4 @@
-"""CTX223: backward reads a name that only forward binds."""
+"""CTX223: backward reads a name that only forward binds, or that nothing binds."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model.analyses.foreign_names import names_of_forward
+from ctxlint.model.analyses.foreign_names import names_of_forward, undefined_names
+from ctxlint.model.analyses.outputs import is_read
 from ctxlint.model.analyses.saved_reads import read_backs
 from ctxlint.model.analyses.saved_tensors import mismatched, saved_counts, saving_call
 from ctxlint.model.function import FunctionClass
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
 class NameOfForward(Rule[FunctionClass]):
     """
     ## What it does
-    Reports a name in `backward` that is a parameter or a local variable of `forward` and means nothing in `backward`.
+    Reports a name in `backward` that is a parameter or a local variable of `forward` and means nothing in `backward`. Also
+    one that nothing in the file defines, such as an old name of the incoming gradient.
 
     ## Why is this bad?
     The two are separate functions, and values pass from one to the other only through ctx. The name is not defined in
@@ -64,7 +66,8 @@ class NameOfForward(Rule[FunctionClass]):
     There is no fix.
 
     ## Known limits
-    Not reported if the module defines the name or has star imports. The name of a builtin function such as `input` is
+    Not reported if the module defines the name or has star imports, under `try`, nor, for a name that is not one of
+    `forward`, in a file that reads `globals`, `vars`, `exec` or `builtins`. The name of a builtin function such as `input` is
     reported where it is used in arithmetic, indexed, or has an attribute read that the builtin lacks.
 
     ## References
@@ -94,6 +97,24 @@ class NameOfForward(Rule[FunctionClass]):
                 f"`{node.value}` in `{backward.name}` of `{fn.name}` is {here}; it raises {error} at backward. "
                 f"{_remedy(fn, backward, node.value)}.",
             )
+        for node in undefined_names(fn, backward):
+            if node.value not in seen:
+                seen.add(node.value)
+                yield Finding(
+                    fn.span(node),
+                    f"`{node.value}` in `{backward.name}` of `{fn.name}` is not defined; it raises NameError at backward. "
+                    f"{_definition(fn, backward, node.value)}.",
+                )
+
+
+def _definition(fn: FunctionClass, backward: Method, name: str) -> str:
+    """What to write for a name that nothing defines; that of a gradient may be an old name of the unread parameter."""
+    if name in fn.writes_by_attribute:
+        return f"Write `{backward.ctx_name}.{name}`"
+    incoming = backward.own_params
+    if "grad" in name and len(incoming) == 1 and not is_read(backward, incoming[0]):
+        return f"Write `{incoming[0].name}`, the incoming gradient"
+    return "Define or import it"
 
 
 def _remedy(fn: FunctionClass, backward: Method, name: str) -> str:

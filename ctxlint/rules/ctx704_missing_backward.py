@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 class MissingBackward(Rule[FunctionClass]):
     """
     ## What it does
-    Reports a Function without `backward` and without `vjp` that calls `save_for_backward`, or that is applied to a
-    tensor with `requires_grad=True`, and whose result is differentiated in the same function.
+    Reports a Function without `backward` and without `vjp` that calls `save_for_backward`, that is applied to a
+    tensor with `requires_grad=True`, and whose result is differentiated in the same function, or that a module applies to
+    a parameter of its own.
 
     ## Why is this bad?
     A Function for inference needs no `backward`, and `apply` works without one, in training as well. The backward pass
@@ -73,7 +74,9 @@ class MissingBackward(Rule[FunctionClass]):
 
     ## Known limits
     Calls are checked only within one block of one function: the tensor with `requires_grad=True`, the call, and
-    `backward()` on a value that operators and tensor methods compute from the result. Not reported under
+    `backward()` on a value that operators and tensor methods compute from the result. A parameter counts if the class
+    assigns `Parameter(...)` to the attribute and never mentions `requires_grad`, the Function has no `symbolic` for an
+    export, and the call is not under a test of gradients or `torch.no_grad()`. Not reported under
     `pytest.raises`, nor is a saved tensor in a class that the file later defines again.
 
     ## References
@@ -107,3 +110,11 @@ class MissingBackward(Rule[FunctionClass]):
                 f"NotImplementedError there. Define `backward`.",
             )
             return
+        for call in fn.calls if "symbolic" not in fn.methods else ():
+            if call.parameter and call.applies and not (call.expects_error or call.gradients_off):
+                yield Finding(
+                    fn.span(fn.node.name),
+                    f"`{fn.name}` has neither `backward` nor `vjp`, but the call on {call.place} passes the parameter "
+                    f"`{call.parameter}`; torch raises NotImplementedError when it is trained. Define `backward`.",
+                )
+                return

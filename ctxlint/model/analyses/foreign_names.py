@@ -1,7 +1,8 @@
-"""Names that a method reads but does not bind: those of forward, and those of an instance or a class."""
+"""Names that a method reads but nothing binds there: those of forward, of an instance or a class, and unknown ones."""
 
 from __future__ import annotations
 
+import ast
 import builtins
 from types import BuiltinFunctionType
 from typing import TYPE_CHECKING
@@ -23,6 +24,13 @@ RECEIVERS = frozenset({"self", "cls"})
 """What authors call the parameter for the instance or the class."""
 
 
+_INJECTED = frozenset({"display", "get_ipython", "profile", "reveal_type"})
+"""Names that IPython, a profiler or a type checker provides."""
+
+_CREATING_NAMES = frozenset({"exec", "globals", "vars", "builtins", "__builtins__"})
+"""A file that reads one of these may create names without a statement that binds them."""
+
+
 def names_of_forward(fn: FunctionClass, method: Method) -> Iterator[tuple[cst.Name, str]]:
     """The reads in a method of names that forward binds and that certainly mean something else here, in order.
 
@@ -38,6 +46,29 @@ def names_of_forward(fn: FunctionClass, method: Method) -> Iterator[tuple[cst.Na
             error = _error_of_builtin(method, node) if node.value in _BUILTINS else "NameError"
             if error is not None:
                 yield node, error
+
+
+def undefined_names(fn: FunctionClass, method: Method) -> Iterator[cst.Name]:
+    """The reads in a method of names that certainly neither forward nor the file nor Python defines, in order."""
+    named = {name for name in method.named if not name.startswith("__")} - _BUILTINS - _INJECTED - RECEIVERS
+    if fn.forward is not None:
+        named.difference_update(param.name for param in fn.forward.params)
+        named.difference_update(fn.forward.binders)
+    unbound = _unbound(fn, method, named)
+    if not unbound or _may_create_names(fn):
+        return
+    yield from (
+        node
+        for node in method.variables
+        if node.value in unbound and _is_read(method, node) and not _in_untaken_arm(method, node)
+    )
+
+
+def _may_create_names(fn: FunctionClass) -> bool:
+    """Whether the file may define names by other means than statements."""
+    if fn.tree is None:
+        return True
+    return any(isinstance(node, ast.Name) and node.id in _CREATING_NAMES for node in ast.walk(fn.tree))
 
 
 def unbound_receivers(fn: FunctionClass, method: Method) -> Iterator[cst.Name]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model.analyses.saved_state import kept_value
+from ctxlint.model.index.apply_calls import ArgumentKind
 from ctxlint.model.interpreter.events import Assigned
 from ctxlint.model.interpreter.values import ContextAttribute, Item, Parameter, SavedTensor, Tri
 from ctxlint.model.syntax import code_of, last_name
@@ -126,10 +127,17 @@ def may_never_run(fn: FunctionClass, holder: Input) -> tuple[str, ...]:
     """
     if fn.forward is None or fn.forward.variadic is not None or any(call.leaves for call in fn.calls):
         return ()
-    others = [each for each in fn.inputs if each is not holder and not is_frozen(fn, each)]
+    others = [each for each in fn.inputs if each is not holder and not (is_frozen(fn, each) or _is_absent(fn, each))]
     if any(each.gradient is not Tri.YES and each.is_tensor is not Tri.NO for each in others):
         return ()
     return tuple(each.name for each in others if each.gradient is Tri.YES)
+
+
+def _is_absent(fn: FunctionClass, entry: Input) -> bool:
+    """Whether all calls in view pass ``None``."""
+    calls = [call for call in fn.calls if call.applies]
+    passed = (call.arguments[entry.index : entry.index + 1] for call in calls)
+    return bool(calls) and all(each == (ArgumentKind.NONE,) for each in passed)
 
 
 def is_frozen(fn: FunctionClass, entry: Input) -> bool:

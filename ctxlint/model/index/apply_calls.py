@@ -57,6 +57,8 @@ class ApplyCall:
     """Positions of arguments that are certainly frozen parameters or buffers of a module: ``self.weight``."""
     leaves: tuple[int, ...] = ()
     """Positions of arguments that look like a leaf that requires grad, or a view of one: ``self.weight``."""
+    parameter: str = ""
+    """The first argument that is certainly a parameter that a module creates to train it: ``self.weight``."""
     origins: tuple[str, ...] = ()
     """The tensors of the caller that they are computed from, if two of them come from the same one; see ``origins``."""
     method: str | None = None

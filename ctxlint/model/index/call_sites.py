@@ -276,6 +276,7 @@ class CallSites:
                 frozen.append(len(plain))
             plain.append(self.kind(argument, record.scope))
             names.append(argument.id if isinstance(argument, ast.Name) else "")
+        parameters = (each for each in node.args if self.is_parameter(each, record.scope))
         modified, differentiated_at, of_same = self.result(record, how)
         return ApplyCall(
             function=owner,
@@ -290,6 +291,7 @@ class CallSites:
             detached=tuple(detached),
             frozen=tuple(frozen),
             leaves=tuple(leaves),
+            parameter=next(map(ast.unparse, parameters), "") if how in APPLIES else "",
             origins=of_same,
             method=method,
             inside=record.scope.qualname,
@@ -427,6 +429,16 @@ class CallSites:
         values = self.attribute_values(node.attr, scope)
         return all(map(_is_frozen_parameter, values)) if values else node.attr in self.buffers(scope)
 
+    def is_parameter(self, node: ast.expr, scope: Scope) -> bool:
+        """Whether an argument is ``self.weight``, certainly a parameter, of a class that freezes none."""
+        if not isinstance(node, ast.Attribute) or not isinstance(node.value, ast.Name) or node.value.id != "self":
+            return False
+        values = self.attribute_values(node.attr, scope)
+        enclosing = _enclosing_class(scope)
+        record = self.index.classes.get(enclosing) if enclosing is not None else None
+        created = bool(values) and all(map(_is_new_parameter, values))
+        return created and record is not None and not _mentions_flag(record)
+
     def buffers(self, scope: Scope) -> frozenset[str]:
         """The names that the class that encloses ``scope`` registers buffers under."""
         enclosing = _enclosing_class(scope)
@@ -535,6 +547,23 @@ def _is_frozen_parameter(node: ast.expr | None) -> bool:
         return False
     flags = [each.value for each in node.keywords if each.arg == "requires_grad"]
     return bool(flags) and all(isinstance(each, ast.Constant) and each.value is False for each in flags)
+
+
+def _is_new_parameter(node: ast.expr | None) -> bool:
+    """Whether an expression is ``Parameter(...)``, which requires a gradient unless it says otherwise."""
+    return isinstance(node, ast.Call) and (dotted_name(node.func) or "").rpartition(".")[2] == "Parameter"
+
+
+def _mentions_flag(record: ClassRecord) -> bool:
+    """Whether a class mentions ``requires_grad``."""
+    for node in ast.walk(record.node):
+        named = node.attr if isinstance(node, ast.Attribute) else node.arg if isinstance(node, ast.keyword) else None
+        if named in _FREEZING:
+            return True
+    return False
+
+
+_FREEZING = frozenset({"requires_grad", "requires_grad_"})
 
 
 def is_detached(node: ast.expr) -> bool:
