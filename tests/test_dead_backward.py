@@ -104,5 +104,6 @@ def test_every_such_rule_is_tried() -> None:
         "CTX501",
         "CTX502",
         "CTX503",
+        "CTX323",
     }
     assert {rule.code for rule in all_rules() if rule.about_backward} == (set(DEFECTS) - {"CTX208", "CTX306"}) | rest

@@ -188,7 +188,7 @@ def changed_in_backward(fn: FunctionClass) -> Iterator[ChangedInBackward]:
     if backward is None:
         return
     scratch: list[Value] = []
-    for mutation in _lasting(backward.facts.of(Mutation)):
+    for mutation in lasting(backward.facts.of(Mutation)):
         read = storage(mutation.target) if mutation.target is not None else None
         chosen = _chosen_by(fn, backward, mutation, _is_read_from_ctx) if read is None else None
         read = storage(chosen.value) if chosen is not None else read
@@ -213,7 +213,7 @@ def changed_in_backward(fn: FunctionClass) -> Iterator[ChangedInBackward]:
             yield ChangedInBackward(mutation, "output", name, saved, left, chosen=chosen)
 
 
-def _lasting(mutations: tuple[Mutation, ...]) -> Iterator[Mutation]:
+def lasting(mutations: tuple[Mutation, ...]) -> Iterator[Mutation]:
     """The in-place modifications that no later one reverts: not ``x.sub_(y)`` followed by ``x.add_(y)``."""
     steps = [each for each in mutations if each.how in _INVERSE and not each.in_loop]
     gone: set[int] = set()

@@ -1,0 +1,147 @@
+"""State that one run of backward uses up: a second one, after ``retain_graph=True``, does not find it as it was."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from ctxlint.model.analyses.grad_mode import differentiated_untracked, kept_untouched
+from ctxlint.model.analyses.lasting_writes import is_left_for_others, is_overwritten_first
+from ctxlint.model.analyses.saved_state import changed_in_backward, kept_value, lasting
+from ctxlint.model.interpreter.events import ContextRead, ContextWrite, Differentiated, Mutation
+from ctxlint.model.interpreter.summary import KERNEL
+from ctxlint.model.interpreter.values import (
+    NONE,
+    ContextAttribute,
+    Parameter,
+    SavedTensor,
+    Tri,
+    is_tensor,
+    storage,
+)
+from ctxlint.model.syntax import code_of, dotted
+from ctxlint.records import record
+from ctxlint.torch_api import operations
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.model.function import FunctionClass, Method
+    from ctxlint.model.interpreter.events import Event
+
+
+class End(Enum):
+    """What a second run of backward finds."""
+
+    DELETED = "no such attribute"
+    RESET = "`None`"
+    CHANGED = "other values, which nothing notices"
+    NOTICED = "other values, which torch notices"
+    FREED = "a graph without its saved tensors"
+
+
+@record
+class UsedUp:
+    """``doer``, at ``node`` in backward, uses up the state that the author calls ``name``.
+
+    ``tensor``: it is certainly a tensor, which ``save_for_backward`` can keep. ``mutation`` is set if it is modified.
+    """
+
+    node: cst.CSTNode
+    doer: str
+    name: str
+    end: End
+    tensor: bool = True
+    mutation: Mutation | None = None
+
+
+def used_up(fn: FunctionClass, backward: Method) -> list[UsedUp]:
+    """What backward certainly uses up on every run that reads it, in the order of the code.
+
+    The inputs and outputs that it modifies are those of ``changed_in_backward``.
+    """
+    if fn.escapes or backward.name in fn.called_directly:
+        return []
+    found = [*_dropped(fn, backward), *_modified(fn, backward), *_freed(fn, backward)]
+    return sorted(found, key=lambda each: fn.start(each.node))
+
+
+def _dropped(fn: FunctionClass, backward: Method) -> Iterator[UsedUp]:
+    """The attributes of ctx that backward reads, and then deletes or sets to None."""
+    for write in backward.facts.of(ContextWrite):
+        reset = not write.deletes and write.value == NONE
+        if not (write.deletes or reset) or write.guards or write.attribute not in fn.writes_by_attribute:
+            continue
+        reads = [read for read in backward.facts.of(ContextRead) if read.attribute == write.attribute]
+        if any(_fails_without(read) and read.order < write.order for read in reads):
+            kept = kept_value(fn, ContextAttribute(write.attribute))
+            tensor = kept is not None and is_tensor(kept) is Tri.YES
+            name, end = f"{backward.ctx_name}.{write.attribute}", End.RESET if reset else End.DELETED
+            yield UsedUp(write.node, backward.name, name, end, tensor)
+
+
+def _fails_without(read: ContextRead) -> bool:
+    tested = any(guard.mentions(read.attribute) for guard in read.guards)
+    return not (read.guarded or read.own or tested or _has_unknown_guard(read))
+
+
+def _has_unknown_guard(event: Event) -> bool:
+    """Whether another condition than whether gradients are needed, or tensors are None, decides an event."""
+    return any(guard.asks is None for guard in event.guards)
+
+
+def _modified(fn: FunctionClass, backward: Method) -> Iterator[UsedUp]:
+    """The intermediates from ctx that backward modifies in place, and whose values it uses."""
+    reported = {id(each.mutation) for each in changed_in_backward(fn)}
+    for mutation in lasting(backward.facts.of(Mutation)):
+        read = storage(mutation.target) if mutation.target is not None else None
+        if not isinstance(read, (SavedTensor, ContextAttribute)) or id(mutation) in reported:
+            continue
+        kept = kept_value(fn, read)
+        origin = storage(kept) if kept is not None else None
+        if _has_unknown_guard(mutation) or (isinstance(origin, Parameter) and origin.role == "input"):
+            continue
+        noticed = isinstance(read, SavedTensor) and mutation.how != KERNEL
+        method = mutation.how in operations.INPLACE_METHODS and not mutation.through
+        if not noticed and not method and (origin is None or is_tensor(origin) is not Tri.YES):
+            continue
+        if not noticed and (is_overwritten_first(backward, mutation) or is_left_for_others(backward, mutation)):
+            continue
+        node = mutation.target_node
+        name = (dotted(node) if node is not None else None) or mutation.name or _code(node)
+        end = End.NOTICED if noticed else End.CHANGED
+        yield UsedUp(mutation.node, mutation.doer, name, end, mutation=mutation)
+
+
+def _freed(fn: FunctionClass, backward: Method) -> Iterator[UsedUp]:
+    """The graphs built by forward that backward differentiates once."""
+    for each in backward.facts.of(Differentiated):
+        kept = kept_untouched(fn, backward, each.value)
+        from_outside = isinstance(kept, Parameter) and kept.role == "input"
+        if kept is None or from_outside or _has_unknown_guard(each) or _retains(each):
+            continue
+        if differentiated_untracked(fn, backward, each.value) is None:
+            yield UsedUp(each.node, each.how, _code(each.value_node), End.FREED)
+
+
+def _code(node: cst.CSTNode | None) -> str:
+    return code_of(node) if node is not None else "tensor"
+
+
+def _retains(differentiated: Differentiated) -> bool:
+    """Whether the graph is kept, or may be."""
+    node = differentiated.node
+    if not isinstance(node, cst.Call) or any(arg.star for arg in node.args):
+        return True
+    positional = [arg for arg in node.args if arg.keyword is None]
+    if len(positional) > _BEFORE_RETAIN_GRAPH[differentiated.how.rpartition(".")[2]]:
+        return True
+    keywords = {arg.keyword.value: arg.value for arg in node.args if arg.keyword is not None}
+    flags = (keywords.get("retain_graph"), keywords.get("create_graph"))
+    return any(each is not None and dotted(each) not in ("False", "None") for each in flags)
+
+
+_BEFORE_RETAIN_GRAPH = {"grad": 3, "backward": 2, "backward()": 1}
+"""The number of parameters before ``retain_graph``, by the last part of ``Differentiated.how``."""

@@ -1,0 +1,109 @@
+"""CTX323: backward uses up its own state, so that it can run only once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxlint.model.analyses.single_use import End, used_up
+from ctxlint.model.function import FunctionClass
+from ctxlint.rules.base import Category, Finding, Rule
+from ctxlint.rules.related import at, way_to
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.config.settings import Settings
+    from ctxlint.model.analyses.single_use import UsedUp
+
+
+class SingleUseState(Rule[FunctionClass]):
+    """
+    ## What it does
+    Reports a `backward` that uses up what `forward` stored for it: it deletes an attribute of ctx or sets it to `None`,
+    modifies a stored intermediate in place, or frees a graph that `forward` built.
+
+    ## Why is this bad?
+    With `retain_graph=True`, or for each output of `torch.autograd.grad` in a loop, `backward` of one call runs several
+    times. The second run raises, or silently computes with what the first one has left.
+
+    Torch frees tensors that are saved with `save_for_backward` after `backward` by itself, unless `retain_graph` is set.
+
+    ## Example
+    ```python
+    import torch
+
+
+    class Scale(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, weight):
+            ctx.grad_x = torch.cos(x) * weight
+            return torch.sin(x) * weight
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            return ctx.grad_x.mul_(grad_output), None
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+
+    class Scale(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, weight):
+            ctx.save_for_backward(torch.cos(x) * weight)
+            return torch.sin(x) * weight
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            (grad_x,) = ctx.saved_tensors
+            return grad_x * grad_output, None
+    ```
+
+    ## Fix safety
+    There is no fix.
+
+    ## Known limits
+    Off by default: many Functions give memory back like this on purpose, and most graphs are used once. Inputs and outputs that
+    `backward` modifies are reported by CTX313. What happens under a condition other than whether gradients are needed is not reported.
+
+    ## References
+    - [torch.Tensor.backward](https://pytorch.org/docs/stable/generated/torch.Tensor.backward.html)
+    """
+
+    code = "CTX323"
+    name = "single-use-state"
+    subject = FunctionClass
+    category = Category.PEDANTIC
+    default = False
+    about_backward = True
+
+    def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
+        backward = fn.judgeable_backward
+        if backward is None:
+            return
+        first, *others = used_up(fn, backward) or (None,)
+        if first is None:
+            return
+        notes = at(fn, (each.node for each in others if each is not None), "and more of it here")
+        way = way_to(fn, first.mutation) if first.mutation is not None else ()
+        yield Finding(fn.span(first.node), _message(first), related=(*way, *notes))
+
+
+def _message(found: UsedUp) -> str:
+    name, doer, end = found.name, found.doer, found.end
+    second = "a second backward (`retain_graph=True`)"
+    remedy = "Use `save_for_backward`, which frees it too." if found.tensor else "Leave it on ctx."
+    if end is End.DELETED:
+        return f"`{doer}` deletes `{name}`, which it reads; {second} raises AttributeError. {remedy}"
+    if end is End.RESET:
+        return f"`{doer}` sets `{name}`, which it reads, to `None`; {second} reads `None`. {remedy}"
+    if end is End.FREED:
+        return (
+            f"`{doer}` frees the graph of `{name}`, which `forward` built; {second} raises RuntimeError if that graph has "
+            f"saved tensors. Pass `retain_graph=True`."
+        )
+    effect = "raises RuntimeError" if end is End.NOTICED else "silently computes with the new values"
+    what = f"the saved tensor `{name}`" if end is End.NOTICED else f"`{name}`"
+    return f"`{doer}` modifies {what} in place; {second} {effect}. Write to a new tensor."
