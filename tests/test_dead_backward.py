@@ -100,6 +100,7 @@ def test_every_such_rule_is_tried() -> None:
         "CTX224",
         "CTX228",
         "CTX230",
+        "CTX231",
         "CTX318",
         "CTX501",
         "CTX502",

@@ -1,0 +1,103 @@
+"""Inputs that forward flattens to two dimensions, and gradients that backward leaves flat."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from ctxlint.model.syntax import code_of, dotted, last_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.model.function import FunctionClass
+    from ctxlint.model.interpreter.method import Method
+
+_RESHAPING = frozenset({"reshape", "view"})
+_KEEPING = frozenset({"clone", "contiguous", "detach", "float", "half", "to", "type_as"})
+"""Methods whose result has the shape of what they are called on."""
+
+_MATRIX_PRODUCTS = frozenset({"mm", "addmm"})
+"""What torch computes only of matrices, and gives a matrix."""
+
+
+def flat_gradients(fn: FunctionClass) -> Iterator[tuple[int, cst.BaseExpression]]:
+    """The gradients, by input, that certainly have two dimensions, of inputs that forward flattens to two.
+
+    Only of an input with more dimensions in view: forward takes ``x.shape[:-1]``, as only an output in its shape needs.
+    """
+    forward, backward = fn.forward, fn.backward
+    if forward is None or backward is None or backward.inherited or forward.inherited:
+        return
+    flattened = {each for each in _flattened(forward) if _gives_its_shape(forward, each)}
+    for returned in fn.gradients if flattened else ():
+        if not returned.known or any(slot.starred for slot in returned.slots):
+            continue
+        for index, slot in enumerate(returned.slots[: len(fn.inputs)]):
+            if fn.inputs[index].name in flattened and slot.node is not None and is_matrix(fn, backward, slot.node):
+                yield index, slot.node
+
+
+def _flattened(forward: Method) -> Iterator[str]:
+    """The parameters of which forward binds ``x.reshape(-1, n)``."""
+    params = {param.name for param in forward.own_params}
+    for node in forward.nodes_of(cst.Assign):
+        call = node.value
+        if isinstance(call, cst.Call) and _sizes(call) == 2 and _is_open(call.args[0].value):
+            owner = dotted(_before_copies(cst.ensure_type(call.func, cst.Attribute).value))
+            if owner in params:
+                yield owner
+
+
+def _gives_its_shape(forward: Method, name: str) -> bool:
+    """Whether forward reads all but the last size of a parameter: ``x.shape[:-1]``."""
+    texts = {f"{name}.shape[:-1]", f"{name}.size()[:-1]"}
+    return any(code_of(node) in texts for node in forward.nodes_of(cst.Subscript))
+
+
+def is_matrix(fn: FunctionClass, method: Method, node: cst.BaseExpression, hops: int = 0) -> bool:
+    """Whether an expression certainly is a tensor with two dimensions."""
+    if hops > 8:
+        return False
+    if isinstance(node, cst.Name):
+        bound = method.bound_to(node.value)
+        return is_matrix(fn, method, bound, hops + 1) if bound is not None else _is_transposed(fn, node.value)
+    if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.MatrixMultiply):
+        return all(is_matrix(fn, method, each, hops + 1) for each in (node.left, node.right))
+    if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute):
+        return False
+    name, owner = node.func.attr.value, node.func.value
+    if name in _RESHAPING:
+        return _sizes(node) == 2
+    if name in _MATRIX_PRODUCTS:
+        return True
+    if name == "matmul":
+        sides = [each.value for each in node.args]
+        sides = sides if dotted(owner) == "torch" else [owner, *sides]
+        return len(sides) == 2 and all(is_matrix(fn, method, each, hops + 1) for each in sides)
+    return name in {"t", *_KEEPING} and is_matrix(fn, method, owner, hops + 1)
+
+
+def _sizes(call: cst.Call) -> int | None:
+    """How many sizes a call of ``reshape`` or ``view`` gives; None if one of them may be several."""
+    if last_name(call.func) not in _RESHAPING or not isinstance(call.func, cst.Attribute) or len(call.args) < 2:
+        return None
+    plain = all(not each.star and each.keyword is None for each in call.args)
+    return len(call.args) if plain and dotted(call.func.value) != "torch" else None
+
+
+def _is_open(node: cst.BaseExpression) -> bool:
+    return code_of(node) == "-1"
+
+
+def _before_copies(node: cst.BaseExpression) -> cst.BaseExpression:
+    while isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value in _KEEPING:
+        node = node.func.value
+    return node
+
+
+def _is_transposed(fn: FunctionClass, name: str) -> bool:
+    """Whether a method takes ``name.t()``, which torch allows only of a matrix or a vector."""
+    methods = (method for method in (fn.forward, fn.backward) if method is not None)
+    return any(code_of(call) == f"{name}.t()" for method in methods for call in method.nodes_of(cst.Call))
