@@ -70,6 +70,23 @@ TYPED = [
     "]",
     "# ]",
     "return",
+    "x =",
+    "x = a.",
+    "if",
+    "if a",
+    "while a.b(c)",
+    "for i in",
+    "x = f(a, b) c",
+    "def f(a)",
+    "elif a",
+    "x = [1, 2",
+    "f() =",
+    "x = 'a",
+    "x = (1, ]",
+    "a b",
+    ")",
+    "lambda",
+    "x = f(a b)",
     "\\",
     "x = \\",
     "@x",
@@ -88,6 +105,16 @@ def statement(text: str) -> ast.stmt | None:
     except (SyntaxError, ValueError):
         return None
     return found
+
+
+def described(error: SyntaxError) -> tuple[object, ...]:
+    return error.msg, error.lineno, error.offset
+
+
+def error_in(text: str) -> tuple[object, ...]:
+    with pytest.raises(SyntaxError) as found:
+        parse(text, 5)
+    return described(found.value)
 
 
 def edits(chance: random.Random, text: str, number: int) -> list[str]:
@@ -125,20 +152,24 @@ def texts() -> list[str]:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_the_tree_is_that_of_the_whole(seed: int) -> None:
-    chance, reused = random.Random(seed), 0
+    chance, reused, broken = random.Random(seed), 0, 0
     for number, text in enumerate(texts()):
         before = statement(text)
         assert before is not None
         shape = ast.dump(before, include_attributes=True)
         for new in edits(chance, text, 400 if number == 0 else 12):
             found = reparsed(before, text, new, 5, parse)
-            if found is not None:
+            if isinstance(found, SyntaxError):
+                broken += 1
+                assert described(found) == error_in(new), new
+            elif found is not None:
                 reused += 1
                 whole = statement(new)
                 assert whole is not None, new
                 assert ast.dump(found, include_attributes=True) == ast.dump(whole, include_attributes=True), new
         assert ast.dump(before, include_attributes=True) == shape
     assert reused > 300
+    assert broken > 50
 
 
 @pytest.mark.parametrize(("old", "new"), [("    elif b:", "    if b:"), ("        x = 1", "    if c:")])
@@ -148,6 +179,7 @@ def test_what_begins_a_block(old: str, new: str) -> None:
     assert before is not None
     found, whole = reparsed(before, text, changed, 5, parse), statement(changed)
     assert whole is not None
+    assert not isinstance(found, SyntaxError)
     assert found is None or ast.dump(found, include_attributes=True) == ast.dump(whole, include_attributes=True)
 
 

@@ -48,6 +48,10 @@ class BrokenStatement:
 
 
 Found = Union["list[ast.stmt]", BrokenStatement]
+_Pieces = dict[tuple[int, str], Found]
+"""By the number of the first line, and the text."""
+_Statements = tuple[str, "list[ast.stmt]"]
+"""A text that parses, and its statements."""
 Kept = TypeVar("Kept")
 Read = Callable[[StatementLines], Found]
 """Parses some lines of a file."""
@@ -131,7 +135,7 @@ def _fails_within(broken: BrokenStatement, piece: StatementLines) -> bool:
     return broken.position.line < piece.last and _READ_NO_FURTHER.match(broken.message) is not None
 
 
-_READ_NO_FURTHER = re.compile(r"invalid syntax\Z|unterminated string literal")
+_READ_NO_FURTHER = re.compile(r"invalid syntax\Z|expected ':'\Z|unterminated string literal")
 """The errors that Python reports at the last token that it has read."""
 
 
@@ -175,21 +179,27 @@ def _parse_lines(source: Source, lines: StatementLines) -> Found:
     try:
         return _parse(text, lines.first).body
     except SyntaxError as error:
-        line = min(max(error.lineno or 1, lines.first), lines.last)
-        return BrokenStatement(Position(line, max(error.offset or 1, 1)), error.msg)
+        return _broken(error, lines)
     except ValueError as error:
         return BrokenStatement(Position(lines.first, 1), str(error), is_syntax=False)
     except (RecursionError, MemoryError):
         return BrokenStatement(Position(lines.first, 1), "nested too deeply", is_syntax=False)
 
 
-def _parse_changed(source: Source, lines: StatementLines, known: tuple[str, Found] | None) -> Found:
+def _broken(error: SyntaxError, lines: StatementLines) -> BrokenStatement:
+    line = min(max(error.lineno or 1, lines.first), lines.last)
+    return BrokenStatement(Position(line, max(error.offset or 1, 1)), error.msg)
+
+
+def _parse_changed(source: Source, lines: StatementLines, known: _Statements | None) -> Found:
     """Like ``_parse_lines``, given what was found in another text that began at the same line."""
     old, found = known or ("", [])
-    if isinstance(found, BrokenStatement) or len(found) != 1:
+    if len(found) != 1:
         return _parse_lines(source, lines)
     text = source.lines(*lines)
     changed = None if too_deep_for_ast(text) else reparsed(found[0], old, text, lines.first, _parse)
+    if isinstance(changed, SyntaxError):
+        return _broken(changed, lines)
     return [changed] if changed is not None else _parse_lines(source, lines)
 
 
@@ -216,9 +226,7 @@ class ParsedPieces:
     def __init__(self, files: int = 4) -> None:
         """Start empty."""
         self.files = files
-        self._pieces: OrderedDict[str, tuple[dict[tuple[int, str], Found], dict[tuple[int, str], Found]]] = (
-            OrderedDict()
-        )
+        self._pieces: OrderedDict[str, tuple[_Pieces, _Pieces, dict[int, _Statements]]] = OrderedDict()
 
     def in_use(self) -> AbstractContextManager[None]:
         """During this context, ``parse`` looks up and stores pieces here."""
@@ -226,10 +234,11 @@ class ParsedPieces:
 
     def reading(self, source: Source) -> Read:
         """The parser of the lines of a file, reusing known pieces; for one reading of it."""
-        last, older = self._pieces.pop(source.path, ({}, {}))
-        now: dict[tuple[int, str], Found] = {}
-        by_line = {first: (text, found) for (first, text), found in last.items()}
-        self._pieces[source.path] = (now, last)
+        last, older, parsed = self._pieces.pop(source.path, ({}, {}, {}))
+        now: _Pieces = {}
+        by_line = {first: parsed[first] for first, _text in last if first in parsed}  # it may not parse since then
+        by_line.update((at, (text, each)) for (at, text), each in last.items() if not isinstance(each, BrokenStatement))
+        self._pieces[source.path] = (now, last, by_line)
         while len(self._pieces) > self.files:
             self._pieces.popitem(last=False)
 

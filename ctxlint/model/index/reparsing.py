@@ -1,12 +1,14 @@
 """Parsing a statement of which a few lines have changed: only the smallest statements around them are parsed again.
 
 They are parsed with their own indentation and at their own lines. If they parse by themselves, at the indentation of
-their block, the rest of the text is tokenised as before, so that its syntax tree is the same.
+their block, the rest of the text is tokenised as before, so that its syntax tree is the same. A single line that leaves
+no bracket and no string open, and has an error of its own, has that error in the whole text as well.
 """
 
 from __future__ import annotations
 
 import ast
+import re
 from copy import copy
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -22,11 +24,25 @@ _UNLIKELY = ("\t", "\r", "\f")
 """What makes lines and indentation hard to compare."""
 
 
+_OPEN = re.compile(r"[\"'\\#]")
+_CONTINUES = re.compile(r"\s*(?:elif|else|except|finally|case)\b")
+_OWN_ERRORS = ("invalid syntax", "expected ':'")
+"""The errors of which Python says no more than where they are."""
+
+
 class _Whole(Exception):
     """The whole statement has to be parsed."""
 
 
-def reparsed(before: ast.stmt, old: str, new: str, first: int, parse: Parse) -> ast.stmt | None:
+class _Broken(Exception):
+    """The whole statement has this syntax error, too."""
+
+    def __init__(self, error: SyntaxError) -> None:
+        super().__init__()
+        self.error = error
+
+
+def reparsed(before: ast.stmt, old: str, new: str, first: int, parse: Parse) -> ast.stmt | SyntaxError | None:
     """A statement with the text ``new``, given that it was ``before`` with ``old``; None if all of it has to be parsed.
 
     ``first`` is the number of the first line. The nodes of unchanged statements are those of ``before``.
@@ -37,6 +53,8 @@ def reparsed(before: ast.stmt, old: str, new: str, first: int, parse: Parse) -> 
     top, bottom = (first + new.count("\n", 0, at) for at in (change.start, change.new_end))
     try:
         return _Reparsing(new.split("\n"), first, parse).changed(before, _Lines(top, bottom))
+    except _Broken as broken:
+        return broken.error
     except (_Whole, SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 
@@ -95,7 +113,12 @@ class _Reparsing(NamedTuple):
         if any(self._line(each).rstrip().endswith("\\") for each in (lines.first - 1, lines.last)):
             raise _Whole
         text = "\n".join(self.lines[lines.first - self.first : lines.last + 1 - self.first])
-        wrapped = self.parse(f"if 1:\n{text}\n{' ' * column}pass\n", lines.first - 1).body
+        try:
+            wrapped = self.parse(f"if 1:\n{text}\n{' ' * column}pass\n", lines.first - 1).body
+        except SyntaxError as error:
+            if lines.first == lines.last == error.lineno and _is_own(error, text, column):
+                raise _Broken(error) from None
+            raise
         if len(wrapped) != 1 or not isinstance(wrapped[0], ast.If) or wrapped[0].orelse:
             raise _Whole
         *found, last = wrapped[0].body
@@ -137,6 +160,15 @@ def _first_line(statement: ast.stmt) -> int:
 
 def _last_line(statement: ast.stmt) -> int:
     return statement.end_lineno or statement.lineno
+
+
+def _is_own(error: SyntaxError, line: str, column: int) -> bool:
+    """Whether a line that begins at a column certainly has an error wherever it is in a block of that column."""
+    if error.msg not in _OWN_ERRORS or _OPEN.search(line) or _CONTINUES.match(line):
+        return False
+    if len(line) - len(line.lstrip(" ")) != column:
+        return False
+    return all(line.count(opening) == line.count(closing) for opening, closing in ("()", "[]", "{}"))
 
 
 def _replaced(node: ast.AST, name: str, value: list[Any], last: ast.stmt, now: ast.stmt | None = None) -> ast.AST:
