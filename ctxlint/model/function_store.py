@@ -164,6 +164,7 @@ class FunctionStore:
         self.files = files
         self._entries: OrderedDict[str, dict[Hashable, OrderedDict[Hashable, _Entry]]] = OrderedDict()
         self._words: _Words = {}
+        self._names: _Names = {}
         self._reach: tuple[Unit, _Reach] | None = None
         self._of: dict[int, tuple[FunctionClass, _Entry, tuple[int, ...]]] = {}
         self._operators: dict[tuple[str, str], tuple[Hashable, object]] = {}
@@ -306,8 +307,8 @@ class FunctionStore:
 
     def _reach_of(self, unit: Unit) -> _Reach:
         if self._reach is None or self._reach[0] is not unit:
-            self._reach = (unit, _Reach(unit, self._words))
-            self._words = self._reach[1].words
+            self._reach = (unit, _Reach(unit, self._words, self._names))
+            self._words, self._names = self._reach[1].words, self._reach[1].names
         return self._reach[1]
 
     # Custom operators
@@ -400,12 +401,14 @@ class _Around(NamedTuple):
 
 _Words: TypeAlias = "dict[tuple[str, re.Pattern[str] | None], frozenset[str]]"
 """The words in texts, all of them or without what a pattern finds."""
+_Names: TypeAlias = "dict[ast.stmt, frozenset[str]]"
+"""The words in statements; those that have not changed are the same nodes in the next version of a file."""
 
 
 class _Reach:
     """The statements of a file, and which of them the names in a statement lead to."""
 
-    def __init__(self, unit: Unit, words: _Words) -> None:
+    def __init__(self, unit: Unit, words: _Words, names: _Names) -> None:
         self.source, self._statements = unit.source, unit.index.statements
         self._imports_stars = any(name == "*" for _origin, name in unit.index.renamed)
         self.lines: list[tuple[int, int]] = []
@@ -419,6 +422,8 @@ class _Reach:
             self.bound[name] = {max(bisect_right(starts, bound.line) - 1, 0) for bound in bounds}
         self._known_words = words
         self.words: _Words = {}
+        self._known_names = names
+        self.names: _Names = {}
         self._texts: dict[int, str] = {}
         self._next: dict[int, frozenset[int]] = {}
         self._members: dict[str, tuple[dict[str, str], str]] = {}
@@ -513,6 +518,12 @@ class _Reach:
 
     def _words_of(self, statement: int) -> frozenset[str]:
         node = self._statements[statement]
+        if node not in self.names:
+            known = self._known_names.get(node)
+            self.names[node] = self._found_words(statement, node) if known is None else known
+        return self.names[node]
+
+    def _found_words(self, statement: int, node: ast.stmt) -> frozenset[str]:
         if not isinstance(node, ast.ClassDef):
             return self._words_in(self.text(statement))
         methods, rest = self._split(node, *self.lines[statement])

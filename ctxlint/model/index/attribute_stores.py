@@ -55,7 +55,24 @@ def _taker(home: Unit, record: FunctionRecord) -> _Taker:
 
 
 def unset_attributes(unit: Unit, name: str, project: Project) -> list[str]:
-    """The attributes that methods of a Function, or helpers of them, read of ctx, and that nothing in the file sets."""
+    """The attributes that methods of a Function, or helpers of them, read of ctx, and that nothing in the file sets.
+
+    In the next version of the file, they are known if the class and all functions with a ctx are the same.
+    """
+    index, record = unit.index, unit.index.classes[name]
+    if not index.parts:
+        return _unset_attributes(unit, name, project)
+    taking = _taking_a_context(index)
+    functions = tuple(each.node for within in ("", name) for each in taking.get(within, ()))
+    depends_on = (functions, stored_on_others(index, name), _has_context_calls(unit))
+    notes, key = index.parts[record.statement].notes, (unset_attributes, name)
+    known: tuple[object, list[str]] | None = notes.get(key)
+    if known is None or known[0] != depends_on:
+        known = notes[key] = depends_on, _unset_attributes(unit, name, project)
+    return known[1]
+
+
+def _unset_attributes(unit: Unit, name: str, project: Project) -> list[str]:
     record = unit.index.classes[name]
     own = record.body.names
     with_ctx = _WITHOUT_FORWARD if "setup_context" in own else autograd.PROTOCOL
@@ -77,10 +94,18 @@ def _may_get_the_ctx(unit: Unit, method: _FunctionNode, owner: str) -> bool:
     taker = _Taker(unit, method, tuple(_params(method)[:1]))
     if any(_CONTEXT_NAME.search(name) or name == "self" for name in taker.contexts):
         return True
-    if any(map(unit.source.text.__contains__, autograd.CONTEXT_ONLY)):
+    if _has_context_calls(unit):
         return True
     stored = stored_on_others(unit.index, owner)
     return any(stored & _mentioned(taker, name) for name in taker.contexts)
+
+
+def _has_context_calls(unit: Unit) -> bool:
+    notes = unit.index.notes
+    if _has_context_calls not in notes:
+        notes[_has_context_calls] = any(map(unit.source.text.__contains__, autograd.CONTEXT_ONLY))
+    known: bool = notes[_has_context_calls]
+    return known
 
 
 def _imported_by(unit: Unit, takers: Iterable[_Taker], project: Project) -> Iterator[_Taker]:
@@ -110,8 +135,8 @@ def _named_in(unit: Unit, methods: Sequence[_FunctionNode], owner: ClassRecord) 
         others.setdefault(each.node.name, []).append(each)
     todo = list(methods)
     while todo and others:
-        text = _text_of(unit, todo.pop())
-        for name in [name for name in others if name in text and re.search(rf"\b{name}\b", text)]:
+        words = _words_in(_text_of(unit, todo.pop()))
+        for name in [name for name in others if name in words]:
             found = others.pop(name)
             todo += [each.node for each in found]
             yield from (_taker(unit, each) for each in found)
@@ -121,7 +146,10 @@ def _taking_a_context(index: FileIndex) -> dict[str, list[FunctionRecord]]:
     """The functions with a ctx among their parameters, by the qualified name of what they are defined in."""
     if _taking_a_context not in index.notes:
         found: dict[str, list[FunctionRecord]] = {}
-        for at, each in index.functions.items():
+        for part in index.parts:
+            for within, functions in _taking_a_context(part).items():
+                found.setdefault(within, []).extend(functions)
+        for at, each in index.functions.items() if not index.parts else ():
             if any(map(_CONTEXT_NAME.search, _params(each.node))):
                 found.setdefault(at.rpartition(".")[0], []).append(each)
         index.notes[_taking_a_context] = found
@@ -147,6 +175,11 @@ def _text_of(unit: Unit, function: _FunctionNode) -> str:
 @lru_cache(maxsize=512)  # by the text: an editor parses all methods of a class again when one of them changes
 def _matches(pattern: str, text: str) -> frozenset[str]:
     return frozenset(re.findall(pattern, text))
+
+
+@lru_cache(maxsize=512)  # as above
+def _words_in(text: str) -> frozenset[str]:
+    return frozenset(re.findall(r"\w+", text))
 
 
 @lru_cache(maxsize=512)  # as above
