@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     Node = TypeVar("Node", bound=ast.stmt)
     Made = TypeVar("Made", bound=cst.CSTNode)
+    Operator = TypeVar("Operator", bound=cst.CSTNode)
 
 
 class NotMade(Exception):
@@ -297,13 +299,15 @@ class _Maker:
         )
 
     def binary(self, node: ast.BinOp) -> cst.BinaryOperation:
-        return bare.BinaryOperation(self.expression(node.left), _OPERATORS[type(node.op)], self.expression(node.right))
+        return bare.BinaryOperation(
+            self.expression(node.left), _one(_OPERATORS[type(node.op)]), self.expression(node.right)
+        )
 
     def unary(self, node: ast.UnaryOp) -> cst.UnaryOperation:
-        return bare.UnaryOperation(_UNARY[type(node.op)], self.expression(node.operand))
+        return bare.UnaryOperation(_one(_UNARY[type(node.op)]), self.expression(node.operand))
 
     def boolean(self, node: ast.BoolOp) -> cst.BooleanOperation:
-        operator = _BOOLEAN[type(node.op)]
+        operator = _one(_BOOLEAN[type(node.op)])
         result: cst.BooleanOperation = self.expression(node.values[0])
         for value in node.values[1:]:
             result = bare.BooleanOperation(result, operator, self.expression(value))
@@ -313,7 +317,10 @@ class _Maker:
         parts = zip(node.ops, node.comparators)
         return bare.Comparison(
             self.expression(node.left),
-            [bare.ComparisonTarget(_COMPARISONS[type(operator)], self.expression(value)) for operator, value in parts],
+            [
+                bare.ComparisonTarget(_one(_COMPARISONS[type(operator)]), self.expression(value))
+                for operator, value in parts
+            ],
         )
 
     def conditional(self, node: ast.IfExp) -> cst.IfExp:
@@ -458,7 +465,9 @@ class _Maker:
         return bare.Assign(targets, self.expression(node.value))
 
     def augmented(self, node: ast.AugAssign) -> cst.AugAssign:
-        return bare.AugAssign(self.expression(node.target), _AUGMENTED[type(node.op)], self.expression(node.value))
+        return bare.AugAssign(
+            self.expression(node.target), _one(_AUGMENTED[type(node.op)]), self.expression(node.value)
+        )
 
     def annotated(self, node: ast.AnnAssign) -> cst.AnnAssign:
         annotation = bare.Annotation(self.expression(node.annotation))
@@ -577,54 +586,61 @@ _ONE_STRING = re.compile(
 )
 """One string that Python has parsed already, on one line or several."""
 
-_OPERATORS: dict[type[ast.operator], cst.BaseBinaryOp] = {
-    ast.Add: cst.Add(),
-    ast.Sub: cst.Subtract(),
-    ast.Mult: cst.Multiply(),
-    ast.Div: cst.Divide(),
-    ast.FloorDiv: cst.FloorDivide(),
-    ast.Mod: cst.Modulo(),
-    ast.Pow: cst.Power(),
-    ast.MatMult: cst.MatrixMultiply(),
-    ast.BitAnd: cst.BitAnd(),
-    ast.BitOr: cst.BitOr(),
-    ast.BitXor: cst.BitXor(),
-    ast.LShift: cst.LeftShift(),
-    ast.RShift: cst.RightShift(),
+
+@cache
+def _one(kind: type[Operator]) -> Operator:
+    """The only node of an operator, which has no code in it. Creating the first of a type takes long."""
+    return kind()
+
+
+_OPERATORS: dict[type[ast.operator], type[cst.BaseBinaryOp]] = {
+    ast.Add: cst.Add,
+    ast.Sub: cst.Subtract,
+    ast.Mult: cst.Multiply,
+    ast.Div: cst.Divide,
+    ast.FloorDiv: cst.FloorDivide,
+    ast.Mod: cst.Modulo,
+    ast.Pow: cst.Power,
+    ast.MatMult: cst.MatrixMultiply,
+    ast.BitAnd: cst.BitAnd,
+    ast.BitOr: cst.BitOr,
+    ast.BitXor: cst.BitXor,
+    ast.LShift: cst.LeftShift,
+    ast.RShift: cst.RightShift,
 }
-_AUGMENTED: dict[type[ast.operator], cst.BaseAugOp] = {
-    ast.Add: cst.AddAssign(),
-    ast.Sub: cst.SubtractAssign(),
-    ast.Mult: cst.MultiplyAssign(),
-    ast.Div: cst.DivideAssign(),
-    ast.FloorDiv: cst.FloorDivideAssign(),
-    ast.Mod: cst.ModuloAssign(),
-    ast.Pow: cst.PowerAssign(),
-    ast.MatMult: cst.MatrixMultiplyAssign(),
-    ast.BitAnd: cst.BitAndAssign(),
-    ast.BitOr: cst.BitOrAssign(),
-    ast.BitXor: cst.BitXorAssign(),
-    ast.LShift: cst.LeftShiftAssign(),
-    ast.RShift: cst.RightShiftAssign(),
+_AUGMENTED: dict[type[ast.operator], type[cst.BaseAugOp]] = {
+    ast.Add: cst.AddAssign,
+    ast.Sub: cst.SubtractAssign,
+    ast.Mult: cst.MultiplyAssign,
+    ast.Div: cst.DivideAssign,
+    ast.FloorDiv: cst.FloorDivideAssign,
+    ast.Mod: cst.ModuloAssign,
+    ast.Pow: cst.PowerAssign,
+    ast.MatMult: cst.MatrixMultiplyAssign,
+    ast.BitAnd: cst.BitAndAssign,
+    ast.BitOr: cst.BitOrAssign,
+    ast.BitXor: cst.BitXorAssign,
+    ast.LShift: cst.LeftShiftAssign,
+    ast.RShift: cst.RightShiftAssign,
 }
-_UNARY: dict[type[ast.unaryop], cst.BaseUnaryOp] = {
-    ast.Not: cst.Not(),
-    ast.USub: cst.Minus(),
-    ast.UAdd: cst.Plus(),
-    ast.Invert: cst.BitInvert(),
+_UNARY: dict[type[ast.unaryop], type[cst.BaseUnaryOp]] = {
+    ast.Not: cst.Not,
+    ast.USub: cst.Minus,
+    ast.UAdd: cst.Plus,
+    ast.Invert: cst.BitInvert,
 }
-_BOOLEAN: dict[type[ast.boolop], cst.BaseBooleanOp] = {ast.And: cst.And(), ast.Or: cst.Or()}
-_COMPARISONS: dict[type[ast.cmpop], cst.BaseCompOp] = {
-    ast.Eq: cst.Equal(),
-    ast.NotEq: cst.NotEqual(),
-    ast.Lt: cst.LessThan(),
-    ast.LtE: cst.LessThanEqual(),
-    ast.Gt: cst.GreaterThan(),
-    ast.GtE: cst.GreaterThanEqual(),
-    ast.Is: cst.Is(),
-    ast.IsNot: cst.IsNot(),
-    ast.In: cst.In(),
-    ast.NotIn: cst.NotIn(),
+_BOOLEAN: dict[type[ast.boolop], type[cst.BaseBooleanOp]] = {ast.And: cst.And, ast.Or: cst.Or}
+_COMPARISONS: dict[type[ast.cmpop], type[cst.BaseCompOp]] = {
+    ast.Eq: cst.Equal,
+    ast.NotEq: cst.NotEqual,
+    ast.Lt: cst.LessThan,
+    ast.LtE: cst.LessThanEqual,
+    ast.Gt: cst.GreaterThan,
+    ast.GtE: cst.GreaterThanEqual,
+    ast.Is: cst.Is,
+    ast.IsNot: cst.IsNot,
+    ast.In: cst.In,
+    ast.NotIn: cst.NotIn,
 }
 _COMPREHENSIONS: dict[type[ast.expr], Callable[..., cst.BaseSimpleComp]] = {
     ast.ListComp: bare.ListComp,
