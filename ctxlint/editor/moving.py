@@ -44,7 +44,7 @@ def with_untouched(result: FileResult, before: FileResult) -> tuple[Diagnostic, 
     for each in _in_untouched(before.source, before.diagnostics, result.source):
         found.setdefault((each.code, each.span, each.message), each)
     places = {(each.code, each.span) for each in found.values()}
-    half_typed = _half_typed(result)
+    half_typed = half_typed_lines(result)
     for each in moved(before.diagnostics, before.source, result.source):
         if (each.code, each.span) not in places and any(
             first <= each.span.start.line <= each.span.end.line <= last for first, last in half_typed
@@ -53,7 +53,7 @@ def with_untouched(result: FileResult, before: FileResult) -> tuple[Diagnostic, 
     return tuple(sorted(found.values(), key=lambda each: each.sort_key))
 
 
-def _half_typed(result: FileResult) -> list[StatementLines]:
+def half_typed_lines(result: FileResult) -> list[StatementLines]:
     """The statements that cannot be parsed."""
     source = result.source
     if source is None:

@@ -88,6 +88,8 @@ class Session(LanguageServer):
         self._loop: asyncio.AbstractEventLoop | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._complaints: set[str] = set()
+        self._earlier_complaints: set[str] = set()
+        """Those before the configuration was reloaded: what is still wrong is not shown again."""
 
     @property
     def checker(self) -> Checker:
@@ -250,7 +252,8 @@ class Session(LanguageServer):
 
     def reload(self) -> None:
         """Configuration files changed: reload them, and check everything again."""
-        self._complaints.clear()
+        self._earlier_complaints, self._complaints = self._complaints, set()
+        self.complain_about_settings()
         self.settings.reload()
         self.refresh()
 
@@ -269,10 +272,18 @@ class Session(LanguageServer):
             logger.error("A task failed", exc_info=task.exception())
 
     def complain(self, message: str, kind: lsp.MessageType = lsp.MessageType.Error) -> None:
-        """Show the user an error in the configuration, once."""
-        if message not in self._complaints:
-            self._complaints.add(message)
+        """Show the user an error in the configuration, once until it is corrected."""
+        if message in self._complaints:
+            return
+        self._complaints.add(message)
+        if message not in self._earlier_complaints:
             self.window_show_message(lsp.ShowMessageParams(kind, f"ctxlint: {message}"))
+
+    def complain_about_settings(self) -> None:
+        """Show the user what is wrong with the client's settings."""
+        for settings in (self.settings.client, *self.settings.by_folder.values()):
+            for mistake in settings.mistakes:
+                self.complain(mistake, lsp.MessageType.Warning)
 
     def _complain_from_worker(self, message: str) -> None:
         if self._loop is not None:

@@ -135,8 +135,7 @@ def _set_client_settings(session: Session, values: object) -> None:
     settings = read_client_settings(values)
     session.settings.client = settings
     log_to(settings.log_level, settings.log_file)
-    for mistake in settings.mistakes:
-        session.complain(mistake, lsp.MessageType.Warning)
+    session.complain_about_settings()
 
 
 def log_to(level: str, file: str) -> None:
@@ -193,6 +192,7 @@ async def _request_settings(session: Session) -> None:
     if answers[-1]:
         _set_client_settings(session, answers[-1])
     session.settings.by_folder = each
+    session.complain_about_settings()
     if before != (each, session.settings.client):
         session.reload()
 

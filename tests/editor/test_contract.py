@@ -63,6 +63,28 @@ def test_hints_name_inputs_saved_tensors_and_outputs(pulling: Client, tmp_path: 
     assert pulling.request("textDocument/inlayHint", {"textDocument": {"uri": uri}, "range": first}) == []
 
 
+def test_hints_stay_in_the_class_that_is_half_typed(pulling: Client, tmp_path: Path) -> None:
+    def shown(text: str, version: int) -> list[tuple[str, str]]:
+        pulling.change(uri, text, version)
+        everything = {"start": {"line": 0, "character": 0}, "end": {"line": 999, "character": 0}}
+        found = pulling.request("textDocument/inlayHint", {"textDocument": {"uri": uri}, "range": everything})
+        lines = lines_of(text)
+        return [(lines[each["position"]["line"]].strip(), each["label"]) for each in found]
+
+    other = TEXT.removeprefix(HEAD).replace("Product", "Other")
+    uri = pulling.open((tmp_path / "half_typed.py").as_uri(), TEXT + other)
+    whole = shown(TEXT + other, 2)
+    assert len(whole) == 10
+    for version, typed in enumerate(("        x =\n", "        y = (\n"), start=3):
+        before = "        return grad * b"
+        assert shown(TEXT.replace(before, typed + before) + other, version) == whole
+    assert (
+        shown(TEXT.replace("return grad * b", "return grad * ") + other, 5)
+        == whole[:2] + [("return grad * , grad * a, None", label) for label in ("x", "weight", "shape")] + whole[5:]
+    )
+    assert shown(TEXT.replace("return grad * b, grad * a, None", "return") + other, 6) == whole[:2] + whole[5:]
+
+
 def test_a_client_without_markdown_gets_plain_text(start: Start, tmp_path: Path) -> None:
     client = start(capabilities={"textDocument": {"hover": {"contentFormat": ["plaintext"]}}})
     uri = client.open((tmp_path / "a.py").as_uri(), TEXT)

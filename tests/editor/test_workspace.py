@@ -10,12 +10,13 @@ import pytest
 from ctxlint.editor.workspace import Workspace, read_client_settings
 from ctxlint.run import lint_file
 from ctxlint.source.source import Source
+from tests.editor.client import Client
 from tests.editor.texts import HEAD, ONE, missing_none
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.editor.client import Client, Message
+    from tests.editor.client import Message
     from tests.editor.conftest import Start
 
 PULLS: Message = {"textDocument": {"diagnostic": {}}}
@@ -84,6 +85,39 @@ def test_a_wrong_configuration_is_said_once_and_the_last_one_stays(start: Start,
     assert len(messages) == 1
 
 
+def complaints(client: Client) -> list[str]:
+    return [each["params"]["message"] for each in client.notifications if each["method"] == "window/showMessage"]
+
+
+def test_a_wrong_configuration_is_not_said_again_at_each_save(start: Start, tmp_path: Path) -> None:
+    file = tmp_path / "ctxlint.toml"
+    client = start(folders=[tmp_path], capabilities=PULLS)
+    uri = client.open((tmp_path / "a.py").as_uri(), ONE)
+    for text, messages in (("x = 1\n", 1), ("x = 1\n", 1), ("x = 1\n", 1), ("", 1), ("x = 1\n", 2)):
+        file.write_text(text)
+        client.notify("textDocument/didSave", {"textDocument": {"uri": uri}})
+        client.pulled(uri)
+        client.request("textDocument/hover", {"textDocument": {"uri": uri}, "position": {"line": 0, "character": 0}})
+        assert len(complaints(client)) == messages
+
+
+def test_an_unknown_setting_is_said_once_for_all_folders(tmp_path: Path) -> None:
+    answers: dict[str, Any] = {"colour": "red"}
+    client = Client()
+    client.configuration = lambda scope: dict(answers) if scope is not None else None
+    client.initialize([tmp_path], ASKED)
+    uri = client.open((tmp_path / "a.py").as_uri(), ONE)
+    for number in range(3):
+        assert codes(client.pulled(uri)) == (["CTX203"] if number != 1 else [])
+        answers["ignore"] = ["CTX203"] if number == 0 else []
+        client.notify("workspace/didChangeConfiguration", {"settings": None})
+        client.until(lambda message: message.get("method") == "workspace/configuration")
+        client.pulled(uri)
+    client.close()
+    (message,) = complaints(client)
+    assert "`colour`" in message
+
+
 @pytest.mark.parametrize(
     "options",
     [
@@ -111,7 +145,7 @@ def test_a_setting_that_makes_no_sense_is_said_and_the_others_count(start: Start
     assert said["type"] == 2
     assert "`colour`" in said["message"]
     assert codes(client.pulled(client.open((tmp_path / "a.py").as_uri(), ONE))) == []
-    messages = [each["params"]["message"] for each in client.notifications if each["method"] == "window/showMessage"]
+    messages = complaints(client)
     assert len(messages) == 2
     assert "`select`: expected a list of strings" in messages[1]
 
