@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.model.function import FunctionClass
+from ctxlint.model.interpreter.values import Tri
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.wording import all_inputs, counted
 
@@ -18,7 +19,7 @@ class JvpArity(Rule[FunctionClass]):
     """
     ## What it does
     Reports a `jvp` that cannot take one tangent for each input of `forward`, or that does not return one tangent for
-    each output.
+    each output, or nothing at all.
 
     ## Why is this bad?
     Torch passes one tangent for each argument, `None` for those that are not tensors; a `jvp` that takes another number
@@ -95,6 +96,12 @@ class JvpArity(Rule[FunctionClass]):
                     f"`jvp` of `{fn.name}` takes {counted(len(jvp.positional), 'tangent')} but `forward` takes {all_inputs(fn)}; "
                     f"torch raises TypeError under forward-mode AD. Take one tangent for each input.",
                 )
+        if jvp.facts.modelled and not jvp.facts.returns and jvp.facts.falls_through is Tri.YES:
+            yield Finding(
+                fn.span(jvp.node.name),
+                f"`jvp` of `{fn.name}` ends without `return`; torch raises RuntimeError under forward-mode AD. Return one "
+                f"tangent for each output, or remove the method.",
+            )
         counts = {returned.count for returned in fn.outputs}
         if len(counts) != 1 or None in counts:
             return
