@@ -8,7 +8,7 @@ import libcst as cst
 
 from ctxlint.fix import Applicability
 from ctxlint.fixes.method_code import code_of_method
-from ctxlint.model.analyses.flags import flags_of, stored_flags, unbound_uses
+from ctxlint.model.analyses.flags import flags_asked, stored_flags, unbound_uses
 from ctxlint.model.interpreter.events import Assigned, Question
 from ctxlint.model.interpreter.values import NeedsInputGrad
 
@@ -56,7 +56,7 @@ def bind_none_first(fn: FunctionClass, method: Method, name: str) -> Fix | None:
 
 
 def _applicability(
-    code: MethodCode, name: str, uses: list[MaybeUnbound], flags: Mapping[str, int]
+    code: MethodCode, name: str, uses: list[MaybeUnbound], flags: Mapping[object, int]
 ) -> Applicability | None:
     """The applicability of None as the gradient where the name is unbound; None if it is not certain."""
     bindings = [each for each in code.method.facts.of(Assigned) if each.name == name]
@@ -67,7 +67,7 @@ def _applicability(
     safe = True
     for use in uses:
         slot = returned_position(code, use.node)
-        if slot is None or use.in_loop or not any(slot in flags_of(each.guards, flags) for each in bindings):
+        if slot is None or use.in_loop or not any(slot in flags_asked(each.guards, flags) for each in bindings):
             return None
         safe = safe and any(_depends_on_flag(each, slot, use.guards) for each in bindings)
     return Applicability.SAFE if safe else Applicability.UNSAFE
@@ -80,10 +80,15 @@ def _depends_on_flag(binding: Assigned, slot: int, guards: Iterable[Guard]) -> b
 
 
 def _is_flag(guard: Guard, slot: int) -> bool:
-    asks = guard.asks
-    if asks is None or asks.question is not Question.NEEDS_INPUT_GRAD or not asks.answer:
-        return False
-    return isinstance(asks.value, NeedsInputGrad) and asks.value.index == slot
+    """Whether a guard holds if one input needs a gradient."""
+    return any(
+        asks.question is Question.NEEDS_INPUT_GRAD
+        and asks.answer
+        and isinstance(asks.value, NeedsInputGrad)
+        and asks.value.index == slot
+        for asks in (guard.asks, *guard.one_of)
+        if asks is not None
+    )
 
 
 def returned_position(code: MethodCode, node: cst.CSTNode) -> int | None:

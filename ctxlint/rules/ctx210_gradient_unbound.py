@@ -20,7 +20,7 @@ from ctxlint.model.analyses.flags import (
 from ctxlint.model.analyses.skipped_state import raises_before
 from ctxlint.model.analyses.undefined_attributes import never_happens
 from ctxlint.model.function import FunctionClass
-from ctxlint.model.interpreter.events import MaybeNone, Mutation
+from ctxlint.model.interpreter.events import Assigned, MaybeNone, Mutation
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.rules.related import way_to
 from ctxlint.rules.wording import quoted
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 class GradientUnbound(Rule[FunctionClass]):
     """
     ## What it does
-    Reports a local variable of `backward` that is bound only under `ctx.needs_input_grad[i]` and read without that test
-    or under another input's flag. Also reports one that is `None` without that flag, if it is passed to a collective of
+    Reports a local variable of `backward` that is bound only under `ctx.needs_input_grad[i]`, or where one of several flags
+    is set, and read without that test or under another input's flag. Also reports one that is `None` without that flag, if it is passed to a collective of
     `torch.distributed` or an attribute of it is read, and a local variable of `forward` that is bound only if one input
     needs a gradient, such as a gradient that is computed in advance.
 
@@ -198,9 +198,13 @@ def _remedy(fn: FunctionClass, backward: Method, use: MaybeUnbound, flags: froze
 
 
 def _test(fn: FunctionClass, backward: Method, index: int) -> str:
-    """The test for the flag of an input: if forward stores it, an attribute of ctx."""
-    stored = (name for name, flag in stored_flags(fn).items() if flag == index and name in backward.context_attributes)
-    return f"{backward.ctx_name}.{next(stored, f'needs_input_grad[{index}]')}"
+    """The test for the flag of an input: if forward stores it, an attribute of ctx, or of the saved input."""
+    stored = [key for key, flag in stored_flags(fn).items() if flag == index]
+    kept = next((key for key in stored if key in backward.context_attributes), None)
+    if kept is not None or "needs_input_grad" in backward.context_attributes:
+        return f"{backward.ctx_name}.{kept or f'needs_input_grad[{index}]'}"
+    saved = next((each.name for each in backward.facts.of(Assigned) if each.value in stored), None)
+    return f"{saved}.requires_grad" if saved is not None else f"{backward.ctx_name}.needs_input_grad[{index}]"
 
 
 def _when(fn: FunctionClass, needed: frozenset[int], flags: frozenset[int]) -> str:

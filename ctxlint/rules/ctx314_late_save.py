@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxlint.model.analyses.saved_state import kept_value
+from ctxlint.model.analyses.kept_values import kept_value
 from ctxlint.model.function import ContextCall, FunctionClass
 from ctxlint.model.interpreter.values import ContextAttribute, storage
 from ctxlint.model.syntax import code_of

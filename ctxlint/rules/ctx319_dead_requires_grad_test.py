@@ -101,14 +101,10 @@ class DeadRequiresGradTest(Rule[FunctionClass]):
                 if each.switched or home is None or _is_asserted_or_shown(method, each.node):
                     continue
                 what = f"`{each.value_node.value}`" if isinstance(each.value_node, cst.Name) else "this tensor"
-                copied = untracked_if_copied(method, each.value) if home is method else None
+                copied = untracked_if_copied(fn, home, value)
                 if copied is not None and copied[0].index not in asked and _gets_a_gradient(fn, copied[0]):
                     asked.add(copied[0].index)
-                    yield Finding(
-                        fn.span(each.node),
-                        f"`requires_grad` of {what} is `False` in `{method.name}` if `{copied[1]}` copies the input "
-                        f"`{copied[0].name}`, as grad mode is off there. Ask the input itself, before `{copied[1]}`.",
-                    )
+                    yield Finding(fn.span(each.node), _message_if_copied(method, home, what, *copied))
                 if value is None or not untracked(fn, home, value):
                     continue
                 if home is method:
@@ -119,6 +115,18 @@ class DeadRequiresGradTest(Rule[FunctionClass]):
                     fn.span(each.node),
                     f"`requires_grad` of {what} is always `False` in `{method.name}`{reason}. {remedy}",
                 )
+
+
+def _message_if_copied(method: Method, home: Method, what: str, parameter: Parameter, call: str) -> str:
+    """What is wrong with a flag that is lost if ``call`` copies an input in ``home``, where grad mode is off."""
+    if home is method:
+        where, remedy = "copies", f"Ask the input itself, before `{call}`"
+    else:
+        where, remedy = f"in `{home.name}` copies", f"Test `{method.ctx_name}.needs_input_grad[{parameter.index}]`"
+    return (
+        f"`requires_grad` of {what} is `False` in `{method.name}` if `{call}` {where} the input `{parameter.name}`, "
+        f"as grad mode is off there. {remedy}."
+    )
 
 
 def _gets_a_gradient(fn: FunctionClass, parameter: Parameter) -> bool:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.model.analyses.kept_values import kept_value
 from ctxlint.model.interpreter.events import Assigned, GenericCall, MaybeNone, MaybeUnbound, Mutation, Question
 from ctxlint.model.interpreter.values import (
     NONE,
@@ -26,16 +28,23 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from ctxlint.model.function import FunctionClass
-    from ctxlint.model.interpreter.events import Event, Guard
+    from ctxlint.model.interpreter.events import Asks, Event, Guard
     from ctxlint.model.interpreter.method import Method
 
 
-_NONE_STORED: Mapping[str, int] = {}
+_NONE_STORED: Mapping[object, int] = {}
 
 
-def stored_flags(fn: FunctionClass) -> dict[str, int]:
-    """The attributes of ctx in which forward stores the flag of one input: ``ctx.a = x.requires_grad``."""
-    found: dict[str, int] = {}
+def stored_flags(fn: FunctionClass) -> dict[object, int]:
+    """What holds an input's flag in backward: an attribute of ctx, ``ctx.a = x.requires_grad``, or the saved input.
+
+    The keys are the names of attributes, and the saved tensors whose own ``requires_grad`` is the flag.
+    """
+    found: dict[object, int] = {}
+    for at in range(len(fn.saves[0].arguments) if fn.saves else 0):
+        saved = kept_value(fn, SavedTensor(at))
+        if isinstance(saved, Parameter) and saved.role == "input":
+            found[SavedTensor(at)] = saved.index
     for name, writes in fn.writes_by_attribute.items():
         value, node = writes[0].value, writes[0].value_node
         if len(writes) > 1 or writes[0].guards or fn.escapes:
@@ -54,14 +63,32 @@ def _assigned_in(fn: FunctionClass) -> Iterator[Assigned]:
         yield from method.facts.of(Assigned)
 
 
-def flags_of(guards: Iterable[Guard], attributes: Mapping[str, int] = _NONE_STORED) -> frozenset[int]:
+def flags_of(guards: Iterable[Guard], stored: Mapping[object, int] = _NONE_STORED) -> frozenset[int]:
     """The inputs whose ``needs_input_grad`` flag is certainly set under this path condition, also ``x.requires_grad``.
 
-    ``attributes`` are those of ctx that hold flags, from ``stored_flags``.
+    ``stored`` are the flags that forward keeps, from ``stored_flags``.
     """
     guards = tuple(guards)
-    stored = (each.test.attr.value for each in guards if each.holds and isinstance(each.test, cst.Attribute))
-    return frozenset((*_tested(guards, answer=True), *(attributes[name] for name in stored if name in attributes)))
+    names = (each.test.attr.value for each in guards if each.holds and isinstance(each.test, cst.Attribute))
+    asked = (each.asks.value for each in guards if each.asks is not None and _asks_for_flag(each.asks))
+    kept = (stored[each] for each in (*names, *asked) if each in stored)
+    return frozenset((*_tested(guards, answer=True), *kept))
+
+
+def flags_asked(guards: Iterable[Guard], stored: Mapping[object, int]) -> frozenset[int]:
+    """The inputs of which a path condition certainly makes some need a gradient; empty if that is unknown."""
+    guards = tuple(guards)
+    return flags_of(guards, stored) or frozenset[int]().union(*(_any_flag_of(each, stored) for each in guards))
+
+
+def _any_flag_of(guard: Guard, stored: Mapping[object, int]) -> frozenset[int]:
+    """The inputs of which at least one needs a gradient where ``a or b`` holds, if all parts are about flags."""
+    alone = [flags_of([replace(guard, asks=asks)], stored) for asks in guard.one_of]
+    return frozenset[int]().union(*alone) if all(alone) else frozenset()
+
+
+def _asks_for_flag(asks: Asks) -> bool:
+    return asks.answer and asks.question in (Question.NEEDS_INPUT_GRAD, Question.REQUIRES_GRAD)
 
 
 def refused_flags(guards: Iterable[Guard]) -> frozenset[int]:
@@ -277,8 +304,9 @@ def unbound_uses(fn: FunctionClass, method: Method) -> list[tuple[MaybeUnbound, 
             continue
         flags = frozenset[int]()
         for each in bindings:
-            mine = flags_of(each.guards, stored)
-            if tested_flags(each.guards) or not (mine or refused_flags(each.guards)):
+            mine = flags_asked(each.guards, stored)
+            unclear = tested_flags(guard for guard in each.guards if not _any_flag_of(guard, stored))
+            if unclear or not (mine or refused_flags(each.guards)):
                 break
             flags |= mine
         else:
@@ -286,15 +314,15 @@ def unbound_uses(fn: FunctionClass, method: Method) -> list[tuple[MaybeUnbound, 
             others = {each.index for each in fn.inputs if each.gradient is Tri.YES and each.index not in flags}
             wanted = needed_at(method, use, stored)
             possible = others and not flags & wanted and not wanted & refused_flags(use.guards)
-            if flags and possible and _refused(bindings) <= others and not _same_test(use, bindings):
+            if flags and possible and _refused(bindings) <= others and not _same_test(fn, use, bindings):
                 found.append((use, flags))
     return found
 
 
-def needed_at(method: Method, use: MaybeUnbound, attributes: Mapping[str, int] = _NONE_STORED) -> frozenset[int]:
+def needed_at(method: Method, use: MaybeUnbound, stored: Mapping[object, int] = _NONE_STORED) -> frozenset[int]:
     """The inputs that certainly need a gradient where a name is read and nothing has bound it."""
     assigned = (each for each in method.facts.of(Assigned) if each.name == use.name)
-    return flags_of(use.guards, attributes) | _refused(assigned)
+    return flags_of(use.guards, stored) | _refused(assigned)
 
 
 def stored_only_under_others(fn: FunctionClass, method: Method, name: str, flags: frozenset[int]) -> bool:
@@ -371,8 +399,19 @@ def _bound_without_event(method: Method, name: str, known: int) -> bool:
     return known == 0 or name in {param.name for param in method.params}
 
 
-def _same_test(use: Event, bindings: list[Assigned]) -> bool:
-    """Whether the use is under a test with the same text as one of a binding's, or that mentions flags at all."""
+def _same_test(fn: FunctionClass, use: Event, bindings: list[Assigned]) -> bool:
+    """Whether the use is under a test with the same text as one of a binding's, or that mentions flags at all.
+
+    An argument of the caller says nothing about flags.
+    """
     tests = [guard for each in bindings for guard in each.guards if guard.holds]
-    same = (guard.reads_like(other) for guard in use.guards if guard.holds for other in tests)
-    return any(same) or tested_flags(use.guards)
+    asked = [guard for guard in use.guards if guard.holds and not _is_an_argument(fn, guard.test)]
+    return any(guard.reads_like(other) for guard in asked for other in tests) or tested_flags(use.guards)
+
+
+def _is_an_argument(fn: FunctionClass, test: cst.BaseExpression | None) -> bool:
+    """Whether a test is an attribute of ctx that keeps an input of forward as it is passed: ``ctx.gather``."""
+    if not isinstance(test, cst.Attribute) or dotted(test.value) != fn.reading_ctx:
+        return False
+    kept = kept_value(fn, ContextAttribute(test.attr.value))
+    return isinstance(kept, Parameter) and kept.role == "input"

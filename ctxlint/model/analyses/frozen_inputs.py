@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model.analyses.grad_mode import differentiated_untracked
-from ctxlint.model.analyses.saved_state import kept_value
+from ctxlint.model.analyses.kept_values import kept_value
 from ctxlint.model.analyses.variadic_inputs import some_get_gradients
 from ctxlint.model.interpreter.events import GenericCall, GradientFlag, NeedsInputGradRead
 from ctxlint.model.interpreter.values import (

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model.analyses.saved_state import kept_value
+from ctxlint.model.analyses.kept_values import kept_value
 from ctxlint.model.index.scopes import Scope, resolve_certainly
 from ctxlint.model.interpreter.events import GenericCall, GradientFlag
 from ctxlint.model.interpreter.local_names import only_assigned
@@ -82,11 +82,19 @@ def untracked(fn: FunctionClass, method: Method, value: Value | None) -> bool:
     return all(_untracked(homes, option, wanted) for option in value.options())
 
 
-def untracked_if_copied(method: Method, value: Value | None) -> tuple[Parameter, str] | None:
+def untracked_if_copied(fn: FunctionClass, method: Method, value: Value | None) -> tuple[Parameter, str] | None:
     """The input that a value of a method is, unless a call on the way copies it, and the name of that call.
 
     ``x.reshape(-1)`` of an input, with grad mode off: a copy requires no gradient, a view has the flag of its base.
+    On other paths, the value is such a tensor, too, or requires no gradient anyway.
     """
+    options = value.options() if value is not None else ()
+    found = [_input_if_not_copied(method, option) for option in options]
+    others = (option for option, copied in zip(options, found) if copied is None)
+    return next(filter(None, found), None) if all(untracked(fn, method, option) for option in others) else None
+
+
+def _input_if_not_copied(method: Method, value: Value) -> tuple[Parameter, str] | None:
     if not isinstance(value, View) or method.name not in _OFF or not _keeps_the_mode(method):
         return None
     if any(each.switched and each.value == value for each in method.facts.of(GradientFlag)):

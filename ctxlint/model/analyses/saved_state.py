@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model.analyses.flags import flag_of_conditional
+from ctxlint.model.analyses.kept_values import kept_value
 from ctxlint.model.analyses.lasting_writes import is_left_for_others, is_overwritten_first
 from ctxlint.model.analyses.mutations import gradient_written
 from ctxlint.model.analyses.outputs import differentiable_outputs
@@ -232,18 +233,6 @@ def _operand(mutation: Mutation) -> str:
     """The source text of the only argument of an in-place method; empty for anything else."""
     node = mutation.node
     return code_of(node.args[0]) if isinstance(node, cst.Call) and len(node.args) == 1 else ""
-
-
-def kept_value(fn: FunctionClass, value: Value | None) -> Value | None:
-    """The value that forward stored where backward reads this one."""
-    if isinstance(value, SavedTensor):
-        slots = fn.saves[0].arguments[: value.index + 1] if len(fn.saves) == 1 and not fn.escapes else ()
-        known = 0 <= value.index < len(slots) and not any(slot.starred for slot in slots)
-        return slots[value.index].value if known else None
-    if isinstance(value, ContextAttribute):
-        writes = [write for write in fn.context_writes if write.attribute == value.name]
-        return writes[0].value if len(writes) == 1 and not fn.escapes else None
-    return None
 
 
 def changed_after_saving(fn: FunctionClass) -> Iterator[tuple[Mutation, ContextCall]]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model.analyses.saved_state import kept_value
+from ctxlint.model.analyses.kept_values import kept_value
 from ctxlint.model.index.apply_calls import ArgumentKind
 from ctxlint.model.interpreter.events import Assigned
 from ctxlint.model.interpreter.values import ContextAttribute, Item, Parameter, SavedTensor, Tri

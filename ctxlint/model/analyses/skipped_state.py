@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model.analyses.saved_state import kept_value
+from ctxlint.model.analyses.kept_values import kept_value
 from ctxlint.model.interpreter.conditions import certain_parts
 from ctxlint.model.interpreter.events import (
     Assigned,
