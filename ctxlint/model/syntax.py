@@ -287,6 +287,14 @@ def single_index(node: cst.Subscript) -> cst.BaseExpression | None:
     return index.value if isinstance(index, cst.Index) and not index.star else None
 
 
+def signed_integer(node: cst.BaseExpression | None) -> int | None:
+    """The value of the literal ``2`` or ``-2``; None for anything else."""
+    negative = isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Minus)
+    digits = node.expression if isinstance(node, cst.UnaryOperation) and negative else node
+    number = literal_integer(digits) if isinstance(digits, cst.Integer) else None
+    return -number if number is not None and negative else number
+
+
 def literal_integer(node: cst.Integer) -> int | None:
     """The value of the literal; None if Python would reject it."""
     digits = node.value

@@ -21,7 +21,7 @@ from ctxlint.model.interpreter.values import (
     is_tensor,
     kind_of,
 )
-from ctxlint.model.syntax import children, literal_integer, single_index
+from ctxlint.model.syntax import children, signed_integer, single_index
 from ctxlint.records import record
 
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ def ignored_gradients(fn: FunctionClass) -> list[OutputGradient]:
         return []
     found: dict[str, OutputGradient] = {}
     for index, param in _receivers(fn, backward):
-        if _reads(backward, param, index) or _named_as_unused(param.name) or param.name in found:
+        if _reads(fn, backward, param, index) or _named_as_unused(param.name) or param.name in found:
             continue
         if not surely_differentiable(fn, index) or is_random(fn, index):
             continue
@@ -248,7 +248,7 @@ def dropped_gradients(fn: FunctionClass) -> list[OutputGradient]:
     certain = {each.param.name for each in ignored_gradients(fn)}
     found: dict[str, OutputGradient] = {}
     for index, param in _receivers(fn, backward):
-        if _reads(backward, param, index) or param.name in certain or param.name in found or is_random(fn, index):
+        if _reads(fn, backward, param, index) or param.name in certain or param.name in found or is_random(fn, index):
             continue
         called = f"{output_name(fn, index) or ''} {param.name}"
         if surely_differentiable(fn, index) or (_FLOATING_NAMES.search(called) and _may_be_differentiable(fn, index)):
@@ -319,20 +319,24 @@ def _reads_some(backward: Method) -> bool:
     return any(is_read(backward, param) for param in (*backward.positional, *rest))
 
 
-def _reads(backward: Method, param: Param, index: int) -> bool:
+def _reads(fn: FunctionClass, backward: Method, param: Param, index: int) -> bool:
     """Whether a body reads the gradient of an output in its parameter, or in this element of ``*rest``."""
     if param is not backward.variadic or not is_read(backward, param):
         return is_read(backward, param)
     uses = [node for node in backward.variables if node.value == param.name and node is not param.node.name]
-    elements = [_element(backward, node) for node in uses]
-    return None in elements or index - len(backward.positional) in elements
+    elements = {_element(backward, node) for node in uses}
+    counts = {each.count for each in fn.outputs}
+    count = counts.pop() if len(counts) == 1 else None
+    if None in elements or (count is None and any(each is not None and each < 0 for each in elements)):
+        return True
+    return index - len(backward.positional) in elements or (count is not None and index - count in elements)
 
 
 def _element(method: Method, name: cst.Name) -> int | None:
-    """The index in ``name[2]``; None for anything else."""
+    """The index in ``name[2]`` or ``name[-1]``; None for anything else."""
     above = method.parents.get(name)
     at = single_index(above) if isinstance(above, cst.Subscript) and above.value is name else None
-    return literal_integer(at) if isinstance(at, cst.Integer) else None
+    return signed_integer(at)
 
 
 def _deleted_names(node: cst.CSTNode) -> set[str]:

@@ -38,7 +38,7 @@ from ctxlint.model.interpreter.values import (
     join,
     join_all,
 )
-from ctxlint.model.syntax import literal_integer
+from ctxlint.model.syntax import signed_integer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping as MappingOf
@@ -122,7 +122,7 @@ def sequence_item(value: Sequence, node: cst.Subscript, number: int | None) -> V
 
 def literal_slice(node: cst.Slice) -> slice | None:
     """A slice whose bounds are literal numbers or omitted, without a step; None for any other."""
-    lower, upper = _literal_integer(node.lower), _literal_integer(node.upper)
+    lower, upper = signed_integer(node.lower), signed_integer(node.upper)
     open_ended = (node.lower is None, node.upper is None)
     if node.step is not None or (lower is None, upper is None) != open_ended:
         return None
@@ -136,14 +136,6 @@ def slice_start(node: cst.Subscript) -> int | None:
     part = literal_slice(node.slice[0].slice)
     start = part.start or 0 if part is not None else -1
     return start if start >= 0 else None
-
-
-def _literal_integer(node: cst.BaseExpression | None) -> int | None:
-    sign = 1
-    if isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Minus):
-        node, sign = node.expression, -1
-    number = literal_integer(node) if isinstance(node, cst.Integer) else None
-    return None if number is None else sign * number
 
 
 def element_of(value: Value, at: int, count: int, star: int | None, node: cst.CSTNode) -> Value:
