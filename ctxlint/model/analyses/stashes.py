@@ -433,7 +433,7 @@ def _leaves(value: Value, contained: bool = False) -> Iterator[tuple[Value, bool
     """The value, or the contents of the container, each with whether it is in a container."""
     if isinstance(value, (Sequence, Mapping)):
         for slot in value.slots:
-            if not slot.starred:
+            if not slot.starred or isinstance(slot.value, Fresh):  # ``[y] * n``
                 for option in slot.value.options():
                     yield from _leaves(option, contained=True)
     elif isinstance(value, ProjectObject):
@@ -607,6 +607,8 @@ def _is_returned_whole(fn: FunctionClass, write: ContextStore) -> bool:
 
     def is_it(node: cst.BaseExpression | None) -> bool:
         value = _bound_once(bound, node.value) if isinstance(node, cst.Name) else node
+        if isinstance(node, cst.Name) and node.value in names and _is_tuple(value):
+            return True
         return value is not None and dotted(value) is None and _taken_from(value) in names
 
     returned = [event.node.value for event in forward.facts.returns if isinstance(event.node, cst.Return)]
@@ -619,8 +621,16 @@ def _bound_once(bound: dict[str, list[Assigned]], name: str) -> cst.BaseExpressi
     return found[0].value_node if len(found) == 1 and not found[0].augmented else None
 
 
+def _is_tuple(node: cst.BaseExpression | None) -> bool:
+    """Whether an expression creates a tuple: of a list that forward returned, autograd would track nothing."""
+    return isinstance(node, cst.Tuple) or (isinstance(node, cst.Call) and dotted(node.func) == "tuple")
+
+
 def _taken_from(node: cst.BaseExpression | None) -> str | None:
-    """The list whose elements an expression has: ``outputs``, ``tuple(ctx.outputs)``, ``(*outputs,)``."""
+    """The list whose elements an expression has: ``outputs``, ``tuple(ctx.all)``, ``(*outputs,)``, ``[all] * n``."""
+    if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Multiply):
+        only = node.left.elements if isinstance(node.left, (cst.List, cst.Tuple)) else ()
+        return _taken_from(only[0].value) if len(only) == 1 and isinstance(only[0], cst.Element) else None
     if isinstance(node, cst.Call) and dotted(node.func) in ("tuple", "list") and len(node.args) == 1:
         return _taken_from(node.args[0].value) if not node.args[0].star and node.args[0].keyword is None else None
     if isinstance(node, cst.Tuple) and len(node.elements) == 1 and isinstance(node.elements[0], cst.StarredElement):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ctxlint.model.analyses.inputs import gradient_of
 from ctxlint.model.analyses.mutations import through_data
 from ctxlint.model.interpreter.events import Question
-from ctxlint.model.interpreter.values import NONE, Item, Tri, Variadic, is_tensor, usual_storage
+from ctxlint.model.interpreter.values import NONE, Item, Sequence, Tri, Variadic, is_tensor, usual_storage
 from ctxlint.torch_api import operations
 
 if TYPE_CHECKING:
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from ctxlint.model.function import FunctionClass
     from ctxlint.model.interpreter.events import Guard, Mutation
+    from ctxlint.model.interpreter.values import Slot
 
 
 def element_written(fn: FunctionClass, mutation: Mutation) -> Item | None:
@@ -46,7 +47,15 @@ def all_get_gradients(fn: FunctionClass) -> bool:
     """Whether backward certainly returns a gradient for each of ``*args``."""
     rest = [slot for each in fn.gradients for slot in each.slots[len(fn.inputs) :]]
     known = all(each.known for each in fn.gradients)
-    return known and bool(rest) and all(is_tensor(slot.value) is Tri.YES for slot in rest)
+    return known and bool(rest) and all(map(_are_tensors, rest))
+
+
+def _are_tensors(slot: Slot) -> bool:
+    """Whether what backward returns there is a tensor, or any number of them: ``*grads``, perhaps none on some path."""
+    if not slot.starred or is_tensor(slot.value) is Tri.YES:
+        return is_tensor(slot.value) is Tri.YES
+    options = [option for option in slot.value.options() if not (isinstance(option, Sequence) and not option.slots)]
+    return bool(options) and all(isinstance(each, Sequence) and all(map(_are_tensors, each.slots)) for each in options)
 
 
 def _is_of_tensors(mutation: Mutation) -> bool:

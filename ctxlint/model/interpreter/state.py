@@ -179,8 +179,15 @@ def widen(before: Value, after: Value) -> Value:
         return Sequence(before.kind, slots, before.node)
     fixed = before.slots if before.exact else before.slots[:-1]
     grows = all(not slot.starred for slot in fixed) and after.slots[: len(fixed)] == fixed
-    more = Slot(UNKNOWN, starred=True)
-    return Sequence(before.kind, (*fixed, more) if grows else (more,), before.node)
+    if not grows:
+        return Sequence(before.kind, (Slot(UNKNOWN, starred=True),), before.node)
+    more = SomeTensor() if _are_tensors(after.slots[len(fixed) :]) else UNKNOWN
+    return Sequence(before.kind, (*fixed, Slot(more, starred=True)), before.node)
+
+
+def _are_tensors(slots: tuple[Slot, ...]) -> bool:
+    """Whether all elements are tensors."""
+    return all(is_tensor(slot.value) is Tri.YES for slot in slots)
 
 
 def covers(general: Value, special: Value) -> bool:
@@ -200,8 +207,9 @@ def covers(general: Value, special: Value) -> bool:
         if not special.exact or len(special.slots) != len(fixed):
             return False
     else:
-        fixed = general.slots[:-1]
-        if general.slots[-1].value != UNKNOWN or len(special.slots) < len(fixed):
+        fixed, more = general.slots[:-1], special.slots[len(general.slots) - 1 :]
+        tensors = isinstance(general.slots[-1].value, SomeTensor) and _are_tensors(more)
+        if not (tensors or general.slots[-1].value == UNKNOWN) or len(special.slots) < len(fixed):
             return False
     return all(
         not mine.starred and not its.starred and covers(mine.value, its.value)
