@@ -65,7 +65,10 @@ def _star(fn: FunctionClass, code: MethodCode, call: ContextCall, written: cst.A
 
 
 def _keep_as_attribute(fn: FunctionClass, code: MethodCode, call: ContextCall, written: cst.Arg) -> Fix | None:
-    """``ctx.n = n`` in forward, ``n = ctx.n`` in backward: unsafe, and offered for plain statements on single lines."""
+    """``ctx.n = n`` in forward, and ``n = ctx.n`` in backward if it uses ``n``.
+
+    Unsafe, and offered for plain statements on single lines.
+    """
     layout, backward, node = code.layout, fn.backward, call.node
     reader = None if backward is None else code_of_method(fn, backward)
     if backward is None or reader is None or backward.ctx is None or code.method.ctx is None:
@@ -87,13 +90,15 @@ def _keep_as_attribute(fn: FunctionClass, code: MethodCode, call: ContextCall, w
     names = [layout.code(each.value) for position, each in enumerate(target.elements) if position != at]
     ctx, other = code.method.ctx.name, backward.ctx.name
     store = code.after(statement, f"{ctx}.{name.value} = {name.value}")
-    bound = f"{layout.code(target.elements[at].value)} = {other}.{name.value}"
+    local = layout.code(target.elements[at].value)
+    bound = f"{local} = {other}.{name.value}"
+    used = len(reader.named(local)) > 1
     if not saved:
         return code.fix(
             "Store it in an attribute",
             [
                 Edit(layout.start(statement), layout.end(statement), f"{ctx}.{name.value} = {name.value}"),
-                Edit(layout.start(unpacking), layout.end(unpacking), bound),
+                Edit(layout.start(unpacking), layout.end(unpacking), bound) if used else reader.without(unpacking),
             ],
             Applicability.UNSAFE,
         )
@@ -102,6 +107,6 @@ def _keep_as_attribute(fn: FunctionClass, code: MethodCode, call: ContextCall, w
         Edit(layout.start(statement), layout.end(statement), f"{ctx}.{call.method}({', '.join(saved)})"),
         store,
         layout.replace(target, targets),
-        reader.after(unpacking, bound),
+        *([reader.after(unpacking, bound)] if used else []),
     ]
     return code.fix("Store it in an attribute", edits, Applicability.UNSAFE)
