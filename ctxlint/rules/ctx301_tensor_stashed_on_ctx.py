@@ -90,8 +90,9 @@ class TensorStashedOnCtx(Rule[FunctionClass]):
     Unsafe if `backward` passes the tensor to a call that may store it or compare its identity: under saved-tensor
     hooks, unpacking returns a different object, and a gradient attached to it is lost. Also unsafe if `backward` uses
     the tensor only under a condition: unpacking always checks whether it was modified; and if the input has a default
-    that is not a tensor. Otherwise safe, with one exception: a second `backward()` without `retain_graph` works with an
-    attribute and raises with a saved tensor.
+    that is not a tensor. Otherwise safe, with exceptions that every saved tensor has: a second `backward()` without
+    `retain_graph` raises, and so does an input that is modified in place before `backward`, or that was created under
+    `torch.inference_mode()`.
 
     ## Known limits
     An input counts if `backward` returns a gradient for it that is not just zeros. Index tensors, masks, frozen weights

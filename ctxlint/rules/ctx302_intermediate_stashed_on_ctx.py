@@ -77,8 +77,9 @@ class IntermediateStashedOnCtx(Rule[FunctionClass]):
     another function.
 
     Unsafe if `backward` passes the tensor to a call that may store it or compare its identity, or uses a tensor that
-    may be an input only under a condition. Otherwise safe, with one exception: a second `backward()` without
-    `retain_graph` works with an attribute and raises with a saved tensor.
+    may be an input only under a condition. Otherwise safe, with exceptions that every saved tensor has: a second `backward()` without
+    `retain_graph` raises, and so does a tensor that is modified in place before `backward`, or that was created under
+    `torch.inference_mode()`.
 
     The fix does nothing for a second derivative: where `backward` computes a gradient with the tensor, it is silently
     wrong with a saved intermediate, too (CTX503).
