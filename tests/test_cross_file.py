@@ -471,6 +471,62 @@ def test_a_call_by_hand_elsewhere_takes_the_safety_from_a_fix(other: str) -> Non
     assert found["CTX301"] != "safe"
 
 
+AMP = """
+import torch
+from torch.cuda.amp import custom_bwd, custom_fwd
+
+
+class Double(torch.autograd.Function):
+    @staticmethod
+    @custom_fwd
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    @custom_bwd
+    def backward(ctx, grad_output):
+        return grad_output * 2
+"""
+
+
+@pytest.mark.parametrize(
+    ("other", "imported", "decorators"),
+    [
+        (
+            "import amp\n\nprint(amp.Double)\n",
+            ["from torch.amp import custom_bwd, custom_fwd"],
+            ["custom_fwd", "custom_bwd"],
+        ),
+        (
+            "from amp import custom_fwd\n",
+            ["from torch.amp import custom_bwd", "from torch.cuda.amp import custom_fwd"],
+            ["torch.amp.custom_fwd", "custom_bwd"],
+        ),
+        (
+            "import amp\n\nprint(amp.custom_bwd)\n",
+            ["from torch.amp import custom_fwd", "from torch.cuda.amp import custom_bwd"],
+            ["custom_fwd", "torch.amp.custom_bwd"],
+        ),
+        (
+            "from amp import *\n\nprint(custom_fwd, custom_bwd)\n",
+            ["from torch.cuda.amp import custom_bwd, custom_fwd"],
+            ["torch.amp.custom_fwd", "torch.amp.custom_bwd"],
+        ),
+    ],
+)
+def test_names_that_another_file_imports_from_this_one_keep_their_meaning(
+    other: str, imported: list[str], decorators: list[str]
+) -> None:
+    """Moving their import would break the other file."""
+    write({"amp.py": AMP, "other.py": other, "ctxlint.toml": 'target-torch = ">=2.4"\n'})
+    assert main(["--fix", "--quiet", "."]) == 0
+    lines = Path("amp.py").read_text(encoding="utf-8").splitlines()
+    assert [each for each in lines if each.startswith("from")] == imported
+    assert [each.strip() for each in lines if "@custom" in each or "@torch" in each] == [
+        f'@{each}(device_type="cuda")' for each in decorators
+    ]
+
+
 def test_a_subclass_elsewhere_that_completes_the_gradients() -> None:
     completes = """
         from exp import Exp

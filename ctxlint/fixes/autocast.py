@@ -28,8 +28,9 @@ _DEVICE = 'device_type="cuda"'
 def use_torch_amp(fn: FunctionClass, method: Method, decorator: Decorator, applicability: Applicability) -> Fix | None:
     """Write the decorator of ``torch.amp``, and import it where the old one was imported.
 
-    If the old name has other uses, its import stays and the new one is written ``torch.amp.…``. None if neither is
-    possible: no plain ``import torch``, a conditional import, a name that the module rebinds.
+    If the old name has other uses, here or in a file that imports it from here, its import stays and the new one is
+    written ``torch.amp.…``. None if neither is possible: no plain ``import torch``, a conditional import, a name that
+    the module rebinds.
     """
     expression = decorator.node.decorator
     path = dotted(expression.func if isinstance(expression, cst.Call) else expression)
@@ -44,7 +45,7 @@ def use_torch_amp(fn: FunctionClass, method: Method, decorator: Decorator, appli
     if "." in path:
         edits = file.spelled_out(fn.span(expression).start, new)
     elif file.import_of(path) is not None:
-        edits = file.moved(path) or file.spelled_out(fn.span(expression).start, new)
+        edits = file.moved(path, fn.taken_names) or file.spelled_out(fn.span(expression).start, new)
     return Fix(f"Use `torch.amp.{new}`", tuple(edits), applicability) if edits else None
 
 
@@ -88,21 +89,25 @@ class _File:
                 )
         return None
 
-    def moved(self, name: str) -> list[Edit] | None:
-        """The edits of the import of ``name`` and its pair, and of every decorator that uses them."""
-        if (_File, name) not in self.code.notes:
-            self.code.notes[_File, name] = self._moved(name)
-        edits: list[Edit] | None = self.code.notes[_File, name]
+    def moved(self, name: str, taken: frozenset[str]) -> list[Edit] | None:
+        """The edits of the import of ``name`` and its pair, and of every decorator that uses them.
+
+        Names that other files have ``taken`` from this one stay what they are.
+        """
+        key = (_File, name, taken)
+        if key not in self.code.notes:
+            self.code.notes[key] = self._moved(name, taken)
+        edits: list[Edit] | None = self.code.notes[key]
         return edits
 
-    def _moved(self, name: str) -> list[Edit] | None:
+    def _moved(self, name: str, taken: frozenset[str]) -> list[Edit] | None:
         statement = self.import_of(name)
         if statement is None:
             return None
         local = {alias.asname or alias.name: alias.name for alias in statement.names if alias.name in _MOVED}
         edits: list[Edit] = []
         moving = []
-        for each in local:
+        for each in (name for name in local if name not in taken):
             changed = self._decorators_called(each) if self.import_of(each) is statement else None
             if changed is not None:
                 moving.append(each)

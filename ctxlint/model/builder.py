@@ -104,6 +104,7 @@ class Builder:
         stored_elsewhere: Iterable[tuple[str, str]] = (),
         *,
         known_in_part: bool = False,
+        taken_names: frozenset[str] = frozenset(),
     ) -> None:
         self.unit = unit
         self.project = project
@@ -115,6 +116,7 @@ class Builder:
         self.patched = patched
         self.applied = applied
         self.known_in_part = known_in_part
+        self.taken_names = taken_names
         self.subclassed = frozenset(
             base[len(LOCAL) :]
             for record in unit.index.classes.values()
@@ -209,6 +211,7 @@ class Builder:
             applied=record.qualname in self.applied,
             known_in_part=self.known_in_part,
             is_alternative=record.alternative,
+            taken_names=self.taken_names,
             enclosing_names=record.scope.function_locals(),
         )
         return without_untaken_arms(function)

@@ -246,6 +246,8 @@ class FunctionClass:
     """The project was too large to search, so other files may contain more facts about it. Then no fix is safe."""
     is_alternative: bool = False
     """The class is in an ``except`` clause, or under an ``if`` that tests a version or an attribute."""
+    taken_names: frozenset[str] = frozenset()
+    """Deprecated names of torch that the file imports, and that other files import from it."""
     enclosing_names: frozenset[str] = frozenset()
     """Local names of enclosing functions, which methods can see."""
 

@@ -25,6 +25,7 @@ from ctxlint.model.summaries.resolver import CalleeResolver
 from ctxlint.model.summaries.summaries import Summaries
 from ctxlint.profiling import stage
 from ctxlint.source.source import Position
+from ctxlint.torch_api.known_decorators import DEPRECATED_DECORATORS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Mapping
@@ -291,6 +292,7 @@ class Reader:
             outside.subclassed,
             outside.stored,
             known_in_part=outside.partial,
+            taken_names=self.taken_names(),
         )
         effort, store = Effort(), STORE.get()
         functions: list[FunctionClass] = []
@@ -307,6 +309,12 @@ class Reader:
             if function is not None:
                 functions.append(function)
         return tuple(functions), tuple(given_up)
+
+    def taken_names(self) -> frozenset[str]:
+        """The deprecated names of torch that the file imports, and that other files of the project import from it."""
+        path, bounds = self.unit.path, self.unit.index.module.names.items()
+        imported = [name for name, found in bounds if any(each.target in DEPRECATED_DECORATORS for each in found)]
+        return frozenset(name for name in imported if self.project.ask(path, name, takes=True) in self.project.changed)
 
     def add_outlines(
         self, by_name: dict[str, FunctionClass], outside: OutsideFacts, calls: Iterable[ApplyCall]

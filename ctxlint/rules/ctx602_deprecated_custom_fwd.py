@@ -11,18 +11,13 @@ from ctxlint.fixes.autocast import use_torch_amp
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.syntax import code_of
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
+from ctxlint.torch_api.known_decorators import DEPRECATED_DECORATORS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.config.settings import Settings
     from ctxlint.model.function import Decorator
-
-_DEPRECATED = frozenset(
-    f"{module}.{name}"
-    for module in ("torch.cuda.amp", "torch.cuda.amp.autocast_mode")
-    for name in ("custom_fwd", "custom_bwd")
-)
 
 
 class DeprecatedCustomFwd(Rule[FunctionClass]):
@@ -76,8 +71,8 @@ class DeprecatedCustomFwd(Rule[FunctionClass]):
     ## Fix safety
     Safe if `target-torch` is set to 2.4 or newer, or the project requires it: the old functions only call the new ones
     with `device_type="cuda"`. Unsafe if older releases are included, or if no torch release is specified, because older
-    releases do not have the new functions. The import changes too; if the old names have other uses, the import stays
-    and the decorator becomes `torch.amp.custom_fwd`. There is no fix if the project requires a torch before 2.4, for an
+    releases do not have the new functions. The import changes too; if the old names have other uses, or other files
+    import them from this one, the import stays and the decorator becomes `torch.amp.custom_fwd`. There is no fix if the project requires a torch before 2.4, for an
     import under a condition, or for a name that the module itself assigns.
 
     ## Known limits
@@ -108,7 +103,7 @@ class DeprecatedCustomFwd(Rule[FunctionClass]):
             if method.inherited:
                 continue
             for decorator in method.decorators:
-                if not decorator.certain or decorator.name not in _DEPRECATED:
+                if not decorator.certain or decorator.name not in DEPRECATED_DECORATORS:
                     continue
                 name = decorator.name.rpartition(".")[2]
                 if "device_type" in decorator.keywords:

@@ -116,11 +116,11 @@ def _answered_by(path: str, asked: Iterable[ProjectQuestion]) -> list[ProjectQue
 
     text = data.decode("utf-8", "replace")
     found = [each for each in named if not each.path for _ in range(declarations(text, each.name))]
-    tables = [each for each in named if each.path and not (each.uses or each.derives)]
+    tables = [each for each in named if each.path and not (each.uses or each.derives or each.takes)]
     changed = changed_tables(text, [each.name for each in tables]) if tables else ()
     found += [each for each in tables if each.name in changed]
     found += [each for each in named if each.derives and derives_from(text, each.name)]
-    return found + [each for each in named if each.uses]
+    return found + [each for each in named if each.uses or each.takes]
 
 
 def _mentions(data: bytes, asked: ProjectQuestion) -> bool:

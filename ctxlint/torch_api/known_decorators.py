@@ -107,3 +107,10 @@ OPERATOR_DECORATORS = frozenset(
     }
 )
 """Decorators that create an operator from a function."""
+
+DEPRECATED_DECORATORS = frozenset(
+    f"{module}.{name}"
+    for module in ("torch.cuda.amp", "torch.cuda.amp.autocast_mode")
+    for name in ("custom_fwd", "custom_bwd")
+)
+"""Replaced by those of the same names in ``torch.amp``, which need a ``device_type``."""

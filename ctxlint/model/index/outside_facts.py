@@ -34,11 +34,12 @@ class Target(NamedTuple):
 
 
 class ProjectQuestion(NamedTuple):
-    """What a file has to know of its project: who declares an operator, changes a dict, uses a function, or derives.
+    """What a file has to know of its project: who declares an operator, changes a dict, uses a function, and so on.
 
     ``path`` is the file of the dict, function or class; empty for an operator, whose ``name`` is that in ``torch.ops``:
     ``"lib::scale"``. ``uses``: it is about a function, and only about files that register gradients if
-    ``registers``. ``derives``: it is about the subclasses of a class.
+    ``registers``. ``derives``: it is about the subclasses of a class. ``takes``: it is about a name that the file
+    imports, and others import from it.
     """
 
     path: str
@@ -46,6 +47,7 @@ class ProjectQuestion(NamedTuple):
     uses: bool = False
     registers: bool = False
     derives: bool = False
+    takes: bool = False
 
 
 class Declaration(NamedTuple):

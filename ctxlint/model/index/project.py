@@ -163,10 +163,17 @@ class Project:
         return True
 
     def ask(
-        self, path: str, name: str, *, uses: bool = False, registers: bool = False, derives: bool = False
+        self,
+        path: str,
+        name: str,
+        *,
+        uses: bool = False,
+        registers: bool = False,
+        derives: bool = False,
+        takes: bool = False,
     ) -> ProjectQuestion:
         """Record that results depend on what the whole project does with a name."""
-        asked = ProjectQuestion(os.path.abspath(path) if path else "", name, uses, registers, derives)
+        asked = ProjectQuestion(os.path.abspath(path) if path else "", name, uses, registers, derives, takes)
         self.trace.asked.add(asked)
         return asked
 
