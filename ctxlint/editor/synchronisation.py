@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types as lsp
@@ -48,7 +50,7 @@ def _register_start(session: Session) -> None:
         folders = [folder.uri for folder in params.workspace_folders or ()]
         root = params.root_uri or params.root_path
         _set_folders(session, folders or ([root] if root else []))
-        _set_client_settings(session, params.initialization_options)
+        _set_client_settings(session, params.initialization_options, initial=True)
         if _answers_configuration(params.capabilities):
             session.awaited_settings = asyncio.Event()
         if not takes_actions(session):
@@ -131,25 +133,33 @@ def _files_changed(session: Session, addresses: Iterable[str]) -> None:
         session.refresh()
 
 
-def _set_client_settings(session: Session, values: object) -> None:
+def _set_client_settings(session: Session, values: object, *, initial: bool = False) -> None:
     settings = read_client_settings(values)
+    if initial:
+        _log_to_file(settings.log_file)
+    elif settings.log_file and not _logs_to(settings.log_file):
+        settings = replace(settings, mistakes=(*settings.mistakes, _NO_LOG))
     session.settings.client = settings
-    log_to(settings.log_level, settings.log_file)
+    if settings.log_level != "error":
+        logging.getLogger().setLevel(settings.log_level.upper())
     session.complain_about_settings()
 
 
-def log_to(level: str, file: str) -> None:
-    """Configure the log as requested by the client: its level and file."""
-    root = logging.getLogger()
-    if level != "error":
-        root.setLevel(level.upper())
-    if file and not any(getattr(each, "baseFilename", None) == os.path.abspath(file) for each in root.handlers):
-        try:
+_NO_LOG = "the editor's settings: `logFile` has no effect here; set it in `initializationOptions`"
+
+
+def _log_to_file(file: str) -> None:
+    """Log to a file, if the client has named one at its start: later settings may come with a checkout."""
+    if file:
+        with suppress(OSError):
             handler = logging.FileHandler(file, encoding="utf-8", delay=True)
-        except OSError:
-            return
-        handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
-        root.addHandler(handler)
+            handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+            logging.getLogger().addHandler(handler)
+
+
+def _logs_to(file: str) -> bool:
+    path = os.path.abspath(file)
+    return any(getattr(each, "baseFilename", None) == path for each in logging.getLogger().handlers)
 
 
 def _watches(session: Session) -> bool:

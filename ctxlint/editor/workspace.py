@@ -12,6 +12,7 @@ from ctxlint.config.load import apply_table
 from ctxlint.config.options import BY_KEY
 from ctxlint.config.project_files import ConfigurationError
 from ctxlint.config.settings import Settings
+from ctxlint.source.boundary import is_inside
 from ctxlint.source.reading import Unreadable
 from ctxlint.suppression.baseline_file import Baseline, MalformedBaseline, read_baseline
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 BASELINE = ".ctxlint-baseline.json"
 OWN_SECTION = "ctxlint"
+_ORIGIN = "the editor's settings"
 _FOR_THE_CLIENT = frozenset(
     {"args", "fix-on-save", "import-strategy", "interpreter", "path", "show-notifications", "trace"}
 )
@@ -77,7 +79,7 @@ def read_client_settings(message: object) -> ClientSettings:
         elif key in BY_KEY and key != "extend":
             known[key] = value
         else:
-            mistakes.append(f"the editor's settings: `{name}` is not a setting of ctxlint, or has an invalid value")
+            mistakes.append(f"{_ORIGIN}: `{name}` is not a setting of ctxlint, or has an invalid value")
     return ClientSettings(file, tuple(known.items()), **chosen, mistakes=tuple(mistakes))
 
 
@@ -183,7 +185,8 @@ class Workspace:
             settings = settings._replace(root=folder)
         for key, value in client.table:
             try:
-                applied = apply_table(settings, {key: value}, folder, "the editor's settings")
+                applied = apply_table(settings, {key: value}, folder, _ORIGIN)
+                _check_cache_dir(applied, settings, folder)
                 if (
                     client.preference != "filesystemFirst"
                     or settings.config_file is None
@@ -207,6 +210,13 @@ class Workspace:
         except (Unreadable, MalformedBaseline) as error:
             self.complain(f"{path}: {error}")
             return None
+
+
+def _check_cache_dir(applied: Settings, before: Settings, folder: str) -> None:
+    """Raise ConfigurationError for a new ``cache-dir`` outside of the folder: the settings may come with a checkout."""
+    cache = applied.cache_dir
+    if cache is not None and cache != before.cache_dir and not is_inside(os.path.abspath(cache), folder):
+        raise ConfigurationError(f"{_ORIGIN}: `cache-dir`: expected a path inside of {folder}")
 
 
 def _is_unset(settings: Settings, applied: Settings) -> bool:

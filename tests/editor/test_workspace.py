@@ -150,6 +150,42 @@ def test_a_setting_that_makes_no_sense_is_said_and_the_others_count(start: Start
     assert "`select`: expected a list of strings" in messages[1]
 
 
+@pytest.mark.parametrize("name", ["logFile", "log-file", "log_file", "settings"])
+def test_settings_of_a_workspace_choose_no_file_to_write_to(start: Start, tmp_path: Path, name: str) -> None:
+    """Editors send what a checkout has in ``.vscode/settings.json`` or ``.dir-locals.el``, too."""
+    log = str(tmp_path / "log")
+    client = start(capabilities=ASKED)
+    hostile: Message = {name: {"logFile": log} if name == "settings" else log, "logLevel": "debug"}
+    client.notify("workspace/didChangeConfiguration", {"settings": {}})
+    client.configuration = lambda _: hostile
+    client.notify("workspace/didChangeConfiguration", {"settings": {}})
+    assert "`logFile` has no effect here" in client.told("window/showMessage")["message"]
+    client.pulled(client.open((tmp_path / "a.py").as_uri(), ONE))
+    assert not (tmp_path / "log").exists()
+
+
+def test_the_editor_itself_chooses_a_file_to_log_to(start: Start, tmp_path: Path) -> None:
+    log: Message = {"logFile": str(tmp_path / "log"), "logLevel": "debug"}
+    client = start(capabilities=ASKED, options=log)
+    client.configuration = lambda _: log
+    client.pulled(client.open((tmp_path / "a.py").as_uri(), ONE))
+    assert "DEBUG" in (tmp_path / "log").read_text(encoding="utf-8")
+    assert not any(each["method"] == "window/showMessage" for each in client.notifications)
+
+
+@pytest.mark.parametrize("inside", [True, False])
+def test_a_cache_in_the_settings_is_inside_of_the_folder(tmp_path: Path, inside: bool) -> None:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    cache = str((folder if inside else tmp_path) / "cache")
+    for options in ({"cacheDir": cache}, {"configuration": {"cache-dir": cache}}):
+        mistakes: list[str] = []
+        workspace = Workspace(mistakes.append, (str(folder),), read_client_settings(options))
+        assert workspace.settings_for(str(folder / "a.py")).cache_dir == (cache if inside else None)
+        told = f"the editor's settings: `cache-dir`: expected a path inside of {folder}"
+        assert mistakes == ([] if inside else [told])
+
+
 def test_settings_of_editors(start: Start, tmp_path: Path) -> None:
     (tmp_path / "ctxlint.toml").write_text("ignore = ['CTX901']\n")
     only, both, none = {"configurationPreference": "editorOnly"}, ["CTX203", "CTX901"], dict[str, object]()

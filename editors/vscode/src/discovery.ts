@@ -2,6 +2,7 @@
 // comes with the extension.
 
 import { existsSync } from 'node:fs';
+import { homedir } from 'node:os';
 import path from 'node:path';
 import * as vscode from 'vscode';
 import { expanded } from './places';
@@ -72,12 +73,31 @@ function settings(folder: vscode.WorkspaceFolder | undefined): vscode.WorkspaceC
   return vscode.workspace.getConfiguration('ctxlint', folder?.uri);
 }
 
-/** The first path of a setting that exists, or is looked up on the PATH; the first one where none does. */
+/** The first path of a setting that exists; the first one where none does. */
 function firstPath(name: string, folder: vscode.WorkspaceFolder | undefined): string | undefined {
   const given = settings(folder).get<string | string[]>(name) ?? [];
   const paths = (typeof given === 'string' ? [given] : given)
-    .filter((each) => each !== '').map((each) => expanded(each, folder?.uri.fsPath));
-  return paths.find((each) => !path.isAbsolute(each) || existsSync(each)) ?? paths[0];
+    .filter((each) => each !== '').map((each) => located(expanded(each, folder?.uri.fsPath), folder)).filter(isTrusted);
+  return paths.find((each) => existsSync(each)) ?? paths[0];
+}
+
+// A name is looked up here: on Windows, the system would look into the folder first.
+function located(given: string, folder: vscode.WorkspaceFolder | undefined): string {
+  if (!/[/\\]/.test(given)) {
+    return onPath(given) ?? (WINDOWS ? onPath(`${given}.exe`) : undefined) ?? given;
+  }
+  return path.resolve(folder?.uri.fsPath ?? homedir(), given);
+}
+
+// The user's own settings may name a program of whatever folder is open.
+function isTrusted(program: string): boolean {
+  const folders = vscode.workspace.workspaceFolders ?? [];
+  return vscode.workspace.isTrusted || (path.isAbsolute(program) && !folders.some((each) => isInside(program, each.uri.fsPath)));
+}
+
+function isInside(program: string, folder: string): boolean {
+  const relative = path.relative(folder, program);
+  return !path.isAbsolute(relative) && relative.split(path.sep)[0] !== '..';
 }
 
 async function ofInterpreter(folder: vscode.WorkspaceFolder | undefined): Promise<Found | undefined> {

@@ -43,7 +43,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     vscode.commands.registerCommand('ctxlint.setUpFixOnSave', setUpFixOnSave),
     vscode.commands.registerCommand('ctxlint.debugInformation', () => debugInformation(context)),
     vscode.workspace.onDidChangeConfiguration(async (event) => {
-      if (['path', 'importStrategy', 'interpreter', 'enable'].some((each) => event.affectsConfiguration(`${SECTION}.${each}`))) {
+      if (['path', 'importStrategy', 'interpreter', 'enable', 'logFile'].some((each) => event.affectsConfiguration(`${SECTION}.${each}`))) {
         await restart();
       }
     }),
@@ -88,7 +88,8 @@ async function start(): Promise<void> {
   }
   const { command, args, from } = found;
   const server = { command, args: [...args, 'server'], options: folder ? { cwd: folder.uri.fsPath } : {} };
-  client = new Client(SECTION, 'ctxlint', server, { ...OPTIONS, outputChannel: output! });
+  const initializationOptions = { logFile: vscode.workspace.getConfiguration(SECTION).get<string>('logFile') };
+  client = new Client(SECTION, 'ctxlint', server, { ...OPTIONS, initializationOptions, outputChannel: output! });
   try {
     await client.start();
     client.isUp = true;
