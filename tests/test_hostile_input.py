@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -438,6 +439,48 @@ def test_a_file_of_many_lines(line: str) -> None:
         return lambda: ctxlint.lint_source(text, "a.py", settings)
 
     assert is_linear(work, 300)
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("a.py", FUNCTION + "# noqa" * 100_000),
+        ("b.py", "ctx\n" + "def f(\n" * 200_000),
+        ("b.py", "# coding: punycode\nautograd Function" + "a" * 100_000 + "-" + "abcz" * 100_000),
+        ("b.py", "# \uff41utograd Function" + "\u0315\u0316" * 200_000),
+        ("b.py", FUNCTION + "a" + "\u0315\u0316" * 200_000 + " = 1"),
+        ("setup.cfg", "# torch\n[a]\na" + "\n b" * 100_000),
+        ("setup.cfg", "# torch\n[a]\n" + "=x\n" * 100_000),
+        ("environment.yml", ("- pytorch=" + "1," * 480 + "\n") * 900),
+        ("ctxlint.toml", "extend-select = [" + '"CTX2",' * 90_000 + "]"),
+        ("ctxlint.toml", "extend-selec" + "t" * 900_000 + " = 1"),
+        (BASELINE, '{"version": 1, "files": {' + ",".join(f'"{at}": []' for at in range(100_000)) + "}}"),
+    ],
+)
+def test_a_file_whose_parts_are_not_compared_with_each_other(run: Run, path: str, text: str) -> None:
+    Path(path).write_text(text, encoding="utf-8", newline="")
+    start = time.process_time()
+    out = run(".")[1]
+    assert FOUND in out or "unknown key" in out
+    assert time.process_time() - start < 4
+
+
+@pytest.mark.parametrize("code", ["import torch\nx = {}\nclass A(torch.autograd.Function): pass", "x = '{}'"])
+def test_more_combining_characters_than_any_text_has(code: str) -> None:
+    marks = "\u0315\u0316" * 500
+    few, many = (
+        ctxlint.lint_source(f"{FUNCTION}\n{code.format('a' + each)}\n") for each in (marks[1:], marks + marks[:1])
+    )
+    assert "CTX902" not in {each.code for each in few}
+    assert len(ctxlint.lint_source(FUNCTION + "x = '" + "\u4e2d" * 2000 + "'\n")) == 1
+    assert [each.message for each in many] == [
+        "The code has more than 1,000 combining characters in sequence; ctxlint does not analyse it."
+    ]
+
+
+def test_an_encoding_for_the_names_of_hosts() -> None:
+    (found,) = lint_bytes("a.py", f"# coding: punycode\n{FUNCTION}".encode("punycode"), Settings()).diagnostics
+    assert found.message == "The file declares punycode, which is not an encoding for source code."
 
 
 def test_a_long_string_with_many_comments_at_its_end() -> None:

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import time
+import tracemalloc
+from typing import TYPE_CHECKING
 
 import pytest
 
 from ctxlint.config.setup_script import requirements_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 def _setup(required: str, before: str = "") -> str:
@@ -71,9 +76,31 @@ def test_it_is_not_run() -> None:
         _setup("+".join(["['x']"] * 2_000)),
         _setup("f'" + "{A}" * 2_000 + "'", "A = 'b'\nA = 'c'"),
         _setup("A + A", f"A = {['x' * 900] * 3_000}"),
+        "d = {}\n" * 10_000 + "setup(**d)\n" * 10_000,
+        "".join(f"{' ' * depth}def f{depth}():\n" for depth in range(90)) + f"{' ' * 90}{'x; ' * 50_000}\n",
+        _setup(f"[{', '.join(['f' + repr('{A}' * 50)] * 1_000)}]", "A = ['b', 'c', '']"),
     ],
 )
 def test_nothing_takes_long(text: str) -> None:
     start = time.process_time()
     requirements_of(text)
     assert time.process_time() - start < 2
+
+
+def test_a_long_text_is_not_joined() -> None:
+    _, most = memory_of(lambda: requirements_of(_setup(f"[{'A' * 100_000!r}.join(A)]", f"A = {['x'] * 900}")))
+    assert most < 20_000_000
+
+
+def memory_of(work: Callable[[], object]) -> tuple[object, int]:
+    """The result of some work, and the memory in bytes that it needs at most."""
+    tracemalloc.start()
+    try:
+        return work(), tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_return_is_that_of_the_innermost_function() -> None:
+    text = "def outer():\n    def inner():\n        return 'a'\n    return ['torch']\nsetup(install_requires=outer())\n"
+    assert requirements_of(text)[0] == ("torch",)

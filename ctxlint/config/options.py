@@ -31,6 +31,10 @@ class Option:
         return self.key.replace("-", "_")
 
 
+_LONGEST_WORD = 100
+"""A longer word is not a typo of any other; finding the nearest takes quadratic time."""
+
+
 def nearest(word: str, known: Iterable[str]) -> str:
     """``; did you mean `X`?`` with the known word most similar to ``word``, or nothing."""
     near = nearest_of(word, known)
@@ -42,6 +46,8 @@ def nearest_of(word: str, known: Iterable[str]) -> str | None:
 
     A different number is not a typo: a code has many neighbours, all equally similar.
     """
+    if len(word) > _LONGEST_WORD:
+        return None
     from difflib import get_close_matches
 
     def spelt(text: str) -> str:
@@ -87,7 +93,7 @@ def _dotted_names(value: object) -> tuple[str, ...]:
 
 
 def _selectors(value: object) -> tuple[str, ...]:
-    selectors = _strings(value)
+    selectors = tuple(dict.fromkeys(_strings(value)))
     check_selectors(selectors)
     return selectors
 

@@ -8,6 +8,7 @@ return: each of these is a requirement in some environment.
 from __future__ import annotations
 
 import ast
+from collections import deque
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -16,8 +17,11 @@ if TYPE_CHECKING:
 
 Strings = tuple[str, ...]
 
+_LONGEST_SCRIPT = 200_000
+"""A longer one, three times that of PyTorch, is ignored: parsing it takes memory."""
 _MOST_STRINGS = 1_000
 _LONGEST_STRING = 1_000
+_MOST_STEPS = 300_000
 _DEEPEST = 20
 _GROWING = ("append", "extend", "add", "update")
 
@@ -26,23 +30,40 @@ def requirements_of(text: str) -> tuple[Strings, Strings]:
     """The values of ``install_requires`` and ``extras_require``; empty for a text that cannot be parsed."""
     from ctxlint.source.ast_tree import tree_of
 
-    tree = tree_of(text)
+    tree = tree_of(text) if len(text) <= _LONGEST_SCRIPT else None
     if tree is None:
         return (), ()
     script = _Script(tree)
-    return script.keyword("install_requires"), script.keyword("extras_require")
+    found = script.keyword("install_requires"), script.keyword("extras_require")
+    return found if script.steps_left > 0 else ((), ())
 
 
 class _Script:
-    """The values of expressions in one module. Names are not distinguished by scope."""
+    """The values of expressions in one module. Names are not distinguished by scope.
+
+    ``steps_left`` is the work left; once there is none, every expression is unknown.
+    """
 
     def __init__(self, tree: ast.Module) -> None:
         self.assigned: dict[str, list[ast.expr]] = {}
         self.setups: list[ast.Call] = []
-        for node in ast.walk(tree):
-            self._note(node)
+        self._read(tree)
+        self.steps_left = _MOST_STEPS
         self._known: dict[str, Strings] = {}
+        self._entries: dict[tuple[str, str], Strings] = {}
         self._active: set[str] = set()
+
+    def _read(self, tree: ast.Module) -> None:
+        """Note every statement and call, and what each function returns."""
+        todo: deque[tuple[ast.AST, str | None]] = deque([(tree, None)])
+        while todo:
+            node, function = todo.popleft()
+            self._note(node)
+            if isinstance(node, ast.FunctionDef):
+                function = node.name
+            elif isinstance(node, ast.Return) and node.value is not None and function is not None:
+                self.assigned.setdefault(function, []).append(node.value)
+            todo.extend((child, function) for child in ast.iter_child_nodes(node))
 
     def _note(self, node: ast.AST) -> None:
         """Record a call of ``setup``, and what a statement assigns or adds to a variable."""
@@ -51,11 +72,6 @@ class _Script:
                 self._assign(target, node.value)
         elif isinstance(node, (ast.AnnAssign, ast.AugAssign)) and node.value is not None:
             self._assign(node.target, node.value)
-        elif isinstance(node, ast.FunctionDef):
-            returned = [
-                each.value for each in ast.walk(node) if isinstance(each, ast.Return) and each.value is not None
-            ]
-            self.assigned.setdefault(node.name, []).extend(returned)
         elif isinstance(node, ast.Call):
             name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
             if name == "setup":
@@ -71,17 +87,24 @@ class _Script:
 
     def keyword(self, name: str) -> Strings:
         """The values of a keyword in the calls of ``setup``, passed directly or by ``**`` of a dictionary."""
-        return _limited(string for call in self.setups for string in self._given(call.keywords, name))
+        return self._limited(string for call in self.setups for string in self._given(call.keywords, name))
 
     def _given(self, keywords: list[ast.keyword], name: str) -> Iterator[str]:
         for keyword in keywords:
             if keyword.arg == name:
                 yield from self.strings(keyword.value)
             elif keyword.arg is None:
-                yield from self._entry(keyword.value, name)
+                yield from self._entry_of(keyword.value, name)
 
-    def _entry(self, node: ast.expr, name: str) -> Iterator[str]:
-        values = self.assigned.get(node.id, []) if isinstance(node, ast.Name) else [node]
+    def _entry_of(self, node: ast.expr, name: str) -> Iterable[str]:
+        if not isinstance(node, ast.Name):
+            return self._entry([node], name)
+        key = (node.id, name)
+        if key not in self._entries:
+            self._entries[key] = self._limited(self._entry(self.assigned.get(node.id, []), name))
+        return self._entries[key]
+
+    def _entry(self, values: list[ast.expr], name: str) -> Iterator[str]:
         for value in values:
             if isinstance(value, ast.Dict):
                 for key, entry in zip(value.keys, value.values):
@@ -97,7 +120,10 @@ class _Script:
 
     def strings(self, node: ast.expr | None, depth: int = 0) -> Strings:
         """Every string that an expression may be, or may contain; empty for unsupported expressions."""
-        return () if node is None or depth > _DEEPEST else _limited(self._strings(node, depth + 1))
+        self.steps_left -= 1
+        if node is None or depth > _DEEPEST or self.steps_left < 0:
+            return ()
+        return self._limited(self._strings(node, depth + 1))
 
     def _strings(self, node: ast.expr, depth: int) -> Iterable[str]:
         match node:
@@ -121,7 +147,7 @@ class _Script:
                 passed = (*args, *(each.value for each in keywords))
                 return (string for each in passed for string in self.strings(each, depth))
             case ast.Call(func=ast.Attribute(value=ast.Constant(value=str(between)), attr="join"), args=[parts]):
-                return (between.join(self.strings(parts, depth)),)
+                return self._join(between, self.strings(parts, depth))
             case ast.Call(func=ast.Name(id=name)):
                 return self._variable(name, depth)
         return ()
@@ -132,7 +158,7 @@ class _Script:
         if name in self._active:  # it is computed from itself
             return ()
         self._active.add(name)
-        found = _limited(string for each in self.assigned.get(name, ()) for string in self.strings(each, depth))
+        found = self._limited(string for each in self.assigned.get(name, ()) for string in self.strings(each, depth))
         self._active.discard(name)
         self._known[name] = found
         return found
@@ -147,8 +173,13 @@ class _Script:
         texts: Strings = ("",)
         for part in parts:
             value = part.value if isinstance(part, ast.FormattedValue) else part
-            texts = _limited(text + each for text in texts for each in self.strings(value, depth))
+            values = self.strings(value, depth)
+            texts = self._limited(text + each for text in texts for each in values)
         return texts
+
+    def _join(self, between: str, parts: Strings) -> Strings:
+        length = sum(map(len, parts)) + len(between) * (len(parts) - 1)
+        return (between.join(parts),) if length <= _LONGEST_STRING else ()
 
     def _is_text(self, node: ast.expr, depth: int = 0) -> bool:
         """Whether an expression is a string rather than a list of them, as far as the code shows."""
@@ -161,7 +192,8 @@ class _Script:
                 return any(self._is_text(each, depth + 1) for each in self.assigned.get(name, [])[:1])
         return False
 
-
-def _limited(strings: Iterable[str]) -> Strings:
-    """The first strings, up to the limit for a project, that are short enough to be requirements."""
-    return tuple(each for each in islice(strings, _MOST_STRINGS) if len(each) <= _LONGEST_STRING)
+    def _limited(self, strings: Iterable[str]) -> Strings:
+        """The first strings, up to the limit for a project, that are short enough to be requirements."""
+        found = list(islice(strings, max(min(_MOST_STRINGS, self.steps_left), 0)))
+        self.steps_left -= len(found)
+        return tuple(each for each in found if len(each) <= _LONGEST_STRING)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import re
-from itertools import chain
+from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctxlint.config.project_files import PROJECT_FILE, nearest, project_tables, read_text, table
@@ -23,6 +23,9 @@ _SETUP_CFG = "setup.cfg"
 _SETUP_PY = "setup.py"
 _PROJECT_MARKS = (PROJECT_FILE, _SETUP_CFG, _SETUP_PY, ".git")
 _MOST_FILES = 100
+_MOST_LINES = 5_000
+"""A ``setup.cfg`` with more is ignored: the standard library's parser needs time quadratic in the number of errors."""
+_MOST_REQUIREMENTS = 1_000
 _MOST_SPECIFIERS = 50
 """A project with more specifiers counts as having none: each takes time, and no real one has that many."""
 
@@ -56,7 +59,7 @@ def _own_requirement(folder: str) -> tuple[str, ...] | None:
         (each.extras for each in sources),
         (_environments(folder),),
     )
-    every = (tuple(dict.fromkeys(chain(*place))) for place in places)
+    every = (tuple(dict.fromkeys(islice(chain(*place), _MOST_REQUIREMENTS))) for place in places)
     specifiers = next((found for found in every if found), ())
     return specifiers if len(specifiers) <= _MOST_SPECIFIERS else ()
 
@@ -80,7 +83,7 @@ def _pyproject(folder: str) -> _TorchSpecifiers:
 
 def _setup_cfg(folder: str) -> _TorchSpecifiers:
     text = read_text(folder, _SETUP_CFG)
-    if "torch" not in text.lower():
+    if "torch" not in text.lower() or text.count("\n") > _MOST_LINES:
         return _TorchSpecifiers()
     from configparser import ConfigParser, Error
 

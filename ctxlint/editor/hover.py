@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ctxlint.source.source import Position
 
 _CODE = re.compile(r"\bCTX\d{3}\b")
-_COMMENT = re.compile(r"#.*(?:noqa|ctxlint)", re.IGNORECASE)
+_COMMENT = re.compile(r"(?P<code>[^#]*)#.*(?:noqa|ctxlint)", re.IGNORECASE)
 
 
 def register(session: Session) -> None:
@@ -62,10 +62,10 @@ def hover_at(session: Session, checked: Checked, params: lsp.HoverParams) -> lsp
 def _page_at(checked: Checked, position: Position) -> str | None:
     """The page of the rule whose code in a suppression comment is at a position."""
     line = checked.source.line(position.line)
-    comment = _COMMENT.search(line)
+    comment = _COMMENT.match(line)
     if comment is None:
         return None
-    for found in _CODE.finditer(line, comment.start()):
+    for found in _CODE.finditer(line, comment.end("code")):
         if found.start() < position.column <= found.end() + 1:
             rule = next((each for each in all_rules() if each.code == found[0]), None)
             if rule is not None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ctxlint.model.function import FunctionClass
     from ctxlint.source.source import Source
 
-_CLOSING = re.compile(r"(?:\s|\\|#[^\r\n]*)*\)")
+_CLOSING = re.compile(r"(?:\s|\\|#[^\r\n]*(?=[\r\n]))*\)")
 
 
 def place_in(source: Source, span: Span) -> PlaceRow:

@@ -8,7 +8,7 @@ import warnings
 from typing import TYPE_CHECKING
 
 from ctxlint.profiling import stage
-from ctxlint.source.disguise import FOREIGN_MARKS
+from ctxlint.source.disguise import FOREIGN_MARKS, SLOW
 from ctxlint.source.reading import Undecodable, refusal
 
 if TYPE_CHECKING:
@@ -127,6 +127,8 @@ def _decode(body: bytes, encoding: str) -> str:
 
 def _decode_unusual(body: bytes, encoding: str) -> str:
     """Decode, and check that ASCII is represented as itself and that the text round-trips."""
+    if codecs.lookup(encoding).name in SLOW:
+        raise LookupError(encoding)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # unicode_escape warns of unknown escapes
         if b"# coding".decode(encoding) != "# coding":

@@ -10,6 +10,7 @@ from __future__ import annotations
 import codecs
 import re
 import unicodedata
+from itertools import groupby
 
 FOREIGN_MARKS = {
     codecs.BOM_UTF32_LE: "UTF-32",
@@ -33,6 +34,10 @@ _LOOK_ALIKES = re.compile(
 _JSON = re.compile(rb"(?:\xef\xbb\xbf)?\s*\{")
 _ESCAPE = re.compile(r"\\u([0-9a-fA-F]{4})")
 _COOKIE = re.compile(rb"coding[:=][ \t]*([-\w.]+)")
+SLOW = ("punycode", "idna")
+"""Encodings for the names of hosts, which Python needs quadratic time to decode."""
+_MARKS = re.compile(r"[^\0-\u02ff]{1001}")
+_MOST_MARKS = 1000
 _TRANSPARENT = (b"utf-8", b"utf8", b"ascii", b"us-ascii")
 
 
@@ -52,6 +57,8 @@ _BASE = re.compile(rb"Function\b").search
 def contains_hidden_words(data: bytes) -> bool:
     """Whether a file contains these words for Python, or for a JSON reader, although its bytes do not show them."""
     encoding = _encoding(data)
+    if encoding.lower() in SLOW:
+        return True  # `decode` refuses it
     escaped = _JSON.match(data) is not None and b"\\u" in data
     if not (encoding or escaped or _has_look_alikes(data)):
         return False
@@ -62,7 +69,7 @@ def contains_hidden_words(data: bytes) -> bool:
     if escaped:
         text = _ESCAPE.sub(lambda found: chr(int(found[1], 16)), text)
         text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")  # two escapes may be one letter
-    return _contains_words(unicodedata.normalize("NFKC", text))
+    return _contains_words(text.translate({ord(each): unicodedata.normalize("NFKC", each) for each in set(text)}))
 
 
 def is_disguised(text: str) -> bool:
@@ -70,6 +77,16 @@ def is_disguised(text: str) -> bool:
     if text.isascii() or _contains_words(text) or unicodedata.is_normalized("NFKC", text):
         return False
     return _contains_words(unicodedata.normalize("NFKC", text))
+
+
+def has_many_marks(text: str) -> bool:
+    """Whether there are so many combining marks in a sequence that Python needs long to normalise a name of them."""
+    return any(_longest_marks(found[0]) > _MOST_MARKS for found in _MARKS.finditer(text))
+
+
+def _longest_marks(text: str) -> int:
+    runs = groupby(text, lambda char: unicodedata.combining(char) > 0)
+    return max((len(list(run)) for are_marks, run in runs if are_marks), default=0)
 
 
 def _contains_words(text: str) -> bool:

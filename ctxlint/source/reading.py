@@ -118,10 +118,12 @@ def too_large(most: int = MOST_BYTES) -> Unreadable:
 
 def refusal(text: str) -> str:
     """Why code is not analysed; empty if it is."""
-    from ctxlint.source.disguise import is_disguised
+    from ctxlint.source.disguise import has_many_marks, is_disguised
 
     if len(text) > MOST_CHARACTERS:
         return f"The code has more than {MOST_CHARACTERS:,} characters, the most that ctxlint analyses"
+    if has_many_marks(text):
+        return "The code has more than 1,000 combining characters in sequence; ctxlint does not analyse it"
     if is_disguised(text):
         return "The code spells `autograd` with lookalike characters; ctxlint does not analyse it"
     return ""

@@ -38,10 +38,24 @@ def holds_candidate(data: bytes) -> bool:
 def may_hold_gradient(data: bytes) -> bool:
     """Whether a file may define functions that another one registers as the gradient of a custom operator."""
     named = b"ctx" in data or b"saved_tensors" in data or b"save_for_backward" in data
-    return named and _OF_GRADIENT(data) is not None
+    return named and (_SETS_UP(data) is not None or _takes_ctx(data))
 
 
-_OF_GRADIENT = re.compile(rb"^def (?:\w+\s*\([^)]*\b(?:ctx|context)\b|\w*setup_context)", re.MULTILINE).search
+def _takes_ctx(data: bytes) -> bool:
+    """Whether a function has ``ctx`` among its parameters: between its name and the next closing parenthesis."""
+    searched = 0
+    for found in _DEFINITION(data):
+        if found.start() >= searched:
+            end = data.find(b")", found.end())
+            searched = len(data) if end < 0 else end
+            if _CTX(data, found.end(), searched):
+                return True
+    return False
+
+
+_SETS_UP = re.compile(rb"^def \w*setup_context", re.MULTILINE).search
+_DEFINITION = re.compile(rb"^def \w+\s*\(", re.MULTILINE).finditer
+_CTX = re.compile(rb"\b(?:ctx|context)\b").search
 NAMES_OF_CTX = frozenset({"ctx", "context"})
 """Parameters of functions that may be part of a gradient. Others may have ``setup_context`` in their names."""
 

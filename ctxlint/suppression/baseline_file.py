@@ -88,7 +88,7 @@ class Baseline:
         return {
             name: tuple(sorted((each, count) for each, count in known.items() if count))
             for name, known in self.files.items()
-            if not os.path.exists(os.path.join(folder, name))
+            if known and not os.path.exists(os.path.join(folder, name))
         }
 
     def with_results(self, results: Iterable[FileResult]) -> Baseline:

@@ -20,6 +20,8 @@ from __future__ import annotations
 import re
 import sys
 from bisect import bisect_left, bisect_right
+from functools import partial
+from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctxlint.config.options import nearest, nearest_of
@@ -29,7 +31,7 @@ from ctxlint.records import record
 from ctxlint.suppression.comment_layout import Comment, CommentLayout, Lines, read_layout
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from ctxlint.diagnostic import Diagnostic
     from ctxlint.source.source import Source
@@ -154,7 +156,9 @@ def suppress(
     """
     found = tuple(diagnostics)
     lines = {each.span.start.line for each in found}
-    if not any(_may_apply(source, each, lines) for each in _POSSIBLE_DIRECTIVE.finditer(source.text)):
+    starts = (each.start() for each in _POSSIBLE_DIRECTIVE.finditer(source.text))
+    by_line = groupby(starts, partial(bisect_right, source.line_starts))
+    if not any(_may_apply(source, line, list(each), lines) for line, each in by_line):
         return Suppression(found)
     comments = list(read_directives(read_layout(source), names))
     directives = tuple(each for each in comments if isinstance(each, Directive))
@@ -170,17 +174,13 @@ def suppress(
     )
 
 
-def _may_apply(source: Source, directive: re.Match[str], lines: set[int]) -> bool:
-    """Whether what looks like a directive may be for ctxlint, or suppress findings on one of ``lines``.
+def _may_apply(source: Source, line: int, starts: Sequence[int], lines: set[int]) -> bool:
+    """Whether something on ``line`` that looks like a directive may be for ctxlint, or suppress findings on ``lines``.
 
     Most are for other linters, on lines without findings; the layout of such a file is not needed.
     """
-    line = source.position(directive.start()).line
-    start = source.line_starts[line - 1]
-    before, rest = (
-        source.text[start : directive.start()],
-        source.text[directive.start() : start + len(source.line(line))],
-    )
+    text, start = source.line(line), source.line_starts[line - 1]
+    before, rest = text[: starts[-1] - start], text[starts[0] - start :]
     if "ctx" in rest.lower():
         return True
     if not lines:

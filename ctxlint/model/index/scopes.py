@@ -258,10 +258,14 @@ def dotted_name(node: ast.AST) -> str | None:
             return None
 
 
+_LONGEST_NAME = 200
+"""The rest of a longer name is not read: some patterns need quadratic time."""
+
+
 def mentions(test: ast.expr, words: re.Pattern[str]) -> bool:
     """Whether a name or an attribute in a condition contains one of the words."""
     return any(
-        words.search(name) is not None
+        words.search(name, 0, _LONGEST_NAME) is not None
         for node in ast.walk(test)
         for name in (getattr(node, "id", None), getattr(node, "attr", None))
         if isinstance(name, str)

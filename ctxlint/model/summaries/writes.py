@@ -120,6 +120,8 @@ class _Tests:
                 return is_none(asks.value) is Tri.YES
             return asks.answer is (asks.question is not Question.IS_NONE) and asks.question is not Question.GRAD_MODE
         text = guard.text
+        if len(text) > _LONGEST_TEST:
+            return False
         if _COUNTS_PROCESSES.search(text) or _PLACE.search(text):
             return True
         compared = _NAME_COMPARED.fullmatch(text)
@@ -147,6 +149,9 @@ class _Tests:
         switches = self.module.names.get(name, ())
         return name in self.own or any(type(each.value).__name__ == "Constant" for each in switches)
 
+
+_LONGEST_TEST = 1000
+"""A longer test is not read: the patterns need quadratic time."""
 
 _COUNTS_PROCESSES = re.compile(
     r"\b\w*(?:world|group|parallel|tp|sp|cp|dp|mp|ep|pp)_?(?:world_)?size\w*(?:\(.*\))?\s*(?:==|!=|<=|>=|<|>)\s*[12]\b"
