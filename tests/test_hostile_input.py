@@ -37,6 +37,7 @@ class Double(torch.autograd.Function):
     def backward(ctx, grad_output):
         return grad_output * 2
 """
+NAMES = "".join(f"a{at}," for at in range(3_000))
 FOUND = "a.py:5:9: CTX101"
 BASELINE = ".ctxlint-baseline.json"
 DIGITS = "1" * 5000
@@ -449,6 +450,8 @@ def test_a_file_of_many_lines(line: str) -> None:
         ("b.py", "# coding: punycode\nautograd Function" + "a" * 100_000 + "-" + "abcz" * 100_000),
         ("b.py", "# \uff41utograd Function" + "\u0315\u0316" * 200_000),
         ("b.py", FUNCTION + "a" + "\u0315\u0316" * 200_000 + " = 1"),
+        ("a.py", FUNCTION + "A0 = Double\n" + "".join(f"A{at + 1} = A{at}\n" for at in range(10_000)) + "A9.apply(1)"),
+        ("a.py", f"{FUNCTION.replace('x)', NAMES + ')')}\nDouble.apply({NAMES.replace(',', '=1,')})\n"),
         ("setup.cfg", "# torch\n[a]\na" + "\n b" * 100_000),
         ("setup.cfg", "# torch\n[a]\n" + "=x\n" * 100_000),
         ("environment.yml", ("- pytorch=" + "1," * 480 + "\n") * 900),

@@ -131,7 +131,8 @@ def _problem(call: ApplyCall, forward: Method, gradients: int | None) -> str | N
         return f"passes {passed} and omits {quoted(missing)}; {_RAISES} {_rest(call, missing)}."
     if any(param.kind is ParameterKind.KEYWORDS for param in forward.own_params):
         return None
-    unknown = [name for name in call.keywords if name not in {param.name for param in forward.own_params}]
+    known = {param.name for param in forward.own_params}
+    unknown = [name for name in call.keywords if name not in known]
     if unknown:
         return f"passes {quoted(unknown)}, which `forward` does not take; {_RAISES} Remove {_pronoun(unknown)}."
     twice = [name for name in call.keywords if name in by_position]

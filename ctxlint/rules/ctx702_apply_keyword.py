@@ -93,8 +93,8 @@ class ApplyKeyword(Rule[SourceFile]):
                 continue
             if call.expects_error:
                 continue
-            names = [name for name in call.keywords if not _refused(name, call, fn.forward)]
-            never = [name for name in names if _never_by_position(name, fn.forward)]
+            names = _accepted(call, fn.forward)
+            never = _never_by_position(names, fn.forward)
             wrapped = fn.style is Style.CTX_IN_FORWARD and fn.forward is not None and _is_wrapped(fn.forward)
             always = bool(wrapped or never)
             names = never or names
@@ -124,21 +124,21 @@ _WRAPPING = (
 )
 
 
-def _never_by_position(name: str, forward: Method | None) -> bool:
-    """Whether only ``**kwargs`` or a keyword-only parameter of ``forward`` takes it, which torch never passes."""
+def _never_by_position(names: list[str], forward: Method | None) -> list[str]:
+    """The names that only ``**kwargs`` or a keyword-only parameter of ``forward`` takes, which torch never passes."""
     if forward is None or not forward.signature_known or forward.lacks_ctx:
-        return False
+        return []
     kinds = {param.name: param.kind for param in forward.own_params if param.kind is not ParameterKind.VARIADIC}
-    kind = kinds.get(name)
-    if kind is None or kind is ParameterKind.KEYWORDS:
-        return ParameterKind.KEYWORDS in kinds.values()
-    return kind is ParameterKind.KEYWORD_ONLY
+    takes_any = ParameterKind.KEYWORDS in kinds.values()
+    never = (ParameterKind.KEYWORD_ONLY, *((None, ParameterKind.KEYWORDS) if takes_any else ()))
+    return [name for name in names if kinds.get(name) in never]
 
 
-def _refused(name: str, call: ApplyCall, forward: Method | None) -> bool:
-    """Whether ``forward`` has no such input, or has it already: CTX701 reports it, and a position does not help."""
+def _accepted(call: ApplyCall, forward: Method | None) -> list[str]:
+    """The keywords, without those that ``forward`` has not, or has already: CTX701 reports them, a position is no help."""
     if forward is None or not forward.signature_known or forward.lacks_ctx or call.starred or call.double_starred:
-        return False
-    if any(param.name == name for param in forward.positional[: call.positional]):
-        return True
-    return all(param.name != name and param.kind is not ParameterKind.KEYWORDS for param in forward.own_params)
+        return list(call.keywords)
+    taken = {param.name for param in forward.positional[: call.positional]}
+    known = {param.name for param in forward.own_params}
+    takes_any = any(param.kind is ParameterKind.KEYWORDS for param in forward.own_params)
+    return [name for name in call.keywords if name not in taken and (takes_any or name in known)]

@@ -6,6 +6,7 @@ import os
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
+from ctxlint.model.index.file_index import reached
 from ctxlint.model.index.outside_facts import KnownNames, Target
 from ctxlint.records import record
 
@@ -33,13 +34,8 @@ def names_in(members: Sequence[FileFacts], leads: Iterable[str]) -> ProjectNames
     """The names of Functions in the files of one project, however they import them; ``leads`` are worth resolving."""
     own = {Target(facts.path, each.qualname) for facts in members for each in facts.functions}
     targets = own.union(facts.target(key) for facts in members for key in facts.at_stake)
-    names = {_last(target.qualname) for target in targets}
     pairs = {pair for facts in members for pair in facts.names}
-    grown = True
-    while grown:
-        new = {name for origin, name in pairs if origin in names} - names
-        names |= new
-        grown = bool(new)
+    names = reached({_last(target.qualname) for target in targets}, pairs)
     by_module: dict[str, set[str]] = defaultdict(set)
     for target in targets:
         by_module[module_name(target.path)].add(_last(target.qualname))

@@ -33,6 +33,20 @@ def last_name(qualname: str) -> str:
     return qualname.rpartition(".")[2].partition("@")[0]
 
 
+def reached(names: Iterable[str], renamed: Iterable[tuple[str, str]]) -> frozenset[str]:
+    """The names, and all that ``renamed`` pairs of an old and a new name make of them, one after the other."""
+    by_origin: dict[str, list[str]] = {}
+    for origin, name in renamed:
+        by_origin.setdefault(origin, []).append(name)
+    todo = list(names)
+    found = set(todo)
+    while todo:
+        new = set(by_origin.get(todo.pop(), ())) - found
+        found |= new
+        todo += new
+    return frozenset(found)
+
+
 @dataclass
 class ClassRecord:
     """A class statement: its position, and what its bases resolve to.
@@ -153,13 +167,7 @@ class FileIndex:
 
     def names_for(self, names: Iterable[str]) -> frozenset[str]:
         """The last parts of all names by which this file may refer to something that ends in one of ``names``."""
-        found = set(names)
-        grown = True
-        while grown:
-            new = {name for origin, name in self.renamed if origin in found} - found
-            found |= new
-            grown = bool(new)
-        return frozenset(found)
+        return reached(names, self.renamed)
 
     @cached_property
     def called(self) -> tuple[str, ...]:
