@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from ctxlint.explain.phrases import (
@@ -17,6 +18,7 @@ from ctxlint.explain.phrases import (
     whole_place,
     with_place,
 )
+from ctxlint.report.visible import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -140,11 +142,15 @@ def of_attribute(contract: Contract, attribute: AttributeRow) -> str:
 
 
 def code(text: str) -> str:
-    """``text`` as code, whatever backticks it holds."""
+    """``text`` as code, whatever backticks and control characters it holds."""
+    text = visible(text)
     if "`" not in text:
         return f"`{text}`"
-    fence = "`" * (max(len(run) for run in text.replace("`", " `").split(" ") if run) + 2)
+    fence = "`" * (max(map(len, _BACKTICKS.findall(text))) + 1)
     return f"{fence} {text} {fence}"
+
+
+_BACKTICKS = re.compile("`+")
 
 
 def _code_or_word(text: str) -> str:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+from markdown_it import MarkdownIt
+
 from ctxlint.explain.contract import contract_of
 from ctxlint.explain.hover_text import hover
 from ctxlint.explain.inlay_hints import inlay_hints
+from ctxlint.explain.markdown import code
 from ctxlint.source.source import Position
 from tests.explain.contracts import HEAD, file_of, point
 
 if TYPE_CHECKING:
-    import pytest
-
     from ctxlint.explain.contract_rows import Contract
     from ctxlint.model.function import FunctionClass
 
@@ -132,3 +134,12 @@ def test_only_the_contract_at_the_position_is_computed(monkeypatch: pytest.Monke
     start, end = (Position(*point(file, fragment)) for fragment in ("class Sec|ond", "class Th|ird"))
     inlay_hints(file, start, end)
     assert computed == ["Second", "Second", "Third"]
+
+
+@pytest.mark.parametrize("ticks", [1, 2, 3, 5, 13])
+def test_code_stays_code_whatever_it_holds(ticks: int) -> None:
+    """A string with as many backticks as its fence, before an image that the editor would load."""
+    text = f"x['{'`' * ticks} ![a](//x.y) \x1b\u202e']"
+    (paragraph,) = (each for each in MarkdownIt().parse(code(text)) if each.type == "inline")
+    [only] = paragraph.children or []
+    assert (only.type, only.content) == ("code_inline", text.replace("\x1b", "\u241b").replace("\u202e", "\ufffd"))
