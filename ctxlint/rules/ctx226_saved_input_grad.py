@@ -71,7 +71,7 @@ class SavedInputGrad(Rule[FunctionClass]):
     There is no fix.
 
     ## Known limits
-    Not reported if `backward` sets, resets or copies that `.grad`, or rebinds the name.
+    Not reported if `backward` sets, resets or copies that `.grad` after the inner `backward`, or rebinds the name.
 
     ## References
     - [torch.Tensor.grad](https://pytorch.org/docs/stable/generated/torch.Tensor.grad.html)

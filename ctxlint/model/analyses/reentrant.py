@@ -30,16 +30,17 @@ if TYPE_CHECKING:
 def returned_grads(fn: FunctionClass, method: Method) -> Iterator[tuple[cst.Attribute, Parameter]]:
     """``x.grad`` that backward returns, for an input ``x`` as it was saved, with that input.
 
-    Only if backward itself calls ``backward()``, and nothing else touches the ``.grad`` of that tensor.
+    Only if backward itself calls ``backward()``, and nothing touches the ``.grad`` of that tensor from then on.
     """
-    if fn.escapes or not any("backward" in each.how for each in method.facts.of(Differentiated)):
+    inner = [each.node for each in method.facts.of(Differentiated) if "backward" in each.how]
+    if fn.escapes or not inner:
         return
     for returned in fn.gradients:
         written = returned.node.value if isinstance(returned.node, cst.Return) else returned.node
         for gradient in (slot.node for slot in returned.slots) if returned.known else (written,):
             node = _grad_behind(method, gradient)
             saved = _saved_input(fn, method, node.value) if node is not None else None
-            if node is not None and saved is not None and _is_only_read(method, node):
+            if node is not None and saved is not None and _is_only_read(method, node, inner[0]):
                 yield node, saved
 
 
@@ -121,9 +122,18 @@ def _saved_input(fn: FunctionClass, method: Method, node: cst.BaseExpression) ->
     return stored if isinstance(stored, Parameter) and stored.role == "input" else None
 
 
-def _is_only_read(method: Method, grad: cst.Attribute) -> bool:
-    """Whether all uses of this ``.grad`` are a return or the value of an assignment: none resets it."""
+def _is_only_read(method: Method, grad: cst.Attribute, inner: cst.CSTNode) -> bool:
+    """Whether all uses of this ``.grad`` are a return or the value of an assignment: none resets it after ``inner``."""
     path = dotted(grad)
     uses = [each for each in method.nodes_of(cst.Attribute) if dotted(each) == path]
     plain = (cst.Return, cst.Assign, cst.Element)
-    return all(isinstance(method.parents.get(each), plain) for each in uses)
+    return all(isinstance(method.parents.get(each), plain) or _is_reset_before(method, each, inner) for each in uses)
+
+
+def _is_reset_before(method: Method, grad: cst.Attribute, inner: cst.CSTNode) -> bool:
+    """Whether it is ``x.grad = None`` in front of the inner backward: what that adds, autograd adds again all the same."""
+    target = method.parents.get(grad)
+    statement = method.parents.get(target) if isinstance(target, cst.AssignTarget) else None
+    if not isinstance(statement, cst.Assign) or dotted(statement.value) != "None":
+        return False
+    return method.precedes(statement, inner)

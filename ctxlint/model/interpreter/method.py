@@ -298,6 +298,11 @@ class Method:
     def _order(self) -> Mapping[cst.CSTNode, int]:
         return {node: at for at, node in enumerate(self.parents)}
 
+    def precedes(self, first: cst.CSTNode, second: cst.CSTNode) -> bool:
+        """Whether a node is written before another, and no loop repeats it."""
+        repeated = any(isinstance(each, (cst.For, cst.While)) for each in self.above(first))
+        return self._order[first] < self._order[second] and not repeated
+
     # The parameters
 
     def holds_argument(self, name: str, use: cst.CSTNode) -> bool:
