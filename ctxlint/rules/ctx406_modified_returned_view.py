@@ -75,7 +75,7 @@ class ModifiedReturnedView(Rule[SourceFile]):
 
     ## Known limits
     Only modifications in the same block as the call, and through the name that is bound to the result there, are
-    detected. Not reported for `reshape` and `contiguous`, which may copy, or if anything is marked as dirty.
+    detected, also in another method of the same class that gets it. Not reported for `reshape` and `contiguous`, which may copy, or if anything is marked as dirty.
 
     ## References
     - [In-place operations on views](https://pytorch.org/docs/stable/notes/autograd.html#in-place-correctness-checks)

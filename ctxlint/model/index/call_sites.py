@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctxlint.model.index.apply_calls import APPLIES, ApplyCall, ArgumentKind, Modified
@@ -318,9 +319,21 @@ class CallSites:
         place = located(body, record.node)
         if place is None:
             return None, "", ()
-        found, at = written(place), differentiated(place)
+        found, at = written(place, partial(self.method_of_self, scope=record.scope)), differentiated(place)
         modified = self.modified(found) if found is not None else None
         return modified, self.source.line_name(at.lineno) if at is not None else "", origins(place, record.node.args)
+
+    def method_of_self(self, call: ast.Call, scope: Scope) -> ast.FunctionDef | None:
+        """The method that ``self.name(...)`` means, of a class that the file does not derive from."""
+        func, enclosing = call.func, _enclosing_class(scope)
+        if not isinstance(func, ast.Attribute) or dotted_name(func.value) != "self" or enclosing is None:
+            return None
+        found = self.index.functions.get(f"{enclosing}.{func.attr}")
+        others = (each for name, each in self.index.classes.items() if name != enclosing)
+        if found is None or not found.certain or any(func.attr in each.body.names for each in others):
+            return None
+        plain = isinstance(found.node, ast.FunctionDef) and not found.node.decorator_list
+        return found.node if plain and isinstance(found.node, ast.FunctionDef) else None
 
     def modified(self, found: Written) -> Modified:
         """The record of a statement that modifies a result."""

@@ -10,7 +10,7 @@ from ctxlint.records import record
 from ctxlint.torch_api.operations import INPLACE_METHODS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 _MOST_STATEMENTS = 60
 """The maximum number of statements after a call to examine."""
@@ -24,7 +24,7 @@ class Written:
     grad mode is off there, so that torch raises only when the result is used afterwards.
     """
 
-    node: ast.stmt
+    node: ast.stmt | ast.Call
     output: int | None
     argument: int | None = None
     later: bool = False
@@ -70,10 +70,10 @@ def _end_of(node: ast.stmt | ast.expr) -> tuple[int, int]:
     return node.end_lineno or node.lineno, node.end_col_offset or 0
 
 
-def written(place: CallPlace) -> Written | None:
+def written(place: CallPlace, meant: Callable[[ast.Call], ast.FunctionDef | None]) -> Written | None:
     """The first statement after a call in the same block that certainly modifies its result, or an argument of it.
 
-    Result and arguments are tracked by name.
+    Result and arguments are tracked by name, also into a method that ``meant`` gives for a call of it.
     """
     call, block = place.call, place.rest
     names = _result_names(block[0], call)
@@ -82,6 +82,9 @@ def written(place: CallPlace) -> Written | None:
         for name, output in names.items():
             if _writes(statement, name):
                 return Written(statement, output)
+            passed_on = next((each for each in _calls_with(statement, name) if _writes_argument(each, name, meant)), None)
+            if passed_on is not None:
+                return Written(passed_on, output)
             hidden = next((each for each in _without_grad_mode(statement) if _writes(each, name)), None)
             if hidden is not None and _is_used(block[at:], name):
                 return Written(hidden, output, later=True)
@@ -95,6 +98,29 @@ def written(place: CallPlace) -> Written | None:
                     return Written(statement, output, argument)
         passed = {name: argument for name, argument in passed.items() if name not in stored}
     return None
+
+
+def _calls_with(statement: ast.stmt, name: str) -> Iterator[ast.Call]:
+    """The calls of methods of ``self`` that a simple statement evaluates first, and that get a name."""
+    value = statement.value if isinstance(statement, (ast.Expr, ast.Assign, ast.Return)) else None
+    if isinstance(value, ast.Call) and any(isinstance(each, ast.Name) and each.id == name for each in value.args):
+        yield value
+
+
+def _writes_argument(call: ast.Call, name: str, meant: Callable[[ast.Call], ast.FunctionDef | None]) -> bool:
+    """Whether a method certainly modifies the tensor that it gets as an argument, before anything else happens to it."""
+    method = meant(call)
+    if method is None or any(isinstance(each, ast.Starred) for each in call.args):
+        return False
+    params = [each.arg for each in (*method.args.posonlyargs, *method.args.args)][1:]
+    named = [each.id if isinstance(each, ast.Name) else "" for each in call.args]
+    param = next((own for own, each in zip(params, named, strict=False) if each == name), None)
+    for statement in method.body if param is not None else ():
+        if _writes(statement, param):
+            return True
+        if param in _stored(statement) or any(isinstance(each, (ast.Return, ast.Raise)) for each in ast.walk(statement)):
+            return False
+    return False
 
 
 def _without_grad_mode(statement: ast.stmt) -> Sequence[ast.stmt]:
