@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.effort import spend
+from ctxlint.model.analyses.mutations import input_written
 from ctxlint.model.analyses.repeats import names_in
 from ctxlint.model.analyses.saved_state import single_save
-from ctxlint.model.interpreter.events import Assigned
+from ctxlint.model.interpreter.events import Assigned, Mutation
 from ctxlint.model.interpreter.values import (
     ContextAttribute,
     Fresh,
@@ -54,6 +55,7 @@ _SMOOTH = (
 
 _OPERATORS = (cst.Add, cst.Subtract, cst.Multiply, cst.Divide, cst.Power, cst.MatrixMultiply)
 _VIEWS = frozenset(_words("T mT H mH real"))
+_DIFFERENTIATING = frozenset({"torch.autograd.grad", "autograd.grad"})
 
 
 def intermediates_in_gradients(fn: FunctionClass) -> Iterator[tuple[cst.CSTNode, str, bool]]:
@@ -78,6 +80,7 @@ def intermediates_in_gradients(fn: FunctionClass) -> Iterator[tuple[cst.CSTNode,
     if not places:
         return
     slots = [slot.node for returned in fn.gradients if returned.known for slot in returned.slots]
+    slots += [each.node.value for each in fn.gradients if not each.known and isinstance(each.node, cst.Return)]
     reached = _reached([each for each in slots if each is not None], _bindings(backward))
     for name, (node, detached) in places.items():
         if name in reached:
@@ -98,10 +101,15 @@ def _kinds_of_intermediate(fn: FunctionClass, value: Value) -> Iterator[bool]:
     origin = value.of if isinstance(value, View) and detaches(value) else None
     if isinstance(origin, Parameter) and origin.role == "input" and origin.index < len(fn.inputs):
         entry = fn.inputs[origin.index]
-        if entry.gradient is Tri.YES and entry.is_tensor is not Tri.NO:
+        if entry.gradient is not Tri.NO and entry.is_tensor is not Tri.NO and not _is_overwritten(fn, origin):
             yield True
     elif _is_intermediate(fn, value):
         yield False
+
+
+def _is_overwritten(fn: FunctionClass, origin: Parameter) -> bool:
+    """Whether forward writes to an input: what is stored may be something else than the input."""
+    return any(input_written(each) == origin for method in fn.context_methods for each in method.facts.of(Mutation))
 
 
 def _is_intermediate(fn: FunctionClass, value: Value) -> bool:
@@ -120,8 +128,14 @@ def _bindings(method: Method) -> dict[str, list[cst.BaseExpression | None]]:
     """The expressions that each name of a method is bound to."""
     bound: dict[str, list[cst.BaseExpression | None]] = {}
     for each in method.facts.of(Assigned):
-        bound.setdefault(each.name, []).append(None if each.augmented else each.value_node)
+        bound.setdefault(each.name, []).append(None if each.augmented else each.value_node or _gradients_unpacked(each))
     return bound
+
+
+def _gradients_unpacked(assigned: Assigned) -> cst.BaseExpression | None:
+    """The call in ``(a, b) = torch.autograd.grad(...)``: each result depends on all of it."""
+    value = assigned.statement.value if isinstance(assigned.statement, cst.Assign) else None
+    return value if isinstance(value, cst.Call) and dotted(value.func) in _DIFFERENTIATING else None
 
 
 def _reached(nodes: Iterable[cst.BaseExpression], bound: dict[str, list[cst.BaseExpression | None]]) -> set[str]:
@@ -160,6 +174,8 @@ def _differentiated(node: cst.BaseExpression) -> list[cst.BaseExpression]:
         return [node.value] if node.attr.value in _VIEWS else []
     if isinstance(node, (cst.List, cst.Tuple)):
         return [each.value for each in node.elements]
+    if isinstance(node, cst.Call) and dotted(node.func) in _DIFFERENTIATING:
+        return [each.value for each in node.args if each.keyword is None] if _records_gradients(node) else []
     if (
         not isinstance(node, cst.Call)
         or not isinstance(node.func, cst.Attribute)
@@ -167,3 +183,9 @@ def _differentiated(node: cst.BaseExpression) -> list[cst.BaseExpression]:
     ):
         return []
     return [node.func.value, *(each.value for each in node.args if each.keyword is None and not each.star)]
+
+
+def _records_gradients(call: cst.Call) -> bool:
+    """Whether ``torch.autograd.grad`` gives gradients that have a graph: ``create_graph=True``."""
+    flags = [each.value for each in call.args if each.keyword is not None and each.keyword.value == "create_graph"]
+    return len(flags) == 1 and dotted(flags[0]) == "True"

@@ -131,7 +131,7 @@ def _is_only_read(method: Method, grad: cst.Attribute, inner: cst.CSTNode) -> bo
 
 
 def _is_reset_before(method: Method, grad: cst.Attribute, inner: cst.CSTNode) -> bool:
-    """Whether it is ``x.grad = None`` in front of the inner backward: what that adds, autograd adds again all the same."""
+    """Whether it is ``x.grad = None`` in front of the inner backward: what that adds, autograd still adds again."""
     target = method.parents.get(grad)
     statement = method.parents.get(target) if isinstance(target, cst.AssignTarget) else None
     if not isinstance(statement, cst.Assign) or dotted(statement.value) != "None":

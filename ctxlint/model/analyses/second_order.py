@@ -76,6 +76,8 @@ def _unrecorded(
     callee = called.callee if called is not None else None
     if called is None or callee is None:
         return None
+    if callee == "torch.autograd.grad" and not _names_flag(node):
+        return "`torch.autograd.grad` without `create_graph`"
     if callee in _CUTTING_CALLS or (callee.startswith("numpy.") and not _of_numbers(fn, called)):
         return f"`{callee}`"
     return None
@@ -107,6 +109,12 @@ def _differentiates_a_local(method: Method, node: cst.Call) -> bool:
         return False
     keywords = {each.keyword.value for each in node.args if each.keyword is not None}
     return func.value.value in method.binders and len(node.args) < 2 and "create_graph" not in keywords
+
+
+def _names_flag(node: cst.Call) -> bool:
+    """Whether a call says, by a keyword or an unknown number of arguments, if its result has a graph."""
+    named = {each.keyword.value for each in node.args if each.keyword is not None}
+    return "create_graph" in named or any(each.star for each in node.args) or len(node.args) - len(named) > 4
 
 
 def _is_only_shown(method: Method, node: cst.CSTNode) -> bool:

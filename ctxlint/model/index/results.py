@@ -82,8 +82,8 @@ def written(place: CallPlace, meant: Callable[[ast.Call], ast.FunctionDef | None
         for name, output in names.items():
             if _writes(statement, name):
                 return Written(statement, output)
-            passed_on = next((each for each in _calls_with(statement, name) if _writes_argument(each, name, meant)), None)
-            if passed_on is not None:
+            passed_on = _call_with(statement, name)
+            if passed_on is not None and _writes_argument(passed_on, name, meant):
                 return Written(passed_on, output)
             hidden = next((each for each in _without_grad_mode(statement) if _writes(each, name)), None)
             if hidden is not None and _is_used(block[at:], name):
@@ -100,25 +100,26 @@ def written(place: CallPlace, meant: Callable[[ast.Call], ast.FunctionDef | None
     return None
 
 
-def _calls_with(statement: ast.stmt, name: str) -> Iterator[ast.Call]:
-    """The calls of methods of ``self`` that a simple statement evaluates first, and that get a name."""
+def _call_with(statement: ast.stmt, name: str) -> ast.Call | None:
+    """The call that is all that a simple statement evaluates, if a name is among its arguments."""
     value = statement.value if isinstance(statement, (ast.Expr, ast.Assign, ast.Return)) else None
-    if isinstance(value, ast.Call) and any(isinstance(each, ast.Name) and each.id == name for each in value.args):
-        yield value
+    named = isinstance(value, ast.Call) and any(isinstance(each, ast.Name) and each.id == name for each in value.args)
+    return value if named and isinstance(value, ast.Call) else None
 
 
 def _writes_argument(call: ast.Call, name: str, meant: Callable[[ast.Call], ast.FunctionDef | None]) -> bool:
-    """Whether a method certainly modifies the tensor that it gets as an argument, before anything else happens to it."""
+    """Whether a method certainly modifies a tensor that it gets, before it returns or rebinds the name."""
     method = meant(call)
     if method is None or any(isinstance(each, ast.Starred) for each in call.args):
         return False
     params = [each.arg for each in (*method.args.posonlyargs, *method.args.args)][1:]
     named = [each.id if isinstance(each, ast.Name) else "" for each in call.args]
-    param = next((own for own, each in zip(params, named, strict=False) if each == name), None)
-    for statement in method.body if param is not None else ():
+    param = next((own for own, each in zip(params, named, strict=False) if each == name), "")
+    for statement in method.body:
         if _writes(statement, param):
             return True
-        if param in _stored(statement) or any(isinstance(each, (ast.Return, ast.Raise)) for each in ast.walk(statement)):
+        leaves = any(isinstance(each, (ast.Return, ast.Raise)) for each in ast.walk(statement))
+        if leaves or param in set(_stored(statement)):
             return False
     return False
 
