@@ -324,13 +324,12 @@ class CallSites:
         return modified, self.source.line_name(at.lineno) if at is not None else "", origins(place, record.node.args)
 
     def method_of_self(self, call: ast.Call, scope: Scope) -> ast.FunctionDef | None:
-        """The method that ``self.name(...)`` means, of a class that the file does not derive from."""
+        """The method of the enclosing class that ``self.name(...)`` means, unless a subclass replaces it."""
         func, enclosing = call.func, _enclosing_class(scope)
         if not isinstance(func, ast.Attribute) or dotted_name(func.value) != "self" or enclosing is None:
             return None
         found = self.index.functions.get(f"{enclosing}.{func.attr}")
-        others = (each for name, each in self.index.classes.items() if name != enclosing)
-        if found is None or not found.certain or any(func.attr in each.body.names for each in others):
+        if found is None or not found.certain:
             return None
         plain = isinstance(found.node, ast.FunctionDef) and not found.node.decorator_list
         return found.node if plain and isinstance(found.node, ast.FunctionDef) else None
