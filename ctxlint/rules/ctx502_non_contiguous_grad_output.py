@@ -23,13 +23,14 @@ class NonContiguousGradOutput(Rule[FunctionClass]):
     Reports `.view(...)` and `.data_ptr()` of an incoming gradient that was not made contiguous first, and the launch of
     a kernel, `kernel[grid]`, that gets one, if `backward` does not ask for its strides; in `backward`, or in a function
     of the project that `backward` passes the gradient to. Also an assertion that a gradient is contiguous, and a
-    compiled extension, or an operator that torch itself does not have, that gets one as it came.
+    compiled extension, an operator that torch itself does not have, or a collective such as `dist.all_gather`, that
+    gets one as it came.
 
     ## Why is this bad?
     Autograd does not guarantee the memory layout of a gradient. If the output is transposed afterwards, so is its
     gradient, and `view` raises `RuntimeError: view size is not compatible with input tensor's size and stride`. After
     `y.sum()`, the gradient is one value expanded to the shape of `y`, with stride 0: a kernel that gets the raw pointer
-    reads wrong values, or out of bounds.
+    reads wrong values, or out of bounds, and with NCCL, a collective raises `ValueError: Tensors must be contiguous`.
 
     ## Example
     ```python

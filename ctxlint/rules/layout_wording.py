@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxlint.model.interpreter.summary import EXTENSION, KERNEL
+from ctxlint.model.interpreter.summary import COLLECTIVE, EXTENSION, KERNEL
 
 if TYPE_CHECKING:
     from ctxlint.model.analyses.layout_uses import LayoutUse
@@ -20,6 +20,8 @@ def assumed_contiguous(use: LayoutUse) -> str:
     if use.how == EXTENSION:
         wrong = "raises, or silently reads wrong values of transposed or expanded ones"
         return f"{passed} in any layout; unless that handles strides, it {wrong}. {instead}"
+    if use.how == COLLECTIVE:
+        return f"{passed} in any layout; with NCCL, it raises ValueError for transposed or expanded ones. {instead}"
     if use.how == KERNEL:
         return f"{passed} but none of its strides; it {_WRONG}. {instead}"
     fact = f"`{use.name}.{use.how}` assumes a contiguous gradient"

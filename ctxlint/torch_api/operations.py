@@ -164,6 +164,23 @@ _COLLECTIVES_THAT_WRITE = {
 For ``reduce``, ``broadcast`` and ``scatter`` this holds on some ranks: code cannot rely on the rank of its process.
 """
 
+_COLLECTIVES_THAT_READ = {
+    "all_gather": "tensor",
+    "all_gather_into_tensor": "input_tensor",
+    "_all_gather_base": "input_tensor",
+    "all_to_all_single": "input",
+    "reduce_scatter_tensor": "input",
+    "_reduce_scatter_base": "input",
+}
+"""Collectives of ``torch.distributed`` by the parameter that has to be contiguous with NCCL, their second."""
+
+CONTIGUOUS_OPERANDS = {
+    f"{module}.{name}": parameter
+    for module in ("torch.distributed", "torch.distributed.distributed_c10d")
+    for name, parameter in _COLLECTIVES_THAT_READ.items()
+}
+"""The same, by full name."""
+
 OVERWRITING = frozenset(
     {"copy_", "fill_", "zero_", "out=", "[...] =", "recv", "irecv", "scatter"}
     | {name for name, written in _COLLECTIVES_THAT_WRITE.items() if written.startswith("output")}

@@ -9,7 +9,7 @@ import libcst as cst
 from ctxlint.model.analyses.output_shapes import is_without_dimensions
 from ctxlint.model.interpreter.events import LayoutAsked, MemoryRead
 from ctxlint.model.interpreter.local_names import borrowed_names
-from ctxlint.model.interpreter.summary import EXTENSION, KERNEL
+from ctxlint.model.interpreter.summary import COLLECTIVE, EXTENSION, KERNEL
 from ctxlint.model.interpreter.values import Item, Parameter, Variadic
 from ctxlint.model.syntax import code_of, dotted
 from ctxlint.records import record
@@ -65,7 +65,7 @@ def layout_uses(backward: Method, outputs: Sequence[Returned] = ()) -> Iterator[
             continue
         if isinstance(read.value, Parameter) and is_without_dimensions(outputs, read.value.index):
             continue
-        if not read.by and read.how not in (KERNEL, EXTENSION):
+        if not read.by and read.how not in (KERNEL, EXTENSION, COLLECTIVE):
             yield _use(read.node, code_of(node), read)
         elif read.value not in seen:
             seen.add(read.value)

@@ -362,8 +362,8 @@ class DataReplaced(Event):
 class MemoryRead(Event):
     """The memory of ``value`` read without regard to its layout, or so it seems.
 
-    ``how`` is ``view`` or ``data_ptr`` for these methods, ``KERNEL`` or ``EXTENSION`` for an argument of ``reader``, a
-    kernel or a function of a compiled extension. ``by`` and ``through`` are as for a ``Mutation``.
+    ``how`` is ``view`` or ``data_ptr`` for these methods, or else what ``reader`` is, which gets it: ``KERNEL``,
+    ``EXTENSION`` or ``COLLECTIVE``. ``by`` and ``through`` are as for a ``Mutation``.
     """
 
     value: Value = UNKNOWN

@@ -27,6 +27,9 @@ OPERATOR = "operator"
 EXTENSION = "extension"
 """The ``how`` of what a compiled extension reads."""
 
+COLLECTIVE = "collective"
+"""The ``how`` of what a collective sends."""
+
 
 @record
 class Write:

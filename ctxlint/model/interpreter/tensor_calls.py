@@ -10,16 +10,19 @@ from ctxlint.model.interpreter.attribute_access import tuple_used
 from ctxlint.model.interpreter.events import Differentiated, GradientFlag, LayoutAsked, MemoryRead, Mutation
 from ctxlint.model.interpreter.layouts import changed_layout, is_contiguous, only_adds_ones, unless_copied
 from ctxlint.model.interpreter.sequences import integer, iterated_item
+from ctxlint.model.interpreter.summary import COLLECTIVE
 from ctxlint.model.interpreter.values import (
     NONE,
     UNKNOWN,
     Alias,
+    Argument,
     Constant,
     Fresh,
     Imported,
     Item,
     Kind,
     Opaque,
+    Parameter,
     Scalar,
     Sequence,
     Single,
@@ -37,7 +40,7 @@ from ctxlint.model.interpreter.values import (
     tensor_when_used,
     without,
 )
-from ctxlint.model.syntax import root_name
+from ctxlint.model.syntax import code_of, root_name
 from ctxlint.torch_api import autograd, operations, python
 
 if TYPE_CHECKING:
@@ -192,12 +195,23 @@ def mutated(walk: Walk, node: cst.CSTNode, target: cst.BaseExpression | None, va
 
 def _writing_function(walk: Walk, node: cst.Call, callee: str, arguments: Arguments) -> Value:
     """A collective, or a function of ``torch.nn.init``."""
-    parameter = operations.WRITING_FUNCTIONS[callee]
-    target = arguments.value(0, parameter)
-    if target is not None:
+    if callee in operations.CONTIGUOUS_OPERANDS:
+        _sent(walk, node, callee, arguments)
+    parameter = operations.WRITING_FUNCTIONS.get(callee)
+    target = arguments.value(0, parameter) if parameter is not None else None
+    if target is not None and parameter is not None:
         written = arguments.node(0) or arguments.keywords[parameter].node
         mutated(walk, node, written, target, callee.rpartition(".")[2])
     return target if target is not None and callee.startswith("torch.nn.init.") else Opaque(node)
+
+
+def _sent(walk: Walk, node: cst.Call, callee: str, arguments: Arguments) -> None:
+    """Record that a collective gets a tensor which has to be contiguous."""
+    parameter = operations.CONTIGUOUS_OPERANDS[callee]
+    value = arguments.value(1, parameter)
+    if isinstance(value, (Argument, Item, Parameter)):
+        given = arguments.node(1) or arguments.keywords[parameter].node
+        walk.record(MemoryRead, node, value=value, value_node=given, how=COLLECTIVE, reader=code_of(node.func))
 
 
 def _each_mutated(walk: Walk, node: cst.Call, how: str, arguments: Arguments) -> None:
@@ -252,7 +266,7 @@ def torch_function(walk: Walk, node: cst.Call, callee: str, arguments: Arguments
     if callee in ("torch.autograd.grad", "torch.autograd.backward"):
         differentiated(walk, node, callee, arguments)
         return _gradients(node, arguments) if callee == "torch.autograd.grad" else NONE
-    if callee in operations.WRITING_FUNCTIONS:
+    if callee in operations.WRITING_FUNCTIONS or callee in operations.CONTIGUOUS_OPERANDS:
         return _writing_function(walk, node, callee, arguments)
     if callee.startswith(operations.FOREACH) and callee.endswith("_"):
         _each_mutated(walk, node, callee.rpartition(".")[2], arguments)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.model.interpreter.events import LayoutAsked, MemoryRead, Step
-from ctxlint.model.interpreter.summary import EXTENSION, KERNEL, Read
+from ctxlint.model.interpreter.summary import COLLECTIVE, EXTENSION, KERNEL, Read
 from ctxlint.model.interpreter.values import Argument, Item
 
 if TYPE_CHECKING:
@@ -34,6 +34,6 @@ def _step(definition: Definition, read: MemoryRead) -> Step:
     unit = definition.unit
     target = "{}" if read.value_node is not None else "it"
     note = f"`{definition.name}` calls `{target}.{read.how}` here"
-    if read.by or read.how in (KERNEL, EXTENSION):
+    if read.by or read.how in (KERNEL, EXTENSION, COLLECTIVE):
         note = f"`{definition.name}` passes `{target}` to `{read.by or read.reader}` here"
     return Step(unit.path, unit.slices.span_in_function(definition.qualname, read.node), note, read.value_node)
