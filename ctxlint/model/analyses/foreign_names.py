@@ -55,13 +55,13 @@ def undefined_names(fn: FunctionClass, method: Method) -> Iterator[cst.Name]:
         named.difference_update(param.name for param in fn.forward.params)
         named.difference_update(fn.forward.binders)
     unbound = _unbound(fn, method, named)
-    if not unbound or _may_create_names(fn):
-        return
-    yield from (
+    read = [
         node
-        for node in method.variables
+        for node in (method.variables if unbound else ())
         if node.value in unbound and _is_read(method, node) and not _in_untaken_arm(method, node)
-    )
+    ]
+    if read and not _may_create_names(fn):
+        yield from read
 
 
 def _may_create_names(fn: FunctionClass) -> bool:
