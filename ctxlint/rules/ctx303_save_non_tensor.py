@@ -148,7 +148,9 @@ def _effect(method: str) -> str:
 def _message(home: Method, method: str, argument: Slot, kind: str) -> str:
     name = code_of(argument.node) if argument.node is not None else ""
     effect = _effect(method)
-    if is_container(argument.value) is Tri.YES and not _is_plain(argument.value):
+    if _is_mixed(argument.value):
+        remedy = f"Save only the tensors in it, and keep the rest as attributes of `{home.ctx_name}`"
+    elif is_container(argument.value) is Tri.YES and not _is_plain(argument.value):
         remedy = (
             "Put a star before it, if it holds tensors" if "\n" in name else f"Write `*{name}`, if it holds tensors"
         )
@@ -162,6 +164,12 @@ def _is_plain(value: Value) -> bool:
     """Whether a container certainly holds numbers, strings and shapes only."""
     slots = value.slots if isinstance(value, Sequence) else ()
     return bool(slots) and all(isinstance(slot.value, (Constant, Scalar)) for slot in slots)
+
+
+def _is_mixed(value: Value) -> bool:
+    """Whether a container certainly holds something else than tensors, but not only such things."""
+    slots = value.slots if isinstance(value, Sequence) else ()
+    return any(isinstance(slot.value, (Constant, Scalar)) for slot in slots) and not _is_plain(value)
 
 
 def _message_of_builtin(fn: FunctionClass, method: Method, called: str, node: cst.BaseExpression) -> str:

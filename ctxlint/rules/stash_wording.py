@@ -47,4 +47,6 @@ def remedy(stash: Stash) -> str:
     if not stash.uses.only_metadata:
         return f"Use `save_for_backward`{' for the tensors in it' if stash.with_others else ''}."
     needed = len(stash.uses.metadata) + bool(_tested(stash))
-    return "Drop it." if not needed else f"Keep only {'that' if needed == 1 else 'those'}."
+    if not needed:
+        return "Leave it out." if stash.contained else "Drop it."
+    return f"Keep only {'that' if needed == 1 else 'those'}."
