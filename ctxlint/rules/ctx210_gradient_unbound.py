@@ -16,6 +16,7 @@ from ctxlint.model.analyses.flags import (
     stored_flags,
     stored_only_under_others,
     unbound_uses,
+    unbound_without_gradients,
 )
 from ctxlint.model.analyses.skipped_state import raises_before
 from ctxlint.model.analyses.undefined_attributes import never_happens
@@ -39,8 +40,8 @@ class GradientUnbound(Rule[FunctionClass]):
     ## What it does
     Reports a local variable of `backward` that is bound only under `ctx.needs_input_grad[i]`, or where one of several flags
     is set, and read without that test or under another input's flag. Also reports one that is `None` without that flag, if it is passed to a collective of
-    `torch.distributed` or an attribute of it is read, and a local variable of `forward` that is bound only if one input
-    needs a gradient, such as a gradient that is computed in advance.
+    `torch.distributed` or an attribute of it is read, and a local variable of `forward` that is bound only if one input,
+    or any, needs a gradient, such as a gradient that is computed in advance.
 
     ## Why is this bad?
     If input `i` needs no gradient and another one does, `backward` raises `UnboundLocalError: cannot access local
@@ -159,6 +160,14 @@ def _unbound_in_forward(fn: FunctionClass) -> Iterator[Finding]:
                 f"`{use.name}` is bound only if {quoted(names, 'or')} {'needs' if len(names) == 1 else 'need'} a gradient "
                 f"but read here without that test; it raises UnboundLocalError when "
                 f"{_when(fn, needed_at(forward, use), flags)}. Write `{use.name} = None` first, and test it in `backward`.",
+            )
+    for each in unbound_without_gradients(forward):
+        if each.name not in seen:
+            seen.add(each.name)
+            yield Finding(
+                fn.span(each.node),
+                f"`{each.name}` is bound only if some input needs a gradient but read here without that test; it raises "
+                f"UnboundLocalError if no input does. Bind it before the test.",
             )
 
 

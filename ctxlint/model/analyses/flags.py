@@ -319,6 +319,56 @@ def unbound_uses(fn: FunctionClass, method: Method) -> list[tuple[MaybeUnbound, 
     return found
 
 
+def unbound_without_gradients(forward: Method) -> Iterator[MaybeUnbound]:
+    """Reads in forward of names that are bound only where some input needs a gradient, on paths where none has to."""
+    for use in forward.facts.of(MaybeUnbound):
+        every = [each for each in forward.facts.of(Assigned) if each.name == use.name and not each.augmented]
+        bindings = [each for each in every if use.may_follow(each)]
+        if not bindings or _bound_without_event(forward, use.name, len(every)) or _needs_gradients(forward, use):
+            continue
+        if all(_needs_gradients(forward, each) for each in bindings):
+            yield use
+
+
+def _needs_gradients(method: Method, event: Event) -> bool:
+    """Whether an event only happens if some input needs a gradient."""
+    return any(_is_false_without(method, each.test, each.holds) for each in event.guards)
+
+
+def _is_false_without(method: Method, test: cst.CSTNode | None, holds: bool = True, hops: int = 0) -> bool:
+    """Whether a condition certainly is not as ``holds`` says if no input needs a gradient."""
+    if hops > 8:
+        return False
+    if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+        return _is_false_without(method, test.expression, not holds, hops + 1)
+    if not holds:
+        return False
+    if isinstance(test, cst.Name):
+        return _is_false_without(method, method.bound_to(test.value), hops=hops + 1)
+    if isinstance(test, cst.BooleanOperation):
+        sides = (_is_false_without(method, each, hops=hops + 1) for each in (test.left, test.right))
+        return any(sides) if isinstance(test.operator, cst.And) else all(sides)
+    if isinstance(test, cst.Attribute):
+        return test.attr.value == "requires_grad" and _is_input(method, test.value)
+    if isinstance(test, cst.Subscript):
+        return literal_flag(test) is not None
+    if not isinstance(test, cst.Call) or dotted(test.func) != "any" or len(test.args) != 1:
+        return False
+    items = test.args[0].value
+    if isinstance(items, (cst.GeneratorExp, cst.ListComp)) and isinstance(items.elt, cst.Attribute):
+        over = items.for_in.iter
+        among = over.elements if isinstance(over, (cst.List, cst.Tuple)) else ()
+        flags = items.elt.attr.value == "requires_grad" and dotted(items.elt.value) == dotted(items.for_in.target)
+        return flags and bool(among) and all(_is_input(method, each.value) for each in among)
+    return isinstance(items, cst.Attribute) and items.attr.value == "needs_input_grad"
+
+
+def _is_input(method: Method, node: cst.BaseExpression) -> bool:
+    """Whether an expression is the name of a parameter that nothing rebinds."""
+    name = node.value if isinstance(node, cst.Name) else None
+    return name not in method.binders and any(param.name == name for param in method.own_params)
+
+
 def needed_at(method: Method, use: MaybeUnbound, stored: Mapping[object, int] = _NONE_STORED) -> frozenset[int]:
     """The inputs that certainly need a gradient where a name is read and nothing has bound it."""
     assigned = (each for each in method.facts.of(Assigned) if each.name == use.name)
