@@ -31,13 +31,15 @@ class Applicability(Enum):
 class Fix:
     """A fix of one finding: ``message`` describes it in the imperative, ``edits`` do not overlap.
 
-    ``joins``: it only appends to lists, and other such fixes can append to the same ones at once.
+    ``joins``: it only appends to lists, and other such fixes can append to the same ones at once. ``releases`` are
+    imported names that it uses once less: a fixing run removes their imports if nothing else uses them.
     """
 
     message: str
     edits: tuple[Edit, ...]
     applicability: Applicability
     joins: bool = False
+    releases: tuple[str, ...] = ()
 
     def is_within(self, start: int, end: int) -> bool:
         """Whether it changes nothing outside of a stretch of the text."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from ctxlint.diagnostic import Fixed
 from ctxlint.effort import STEPS_OF_FIXES, steps
 from ctxlint.fix import Applicability
+from ctxlint.fixes.imported_names import unused_imports
 from ctxlint.result import FileResult, internal_error, io_error, with_finding
 from ctxlint.source.ast_tree import tree_of
 from ctxlint.source.decode import encode
@@ -63,9 +64,9 @@ def apply_fixes(result: FileResult, settings: Settings, check: Callable[[Source]
         return result
     parses = tree_of(original.text) is not None
     counts: Counter[tuple[str, str]] = Counter()
-    current, seen = result, {original.text}
+    current, seen, released = result, {original.text}, set[str]()
     fewest, idle = len(result.diagnostics) + 1, 0
-    begun = steps.spent
+    begun, unfinished, names = steps.spent, False, ""
     try:
         while True:
             todo = [each for each in current.diagnostics if is_applicable(each, settings)]
@@ -81,15 +82,20 @@ def apply_fixes(result: FileResult, settings: Settings, check: Callable[[Source]
             seen.add(source.text)
             counts.update((each.code, each.name) for each in taken)
             begun -= 4 * len(source.text)  # checking it again costs about that much
+            released.update(name for each in taken if each.fix is not None for name in each.fix.releases)
             if steps.spent - begun > STEPS_OF_FIXES:
-                current = _unfinished(current, settings)
+                unfinished = True
                 break
+        if current.source is not None and (edits := unused_imports(current.source, released)):
+            current = _check_round(current.source.edited(edits), current, check, names, parses=parses)
     except _Fault as fault:
         return with_finding(result, internal_error(original.path, f"{fault}; nothing was changed"))
     except _Unwritable as error:
         return with_finding(result, io_error(original.path, str(error)))
     if current is result:
         return result
+    if unfinished:
+        current = _unfinished(current, settings)
     fixed = tuple(Fixed(code, name, count) for (code, name), count in sorted(counts.items()))
     return current._replace(fixed=fixed, before=original)
 

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.fix import Applicability, Edit, Fix
-from ctxlint.fixes.class_layout import Layout, layout_of, layout_of_import
+from ctxlint.fixes.class_layout import layout_of, layout_of_import
+from ctxlint.fixes.imported_names import keep_only, local_name, released
 from ctxlint.fixes.module_code import module_code
 from ctxlint.model.syntax import dotted
 from ctxlint.records import record
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from ctxlint.fixes.module_code import ModuleCode
     from ctxlint.model.function import Decorator, FunctionClass, Method
     from ctxlint.source.source import Position, Source
@@ -46,7 +45,9 @@ def use_torch_amp(fn: FunctionClass, method: Method, decorator: Decorator, appli
         edits = file.spelled_out(fn.span(expression).start, new)
     elif file.import_of(path) is not None:
         edits = file.moved(path, fn.taken_names) or file.spelled_out(fn.span(expression).start, new)
-    return Fix(f"Use `torch.amp.{new}`", tuple(edits), applicability) if edits else None
+    if not edits:
+        return None
+    return Fix(f"Use `torch.amp.{new}`", tuple(edits), applicability, releases=released(fn, path.partition(".")[0]))
 
 
 @record
@@ -157,34 +158,13 @@ class _File:
         if found is None:
             return None
         layout, node, aliases = found
-        staying = [alias for alias in aliases if _local(alias) not in names]
+        staying = [alias for alias in aliases if local_name(alias) not in names]
         if node.module is None:
             return None
         if not staying:
             return [layout.replace(node.module, "torch.amp")]
-        moved = ", ".join(layout.code(alias).rstrip(" ,") for alias in aliases if _local(alias) in names)
+        moved = ", ".join(layout.code(alias).rstrip(" ,") for alias in aliases if local_name(alias) in names)
         start = layout.line_start(layout.start(node))
-        edits = [Edit(start, start, f"from torch.amp import {moved}\n"), *_without(layout, aliases, staying)]
+        edits = [Edit(start, start, f"from torch.amp import {moved}\n"), *keep_only(layout, aliases, staying)]
         lost = any("#" in self.source.text[edit.start : edit.end] for edit in edits)
         return None if lost else edits
-
-
-def _local(alias: cst.ImportAlias) -> str:
-    return alias.evaluated_alias or alias.evaluated_name
-
-
-def _without(layout: Layout, aliases: Sequence[cst.ImportAlias], staying: list[cst.ImportAlias]) -> list[Edit]:
-    """Edits that remove all aliases but those in ``staying``; a comma after the last one stays too."""
-    last_kept = max(at for at, alias in enumerate(aliases) if alias in staying)
-    edits = [
-        layout.delete(layout.start(alias), layout.start(aliases[at + 1]))
-        for at, alias in enumerate(aliases[:last_kept])
-        if alias not in staying
-    ]
-    if last_kept < len(aliases) - 1:
-        edits.append(layout.delete(_end(layout, aliases[last_kept]), _end(layout, aliases[-1])))
-    return edits
-
-
-def _end(layout: Layout, alias: cst.ImportAlias) -> int:
-    return layout.end(alias.asname.name if alias.asname is not None else alias.name)

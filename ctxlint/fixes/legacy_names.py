@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from ctxlint.fix import Applicability, Edit, Fix
 from ctxlint.fixes.class_layout import layout_of
+from ctxlint.fixes.imported_names import released
 from ctxlint.fixes.method_code import code_of_method
 from ctxlint.fixes.module_code import module_code
 from ctxlint.model.function import GenericCall
@@ -55,7 +57,7 @@ def use_the_tensor(fn: FunctionClass, method: Method, call: GenericCall) -> Fix 
     if code.layout.line_number(start) != code.layout.line_number(end):
         edits = None if detaches else _without_name(code, node, start)
     elif not detaches and _assigns_to(around := code.parents[node], tensor):
-        return code.fix("Drop the statement", [code.without(around)], Applicability.UNSAFE)
+        title, edits = "Drop the statement", [code.without(around)]
     else:
         tensor = before_detach(tensor) if detaches else tensor
         text = code.layout.code(tensor)
@@ -70,7 +72,9 @@ def use_the_tensor(fn: FunctionClass, method: Method, call: GenericCall) -> Fix 
             text = f"({text})"
         joined = code.layout.text[end : end + 1].isalnum() and not text.endswith(")")
         edits = [Edit(start, end, f"({text})" if joined else text)]
-    return None if edits is None else code.fix(title, edits, Applicability.UNSAFE)
+    fix = None if edits is None else code.fix(title, edits, Applicability.UNSAFE)
+    used = (dotted(node.func) or "").partition(".")[0]
+    return None if fix is None else replace(fix, releases=released(fn, used))
 
 
 def _assigns_to(node: cst.CSTNode, tensor: cst.BaseExpression) -> TypeGuard[cst.Assign]:
@@ -177,7 +181,9 @@ def derive_from_function(fn: FunctionClass, old: str) -> Fix | None:
         return None
     name, imported = written
     edits = [layout.replace(bases[0], name)]
-    return Fix(f"Derive from `{name}`", tuple(edits if imported is None else [imported, *edits]), Applicability.UNSAFE)
+    edits = edits if imported is None else [imported, *edits]
+    used = (dotted(bases[0]) or "").partition(".")[0]
+    return Fix(f"Derive from `{name}`", tuple(edits), Applicability.UNSAFE, releases=released(fn, used))
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ from ctxlint.model.summaries.resolver import CalleeResolver
 from ctxlint.model.summaries.summaries import Summaries
 from ctxlint.profiling import stage
 from ctxlint.source.source import Position
-from ctxlint.torch_api.known_decorators import DEPRECATED_DECORATORS
+from ctxlint.torch_api.autograd import LEGACY_IMPORTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Mapping
@@ -313,8 +313,15 @@ class Reader:
     def taken_names(self) -> frozenset[str]:
         """The deprecated names of torch that the file imports, and that other files of the project import from it."""
         path, bounds = self.unit.path, self.unit.index.module.names.items()
-        imported = [name for name, found in bounds if any(each.target in DEPRECATED_DECORATORS for each in found)]
-        return frozenset(name for name in imported if self.project.ask(path, name, takes=True) in self.project.changed)
+        imported = [name for name, found in bounds if any(each.target in LEGACY_IMPORTS for each in found)]
+        asked = [name for name in imported if any(name in text for text in self.texts)]
+        return frozenset(name for name in asked if self.project.ask(path, name, takes=True) in self.project.changed)
+
+    @cached_property
+    def texts(self) -> tuple[str, ...]:
+        """The code of the Functions of the file, with decorators inside it."""
+        nodes = (self.unit.index.classes[name].node for name in sorted(self.functions))
+        return tuple(self.unit.source.lines(node.lineno, node.end_lineno or node.lineno) for node in nodes)
 
     def add_outlines(
         self, by_name: dict[str, FunctionClass], outside: OutsideFacts, calls: Iterable[ApplyCall]

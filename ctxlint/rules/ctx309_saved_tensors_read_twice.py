@@ -72,7 +72,9 @@ class SavedTensorsReadTwice(Rule[FunctionClass]):
 
     ## Fix safety
     Safe: the tuple is bound to a name before its first use, and the name is read instead; a read without use is
-    removed. Not offered if a nested function reads it, or if the first read is inside a `try` and others are not.
+    removed. If every read depends on a condition, the tuple is now read where none holds, too; that raises if a saved
+    tensor was modified in place, or freed by an earlier backward. Not offered if a nested function reads it, or if
+    the first read is inside a `try` and others are not.
 
     ## Known limits
     There is one finding for each method, at the first repeated read. Reads in different branches of one test, or under

@@ -71,8 +71,9 @@ class DeprecatedCustomFwd(Rule[FunctionClass]):
     ## Fix safety
     Safe if `target-torch` is set to 2.4 or newer, or the project requires it: the old functions only call the new ones
     with `device_type="cuda"`. Unsafe if older releases are included, or if no torch release is specified, because older
-    releases do not have the new functions. The import changes too; if the old names have other uses, or other files
-    import them from this one, the import stays and the decorator becomes `torch.amp.custom_fwd`. There is no fix if the project requires a torch before 2.4, for an
+    releases do not have the new functions. The import changes too, and `from torch.cuda import amp` is removed if
+    nothing else uses it. If the old names have other uses, or other files import them from this one, the import stays
+    and the decorator becomes `torch.amp.custom_fwd`. There is no fix if the project requires a torch before 2.4, for an
     import under a condition, or for a name that the module itself assigns.
 
     ## Known limits

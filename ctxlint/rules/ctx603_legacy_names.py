@@ -81,7 +81,10 @@ class LegacyNames(Rule[FunctionClass]):
     which is equivalent. There is no fix for other arguments.
 
     Unsafe for `InplaceFunction`: other files may create instances of the class. There is no fix if this file does so
-    with arguments, or for a class with `__init__`. Imports that become unused are not removed.
+    with arguments, or for a class with `__init__`.
+
+    A run with `--fix` also removes the imports of `Variable` and `InplaceFunction` that it has made unused. They stay if
+    another file imports the name from this one, in `__init__.py` and in notebooks, and if a string or a comment needs them.
 
     ## Known limits
     `Variable` outside Functions is not checked.

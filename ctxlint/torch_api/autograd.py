@@ -5,6 +5,8 @@ Source: torch 2.13, ``torch/autograd/function.py``.
 
 from __future__ import annotations
 
+from ctxlint.torch_api.known_decorators import DEPRECATED_DECORATORS
+
 PROTOCOL = ("forward", "backward", "vjp", "setup_context", "jvp", "vmap")
 """The static methods that autograd calls."""
 
@@ -111,6 +113,11 @@ OPERATOR_KERNELS = frozenset({"register_kernel", "register_fake", "register_vmap
 
 VARIABLE = ("torch.autograd.Variable", "torch.autograd.variable.Variable")
 """Once made a tensor differentiable; now returns an alias of it."""
+
+LEGACY_IMPORTS = frozenset(
+    {*VARIABLE, *DEPRECATED_DECORATORS, "torch.autograd.function.InplaceFunction", "torch.cuda.amp"}
+)
+"""What fixes replace: another file may import it from a file that imports it."""
 
 CAST_UNDER_AUTOCAST = frozenset(
     str.split(

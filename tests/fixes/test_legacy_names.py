@@ -60,7 +60,8 @@ def _class(forward: str = "        pass", base: str = "torch.autograd.Function",
 )
 @pytest.mark.parametrize("ending", ["\n", "\r\n"])
 def test_variable(before: str, after: str, ending: str) -> None:
-    text, expected = (_class(each).replace("\n", ending) for each in (before, after))
+    imports = _TORCH if "torch.autograd.Variable" in before else "import torch\n"  # the last use takes its import along
+    text, expected = (each.replace("\n", ending) for each in (_class(before), _class(after, imports=imports)))
     assert fixed_by("CTX603", text) == text
     assert_fixed("CTX603", text, expected, unsafe=True)
 
@@ -87,33 +88,33 @@ def test_what_is_more_than_one_tensor_stays(call: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("imports", "before", "after"),
+    ("imports", "before", "after", "left"),
     [
-        (f"import torch\n{_INPLACE}", "InplaceFunction", "torch.autograd.Function"),
-        ("import torch\n", "torch.autograd.function.InplaceFunction", "torch.autograd.Function"),
+        (f"import torch\n{_INPLACE}", "InplaceFunction", "torch.autograd.Function", "import torch\n"),
+        ("import torch\n", "torch.autograd.function.InplaceFunction", "torch.autograd.Function", "import torch\n"),
         (
             "from torch.autograd.function import Function as Base, InplaceFunction\n",
             "InplaceFunction  # old\n",
             "Base  # old\n",
+            "from torch.autograd.function import Function as Base\n",
         ),
         (
             f"from typing import Generic, T\nimport torch\n{_INPLACE}",
             "Generic[T], InplaceFunction",
             "Generic[T], torch.autograd.Function",
+            "from typing import Generic, T\nimport torch\n",
         ),
     ],
 )
-def test_inplace_function(imports: str, before: str, after: str) -> None:
+def test_inplace_function(imports: str, before: str, after: str, left: str) -> None:
     text = _class(base=before, imports=imports)
     assert fixed_by("CTX603", text) == text
-    assert_fixed("CTX603", text, _class(base=after, imports=imports), unsafe=True)
+    assert_fixed("CTX603", text, _class(base=after, imports=left), unsafe=True)
 
 
 def test_function_is_imported_where_the_file_has_no_name_for_it() -> None:
     text = _class(base="InplaceFunction", imports=_INPLACE)
-    # `torch.autograd` sorts before `torch.autograd.function`, and nothing of torch is above that.
-    imports = f"{_INPLACE}from torch.autograd import Function\n"
-    assert_fixed("CTX603", text, _class(base="Function", imports=imports), unsafe=True)
+    assert_fixed("CTX603", text, _class(base="Function", imports="from torch.autograd import Function\n"), unsafe=True)
 
 
 @pytest.mark.parametrize(
