@@ -258,7 +258,10 @@ _TAKING = frozenset(_words("add_ copy_ sub_"))
 
 
 def _expensive(node: cst.BaseExpression) -> str | None:
-    """The expensive operation of an expression: a matrix product or a convolution, possibly in another layout."""
+    """The expensive operation of an expression, possibly in another layout.
+
+    A matrix product, a convolution, or the sum of a product of tensors, as for the weight of a normalization.
+    """
     if isinstance(node, cst.BinaryOperation):
         return "matmul" if isinstance(node.operator, cst.MatrixMultiply) else None
     if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute):
@@ -266,4 +269,16 @@ def _expensive(node: cst.BaseExpression) -> str | None:
     name = node.func.attr.value
     if name in _EXPENSIVE or name in _PRODUCTS:
         return name
+    operand = node.args[0].value if dotted(node.func) == "torch.sum" and node.args else node.func.value
+    if name == "sum" and _factors(_without_layout(operand)) > 1:
+        return name
     return _expensive(node.func.value) if name in _LAYOUT else None
+
+
+def _factors(node: cst.BaseExpression | None) -> int:
+    """How many factors of a product are not numbers."""
+    if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, (cst.Multiply, cst.Divide)):
+        return _factors(node.left) + _factors(node.right)
+    if isinstance(node, cst.UnaryOperation):
+        return _factors(node.expression)
+    return 0 if node is None or isinstance(node, (cst.Integer, cst.Float)) else 1
