@@ -67,12 +67,14 @@ def test_instance_from_another_process() -> None:
 
 
 NODES = """
-import dataclasses, pickle, sys
+import abc, dataclasses, pickle, sys
 from ctxlint.libcst_import import import_libcst
-original = dataclasses.dataclass
+original = dataclasses.dataclass, abc.ABC
 import_libcst()
-assert dataclasses.dataclass is original
+assert (dataclasses.dataclass, abc.ABC) == original
 import libcst as cst
+from libcst.metadata import Scope
+assert type(cst.Name) is type and type(Scope) is abc.ABCMeta
 
 @dataclasses.dataclass(frozen=True)
 class Marked(cst.Name):

@@ -173,17 +173,15 @@ def _set(node: cst.CSTNode, name: str, value: object) -> None:
     getattr(type(node), name).__set__(node, value)
 
 
-def _missing(node: cst.CSTNode, name: str) -> object:
+def _missing(node: cst.CSTNode, name: str, read: Callable[[cst.CSTNode], object]) -> object:
     """A missing field of a node: what LibCST parsed there; its default if it parsed nothing."""
-    if name.startswith("__") or name not in type(node).__slots__:
-        raise AttributeError(name)
     for layout in reversed(tuple(_WAITING.values())):
         if id(node) in layout.owners:
             if layout.read_piece(node):
                 with suppress(AttributeError):
-                    return object.__getattribute__(node, name)
+                    return read(node)
             _ = layout.module
-            return object.__getattribute__(node, name)
+            return read(node)
     field = next(each for each in fields(node) if each.name == name)
     if field.default_factory is MISSING and field.default is MISSING:
         raise AttributeError(name)
@@ -192,7 +190,21 @@ def _missing(node: cst.CSTNode, name: str) -> object:
     return value
 
 
-cst.CSTNode.__getattr__ = _missing  # type: ignore[attr-defined]
+def _look_for(kind: type[cst.CSTNode], name: str) -> None:
+    """Let a field of a type look for its value where a node has none.
+
+    A ``__getattr__`` of all nodes would do, but makes each access to any of their attributes ten times as slow.
+    """
+    slot: Any = getattr(kind, name)
+    read = slot.__get__
+
+    def get(node: cst.CSTNode) -> object:
+        try:
+            return read(node)
+        except AttributeError:
+            return _missing(node, name, read)
+
+    setattr(kind, name, property(get, slot.__set__, slot.__delete__))
 
 
 def _maker(kind: type[cst.CSTNode]) -> Callable[..., Any]:
@@ -200,6 +212,9 @@ def _maker(kind: type[cst.CSTNode]) -> Callable[..., Any]:
     code = (*FIELDS_OF_CODE[kind], *_WORDS)
     names = [name for name in kind.__slots__ if name in code]
     setters = {f"set_{name}": getattr(kind, name).__set__ for name in names}
+    for name in kind.__slots__:
+        if name not in code:
+            _look_for(kind, name)
     signature = ", ".join(f"{name}=None" for name in names)
     body = "".join(f" set_{name}(node, {name})\n" for name in names)
     made: dict[str, Any] = {"kind": kind, "new": object.__new__, **setters}
