@@ -42,8 +42,8 @@ Result = TypeVar("Result")
 
 _MAX_HOPS = 16
 
-_MOST_KEPT = 1_000_000
-"""The total length of the linted files to keep, in characters. Their trees take some 50 bytes for each."""
+_MOST_KEPT = 700_000
+"""The total length of the linted files to keep, in characters. Their trees and nodes take some 80 bytes for each."""
 
 _FEW_NAMES: Mapping[str, frozenset[str]] = {
     "typing": frozenset(),
@@ -194,12 +194,15 @@ class Project:
         return self._units[path]
 
     def linted_unit(self, source: Source) -> Unit:
-        """A file that is linted itself."""
-        unit, path = self._read(source), os.path.abspath(source.path)
+        """A file that is linted itself; the same unit if that was done before."""
+        path = os.path.abspath(source.path)
         before = self._linted.get(path)
+        if before is not None and before.path == source.path and _has_text_of(before, source):
+            return before
+        unit = self._read(source)
         self._room += len(before.source.text) if before is not None else 0
         if path not in self._units and self._room >= len(source.text):
-            self._linted[path] = unit.with_source(source)
+            self._linted[path] = unit
             self._room -= len(source.text)
         self._read_to_lint.add(unit)
         return unit
@@ -208,9 +211,7 @@ class Project:
         """A file, parsed and indexed if the same text was not read before, for itself or through imports."""
         path = os.path.abspath(source.path)
         known = self._units.get(path) or self._linted.get(path)
-        if known is None or type(known.source) is not type(source) or known.source.text != source.text:
-            return read_unit(source)
-        return known.with_source(source)
+        return known.with_source(source) if known is not None and _has_text_of(known, source) else read_unit(source)
 
     def once(self, target: Hashable, work_out: Callable[[], Result], among: WorkedOut | None = None) -> Result:
         """The result of ``work_out`` for ``target``, computed once; its look-ups are recorded each time.
@@ -560,6 +561,10 @@ class Project:
 
     def _named_bases(self, definition: Definition) -> list[Meaning]:
         return [base for alternatives in self.bases(definition) for base in alternatives]
+
+
+def _has_text_of(unit: Unit, source: Source) -> bool:
+    return type(unit.source) is type(source) and unit.source.text == source.text
 
 
 def _bound_to(bound: Bound, rest: str) -> str | None:
