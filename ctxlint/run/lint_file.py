@@ -11,6 +11,7 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from ctxlint.cache.stamp import digest
+from ctxlint.call_stack import with_room
 from ctxlint.config.project_files import project_tables
 from ctxlint.libcst_import import import_libcst
 from ctxlint.result import Alone, FileResult, describe, internal_error, io_error, nested_too_deeply
@@ -102,6 +103,7 @@ def lint_source(source: Source, settings: Settings, around: SurroundingProject |
     return list(_lint(source.path, data, lambda: source, settings, around).diagnostics)
 
 
+@with_room
 def analyse_source(source: Source, settings: Settings, find_outside: FindOutsideFacts | None = None) -> SourceFile:
     """The model of one file.
 
@@ -116,6 +118,7 @@ def analyse_source(source: Source, settings: Settings, find_outside: FindOutside
     return analyse(source, project, find_outside)
 
 
+@with_room
 def check_source(
     source: Source,
     settings: Settings,
