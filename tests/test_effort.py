@@ -191,6 +191,20 @@ def test_what_branches_is_not_followed_along_every_way(program: Callable[[int], 
     assert calls(lambda: lint_everything(program(size))) < 2_000_000
 
 
+def doubled_calls(functions: int) -> str:
+    """Functions that call the next one twice, each time with another number."""
+    last = f"def f{functions}(t, n):\n    return t\n\n\n"
+    calls = (f"f{at + 1}(f{at + 1}(t, n * 2 + 1), n * 3)" for at in range(functions))
+    others = "".join(f"def f{at}(t, n):\n    return {call}\n\n\n" for at, call in enumerate(calls))
+    return HEAD + others + last + function(f"{IND}return f0(x, 1)\n") + function(f"{IND}return x\n", name="Other")
+
+
+def test_functions_in_vain_are_not_tried_over_and_over() -> None:
+    """Each gives up its callee, which is charged less than it took."""
+    assert calls(lambda: lint_everything(doubled_calls(30))) < 4_000_000
+    assert len(given_up(doubled_calls(30))) == 1
+
+
 @pytest.mark.parametrize("program", [doubled, starred, extended, nested])
 def test_what_doubles_over_and_over_is_not_followed_to_its_end(program: Callable[[int], str]) -> None:
     assert work(lambda: lint_everything(program(400))) < 250_000

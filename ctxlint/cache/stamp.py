@@ -22,7 +22,8 @@ class Stamp(NamedTuple):
     @property
     def is_settled(self) -> bool:
         """Whether the file has been unchanged for so long that another change cannot go unnoticed."""
-        return abs(time.time_ns() - max(self.modified, self.changed)) > _SETTLED
+        now = time.time_ns()
+        return all(abs(now - each) > _SETTLED for each in (self.modified, self.changed))
 
 
 def stamp_of(entry: os.DirEntry[str]) -> Stamp | None:

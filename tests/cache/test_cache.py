@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from ctxlint.cache.stamp import Stamp
 from ctxlint.source.ast_tree import tree_of
 from ctxlint.source.reading import read_bytes
 
@@ -541,3 +542,10 @@ def test_what_is_shown_of_findings_is_the_same(in_process: Callable[..., str]) -
         expected = in_process("--no-cache", *options)
         in_process(*options)
         assert in_process(*options) == expected
+
+
+def test_a_time_in_the_future_hides_no_recent_change() -> None:
+    now, minute = time.time_ns(), 60_000_000_000
+    assert Stamp(1, now - minute, now - minute, 1).is_settled
+    assert not Stamp(1, now + minute, now, 1).is_settled
+    assert not Stamp(1, now, now - minute, 1).is_settled

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from ctxlint.effort import limited, spend
+from ctxlint.effort import STEPS_OF_A_FILE, limited, spend, steps
 from ctxlint.model.analyses.returns import joined
 from ctxlint.model.function import Binding, Param
 from ctxlint.model.index.project import Definition
@@ -67,6 +67,9 @@ _KINDS_WITH_CONTEXT = _KINDS | CONTEXT_EVENTS
 _STEPS = 40_000
 """The maximum cost of one summary, including those that it needs."""
 
+_MOST_STEPS = 3_000_000
+"""The maximum of steps that are really taken for one call. A summary in vain, or on a cycle, is charged less."""
+
 _STEPS_OF_A_CIRCLE = 1_000
 """The charge for a function on a cycle of the call graph, wherever the cycle is entered."""
 
@@ -99,6 +102,10 @@ class _TooDeep(Exception):
         self.call = call
 
 
+class _TooMuch(Exception):
+    """The steps for one call are used up."""
+
+
 _UNKNOWN = KnownSummary(None, 0)
 
 
@@ -112,6 +119,8 @@ class Summaries:
     def __init__(self, project: Project) -> None:
         self.project = project
         self._active: list[_Call] = []
+        self._most_spent = 0
+        """What this thread may have spent at most by the end of the current call."""
         self._waiting: list[list[_Call]] = []
         """The active calls of each round that had to wait for a deeper call."""
         self._waits_in: dict[_Call, int] = {}
@@ -143,6 +152,7 @@ class Summaries:
     def _from_the_deepest(self, call: _Call) -> KnownSummary:
         """The summary of a call; callees that are too deep come first, so that it does not depend on depth."""
         pending = [call]
+        self._most_spent = steps.spent + _MOST_STEPS
         try:
             for _ in range(_MOST_RESTARTS):
                 try:
@@ -158,6 +168,8 @@ class Summaries:
                 self._waiting.pop()
                 rounds = len(self._waiting)
                 self._waits_in = {each: first for each, first in self._waits_in.items() if first < rounds}
+        except _TooMuch:
+            spend(STEPS_OF_A_FILE)
         finally:
             self._waiting.clear()
             self._waits_in.clear()
@@ -202,6 +214,8 @@ class Summaries:
         return True
 
     def _work_out(self, call: _Call) -> KnownSummary:
+        if steps.spent > self._most_spent:
+            raise _TooMuch
         around, self._circle = self._circle, _DEPTH
         self._active.append(call)
         try:
