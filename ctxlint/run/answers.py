@@ -112,7 +112,7 @@ def _answered_by(path: str, asked: Iterable[ProjectQuestion]) -> list[ProjectQue
     named = [each for each in asked if each.path != path and _mentions(data, each)]
     if not named:
         return []
-    from ctxlint.model.index.project_answers import changed_tables, declarations, derives_from
+    from ctxlint.model.index.project_answers import changed_tables, declarations, derives_from, takes
 
     text = data.decode("utf-8", "replace")
     found = [each for each in named if not each.path for _ in range(declarations(text, each.name))]
@@ -120,7 +120,8 @@ def _answered_by(path: str, asked: Iterable[ProjectQuestion]) -> list[ProjectQue
     changed = changed_tables(text, [each.name for each in tables]) if tables else ()
     found += [each for each in tables if each.name in changed]
     found += [each for each in named if each.derives and derives_from(text, each.name)]
-    return found + [each for each in named if each.uses or each.takes]
+    found += [each for each in named if each.takes and takes(text, each.name)]
+    return found + [each for each in named if each.uses]
 
 
 def _mentions(data: bytes, asked: ProjectQuestion) -> bool:

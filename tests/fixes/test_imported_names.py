@@ -87,16 +87,27 @@ def test_an_import_that_was_unused_before_stays() -> None:
 
 
 @pytest.mark.parametrize("name", ["ops.py", "__init__.py"])
-@pytest.mark.parametrize("other", ["", "from ops import Variable\n", "from ops import *\n\nprint(Variable)\n"])
+@pytest.mark.parametrize(
+    ("other", "takes"),
+    [
+        ("", False),
+        ("from ops import Variable\n", True),
+        ("from ops import *\n\nprint(Variable)\n", True),
+        ("import ops\n\nprint(ops.Variable)\n", True),
+        ("import torch\nfrom ops import Double\n\nprint(Double, torch.autograd.Variable)\n", False),
+        ("from ops import Double\nfrom torch import autograd as a\n\nprint(Double, a.Variable)\n", False),
+        ("from ops import Double\nfrom torch.autograd import Variable\n\nprint(Double, Variable)\n", False),
+    ],
+)
 def test_what_other_files_may_import_stays(
-    name: str, other: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, other: str, takes: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     file = tmp_path / name
     file.write_text(f"import torch\nfrom torch.autograd import Variable\n\n{OLD}")
     (tmp_path / "other.py").write_text(other)
     assert main(["--select", "CTX603", "--fix", "--unsafe-fixes", "--quiet", "."]) == 0
-    assert ("import Variable" in file.read_text()) == (name == "__init__.py" or other != "")
+    assert ("import Variable" in file.read_text()) == (name == "__init__.py" or takes)
 
 
 def test_the_module_of_a_deprecated_decorator() -> None:

@@ -111,6 +111,23 @@ def derives_from(text: str, name: str) -> bool:
     return any(getattr(each, "attr", None) == name or getattr(each, "id", None) in names for each in bases)
 
 
+def takes(text: str, name: str) -> bool:
+    """Whether a file may take a name of torch from a module that it imports, which is not one of torch."""
+    tree = tree_of(text)
+    if tree is None:
+        return True
+    nodes, scope = list(ast.walk(tree)), index_module(tree).module
+    imports = [each for each in nodes if isinstance(each, ast.ImportFrom) and not _is_of_torch(each.module)]
+    attributes = (each for each in nodes if isinstance(each, ast.Attribute) and each.attr == name)
+    return any(alias.name in (name, "*") for each in imports for alias in each.names) or any(
+        not _is_of_torch(meant(each, scope)) for each in attributes
+    )
+
+
+def _is_of_torch(dotted: str | None) -> bool:
+    return dotted is not None and dotted.partition(".")[0] == "torch"
+
+
 def is_only_read(nodes: Iterable[ast.AST], name: str, *, bound: bool = True, attribute: bool = False) -> bool:
     """Whether a file, which has these ``nodes``, only reads items of a dict, or asks for its keys and the like.
 
