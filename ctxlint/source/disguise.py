@@ -81,6 +81,8 @@ def is_disguised(text: str) -> bool:
 
 def has_many_marks(text: str) -> bool:
     """Whether there are so many combining marks in a sequence that Python needs long to normalise a name of them."""
+    if len(text.encode("utf-8", "surrogatepass")) - len(text) <= _MOST_MARKS:  # each takes several bytes
+        return False
     return any(_longest_marks(found[0]) > _MOST_MARKS for found in _MARKS.finditer(text))
 
 
