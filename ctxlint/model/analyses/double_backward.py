@@ -40,9 +40,9 @@ _SMOOTH = (
         _words(
             """
             abs add addmm baddbmm bmm cat clone conv1d conv2d conv3d cos cosh cumsum div divide dot einsum elu erf exp
-            expm1 flip gelu inner kron linear log log1p log_softmax logsumexp matmul mean mm mul multiply mv neg norm outer pow
-            prod reciprocal relu rsqrt sigmoid silu sin sinh softmax softplus solve solve_triangular sqrt square stack
-            std sub subtract sum tanh tensordot tril triu true_divide var vector_norm
+            expm1 flip gelu inner kron linear log log1p log_softmax logsumexp matmul mean mm mul multiply mv neg norm
+            outer pow prod reciprocal relu rsqrt sigmoid silu sin sinh softmax softplus solve solve_triangular sqrt
+            square stack std sub subtract sum tanh tensordot tril triu true_divide var vector_norm
             """
         )
     )
