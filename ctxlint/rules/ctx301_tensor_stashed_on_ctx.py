@@ -91,8 +91,8 @@ class TensorStashedOnCtx(Rule[FunctionClass]):
     hooks, unpacking returns a different object, and a gradient attached to it is lost. Also unsafe if `backward` uses
     the tensor only under a condition: unpacking always checks whether it was modified; and if the input has a default
     that is not a tensor. Otherwise safe, with exceptions that every saved tensor has: a second `backward()` without
-    `retain_graph` raises, and so does an input that is modified in place before `backward`, or that was created under
-    `torch.inference_mode()`.
+    `retain_graph` raises, and so does an input that is modified in place before `backward`, that was created under
+    `torch.inference_mode()`, or that is a number in a call without `backward`.
 
     ## Known limits
     An input counts if `backward` returns a gradient for it that is not just zeros. Index tensors, masks, frozen weights
