@@ -114,6 +114,6 @@ def _message(names: list[str], first: FrozenElement) -> str:
     else:
         what, remedy = f"the input `{first.parameter.name}` as it was saved", f"`{names[0]}.detach().requires_grad_()`"
     return (
-        f"`torch.autograd.grad` differentiates with respect to {quoted(names)}, {what}; it raises RuntimeError if only "
-        f"another input needs a gradient. Use {remedy}."
+        f"`torch.autograd.grad` differentiates with respect to {quoted(names)}, {what}; it raises RuntimeError unless "
+        f"{'each of them' if len(names) > 1 else 'that input'} needs a gradient. Use {remedy}."
     )

@@ -37,7 +37,7 @@ class TensorStashedOnCtx(Rule[FunctionClass]):
     - holding an output creates a reference cycle, output → grad_fn → ctx → output, which only the cyclic garbage
       collector frees, together with everything that the graph holds; a chain of Functions takes one collection for each
       of them. A *view* of an output is never freed, nor is an output that is modified in place later. With torch 2.13,
-      two outputs of one call are never freed either.
+      two kept outputs of one call are never freed either.
 
     This holds from torch 1.13 to 2.15.
 
@@ -186,13 +186,22 @@ def _cycle(stash: Stash, found: tuple[Stash, ...]) -> str:
         return f"{'' if len(stash.outputs) > 1 else 'with two outputs, '}this reference cycle is never freed{before}"
     if _of_unknown_number(stash):
         first = "without backward, " if freed else ""
-        return f"{first}this reference cycle is freed only by the garbage collector, and never if there are several outputs"
+        return (
+            f"{first}this reference cycle is freed only by the garbage collector, and never if several outputs are kept"
+        )
     return f"this reference cycle keeps the graph alive until {'backward or ' * freed}the garbage collector frees it"
 
 
 def _of_unknown_number(stash: Stash) -> bool:
-    """Whether the attribute keeps an unknown number of outputs."""
-    value = stash.write.value
+    """Whether the attribute keeps an unknown number of outputs: backward may get several gradients."""
+    value, backward = stash.write.value, stash.fn.backward
+    if (
+        backward is not None
+        and backward.signature_known
+        and backward.variadic is None
+        and len(backward.positional) == 1
+    ):
+        return False
     if _may_keep_another(stash):
         return True
     if isinstance(value, Sequence):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.diagnostic import Related
 from ctxlint.model.analyses.grad_mode import kept_untouched, untracked, untracked_if_copied
 from ctxlint.model.analyses.repeats import names_in
 from ctxlint.model.function import FunctionClass
@@ -90,7 +92,7 @@ class DeadRequiresGradTest(Rule[FunctionClass]):
         if not fn.signature_judgeable or fn.called_directly & {"forward", "setup_context"}:
             return
         for method in fn.own_protocol_methods:
-            asked: set[int] = set()
+            copies: dict[int, Finding] = {}
             for each in method.facts.of(GradientFlag) if method.name in _METHODS else ():
                 home = (
                     method
@@ -102,9 +104,9 @@ class DeadRequiresGradTest(Rule[FunctionClass]):
                     continue
                 what = f"`{each.value_node.value}`" if isinstance(each.value_node, cst.Name) else "this tensor"
                 copied = untracked_if_copied(fn, home, value)
-                if copied is not None and copied[0].index not in asked and _gets_a_gradient(fn, copied[0]):
-                    asked.add(copied[0].index)
-                    yield Finding(fn.span(each.node), _message_if_copied(method, home, what, *copied))
+                if copied is not None and copied[0].index not in copies and _gets_a_gradient(fn, copied[0]):
+                    message = _message_if_copied(method, home, what, *copied)
+                    copies[copied[0].index] = Finding(fn.span(each.node), message)
                 if value is None or not untracked(fn, home, value):
                     continue
                 if home is method:
@@ -115,6 +117,10 @@ class DeadRequiresGradTest(Rule[FunctionClass]):
                     fn.span(each.node),
                     f"`requires_grad` of {what} is always `False` in `{method.name}`{reason}. {remedy}",
                 )
+            first, *others = copies.values() or (None,)
+            if first is not None:
+                notes = (Related(each.span, "and this flag, if that is a copy") for each in others if each is not None)
+                yield replace(first, related=tuple(notes))
 
 
 def _message_if_copied(method: Method, home: Method, what: str, parameter: Parameter, call: str) -> str:

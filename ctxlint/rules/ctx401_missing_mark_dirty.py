@@ -195,7 +195,11 @@ def _message_of_elements(fn: FunctionClass, elements: dict[Item, Mutation]) -> s
     several = bool(more) or names[0].startswith("*")
     leaves = "leaves are" if several else "a leaf is"
     copies = "copies" if several else f"`{names[0]}.clone()`"
-    mark = f"Call `{fn.storing_ctx}.mark_dirty({names[0]})`, or work" if may_be_marked(fn, element) else "Work"
+    mark = (
+        f"Call `{fn.storing_ctx}.mark_dirty({names[0]})` if it is no leaf, else work"
+        if may_be_marked(fn, element)
+        else "Work"
+    )
     return (
         f"`{mutation.doer}` modifies the input{'s' * several} {quoted(names)} in place without `mark_dirty`; {leaves} silently "
         f"overwritten, and later uses of the input{'s' * several} silently bypass this `backward`. {mark} on {copies}."
@@ -266,7 +270,7 @@ def _message(fn: FunctionClass, tensor: Parameter, mutation: Mutation) -> str:
     name = tensor.name
     where = "" if fn.setup_context is None else " in `setup_context`"
     buffer = fn.inputs[tensor.index].gradient is Tri.NO
-    otherwise = " if each call gets a new tensor, else work" if buffer else ", or work"
+    otherwise = " if each call gets a new tensor, else work" if buffer else " if it is no leaf, else work"
     markable = _mark_helps(fn, tensor, mutation)
     remedy = f"Call `{fn.storing_ctx}.mark_dirty({name})`{where}{otherwise}" if markable else "Work"
     unless = f"{unless_copied(mutation)}," if unless_copied(mutation) else ""
