@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import libcst as cst
 
 from ctxlint.model.analyses.kept_values import kept_value
 from ctxlint.model.index.scopes import Scope, resolve_certainly
-from ctxlint.model.interpreter.events import GenericCall, GradientFlag
+from ctxlint.model.interpreter.events import GenericCall, GradientFlag, LayoutAsked
 from ctxlint.model.interpreter.local_names import only_assigned
 from ctxlint.model.interpreter.values import (
     UNKNOWN,
@@ -86,27 +86,51 @@ def untracked_if_copied(fn: FunctionClass, method: Method, value: Value | None) 
     """The input that a value of a method is, unless a call on the way copies it, and the name of that call.
 
     ``x.reshape(-1)`` of an input, with grad mode off: a copy requires no gradient, a view has the flag of its base.
-    On other paths, the value is such a tensor, too, or requires no gradient anyway.
+    On other paths, the value is such a tensor, too, or requires no gradient anyway, or it is the input, which is copied
+    only in other layouts.
     """
     options = value.options() if value is not None else ()
     found = [_input_if_not_copied(method, option) for option in options]
+    first = next(filter(None, found), None)
     others = (option for option, copied in zip(options, found) if copied is None)
-    return next(filter(None, found), None) if all(untracked(fn, method, option) for option in others) else None
+    return (
+        (first.input, first.name)
+        if first is not None
+        and all(untracked(fn, method, each) or (first.for_layout and each == first.input) for each in others)
+        else None
+    )
 
 
-def _input_if_not_copied(method: Method, value: Value) -> tuple[Parameter, str] | None:
+class _Copied(NamedTuple):
+    """An input, the name of a call that may copy it, and whether that happens only in certain layouts of the input."""
+
+    input: Parameter
+    name: str
+    for_layout: bool
+
+
+def _input_if_not_copied(method: Method, value: Value) -> _Copied | None:
     if not isinstance(value, View) or method.name not in _OFF or not _keeps_the_mode(method):
         return None
     if any(each.switched and each.value == value for each in method.facts.of(GradientFlag)):
         return None
-    name: str | None = None
+    call: cst.Call | None = None
     base: Value = value
     while isinstance(base, View) and not detaches(base):
         if base.alias is Alias.USUALLY and isinstance(base.node, cst.Call) and _is_off(method, base.node):
-            name = last_name(base.node.func)
+            call = base.node
         base = base.of
-    entry = base if isinstance(base, Parameter) and base.role == "input" else None
-    return (entry, name) if entry is not None and name is not None else None
+    if not isinstance(base, Parameter) or base.role != "input" or call is None:
+        return None
+    guards = [guard for each in method.facts.of(LayoutAsked) if each.node is call for guard in each.guards]
+    asked = {word for each in guards for word in each.words}
+    return _Copied(
+        base, last_name(call.func), not _LAYOUTS.isdisjoint(asked) and not any("grad" in each for each in asked)
+    )
+
+
+_LAYOUTS = frozenset({"is_contiguous", "stride"})
+"""Methods that tell the layout of a tensor."""
 
 
 def differentiated_untracked(fn: FunctionClass, method: Method, value: Value | None) -> Method | None:
