@@ -8,6 +8,8 @@ from ctxlint.model.analyses.outputs import ignored_gradients, output_values
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.interpreter.values import NONE, View
 from ctxlint.rules.base import Category, Finding, Rule
+from ctxlint.rules.related import unread_by
+from ctxlint.rules.wording import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,7 +21,7 @@ class IgnoredOutputGradient(Rule[FunctionClass]):
     """
     ## What it does
     Reports a parameter of `backward` that is never read although it is the gradient of a floating-point output that is
-    not marked as non-differentiable.
+    not marked as non-differentiable; also if `backward` only passes it to functions of the project that never read it.
 
     ## Why is this bad?
     The output looks differentiable: it has a `grad_fn` and `requires_grad=True`. But a loss computed from it adds
@@ -88,10 +90,17 @@ class IgnoredOutputGradient(Rule[FunctionClass]):
             sometimes = any(option == NONE for value in values for option in value.options())
             unless, output = (" or `None`", "it") if sometimes else ("", "that output")
             mark = "mark the tensor" if sometimes else "mark the output"
+            helpers = dict.fromkeys(given.called for given in each.given_to)
+            if helpers:
+                ignores = f"{quoted(helpers)} {'ignores' if len(helpers) == 1 else 'ignore'} `{each.name}`"
+                place = f"output {each.index + 1} of `{fn.name}`"
+            else:
+                ignores = f"`{fn.backward.name}` of `{fn.name}` never reads `{each.name}`"
+                place = f"output {each.index + 1}"
             yield Finding(
                 fn.span(each.param.node.name),
-                f"`{fn.backward.name}` of `{fn.name}` never reads `{each.name}`, the gradient of output {each.index + 1}, "
-                f"a floating-point tensor{unless}; a loss on {output} silently gives no gradient. Use it, or {mark} with "
-                f"`{fn.storing_ctx}.mark_non_differentiable`.",
+                f"{ignores}, the gradient of {place}, a floating-point tensor{unless}; a loss on {output} silently gives "
+                f"no gradient. Use it, or {mark} with `{fn.storing_ctx}.mark_non_differentiable`.",
+                related=unread_by(fn, each.given_to),
                 rests_on=tuple(each for each in values if not isinstance(each, View)),  # a view may have another dtype
             )

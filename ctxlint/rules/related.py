@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import libcst as cst
 
     from ctxlint.model.analyses.layout_uses import LayoutUse
+    from ctxlint.model.analyses.unread_arguments import Unread
     from ctxlint.model.finding import Finding
     from ctxlint.model.function import FunctionClass, Mutation
     from ctxlint.model.interpreter.events import ContextEvent, MaybeNone, Unpacking
@@ -34,6 +35,16 @@ def way_to(
     own = os.path.abspath(fn.source.path)
     distinct = {(os.path.abspath(step.path), step.span, step.note): None for event in events for step in event.through}
     return tuple(Related(span, note, path="" if path == own else path) for path, span, note in distinct)
+
+
+def unread_by(fn: FunctionClass, parameters: Iterable[Unread]) -> tuple[Related, ...]:
+    """The parameters of functions that never read them."""
+    own = os.path.abspath(fn.source.path)
+    paths = {each: os.path.abspath(each.path) for each in parameters}
+    return tuple(
+        Related(each.span, f"`{each.name}` never reads `{each.parameter}`", path="" if path == own else path)
+        for each, path in paths.items()
+    )
 
 
 def merged(findings: Iterable[Finding], note: str) -> Iterator[Finding]:

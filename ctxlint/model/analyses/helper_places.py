@@ -58,13 +58,13 @@ def helpers_behind(fn: FunctionClass, evidence: tuple[Value | Returned, ...]) ->
             for node in _nodes(method, each):
                 definition = calls.get(id(node))
                 falls = isinstance(each, Returned) and each.value == NONE
-                helper = _helper(_present(definition, method.home), node, falls) if definition is not None else None
+                helper = _helper(present(definition, method.home), node, falls) if definition is not None else None
                 if helper is not None:
                     found.setdefault((helper.path, helper.name), helper)
     return tuple(found.values())
 
 
-def _present(definition: Definition, home: Definition) -> Definition:
+def present(definition: Definition, home: Definition) -> Definition:
     """The definition in the present text of its file: a stored Function refers to the text that it was analysed in."""
     return replace(definition, unit=home.unit) if definition.unit.path == home.unit.path else definition
 

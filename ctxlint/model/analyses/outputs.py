@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.model.analyses.unread_arguments import only_given_away
 from ctxlint.model.analyses.upstream import is_call_for_random_numbers
 from ctxlint.model.interpreter.events import ContextCall, ContextWrite, Escape, Mutation, Question
 from ctxlint.model.interpreter.values import (
@@ -27,17 +28,22 @@ from ctxlint.records import record
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ctxlint.model.analyses.unread_arguments import Unread
     from ctxlint.model.function import FunctionClass, Operator, Returned
     from ctxlint.model.interpreter.method import Method, Param
 
 
 @record
 class OutputGradient:
-    """The parameter of backward that receives the gradient of output ``index`` (from 0), and its display name."""
+    """The parameter of backward that receives the gradient of output ``index`` (from 0), and its display name.
+
+    ``given_to`` are parameters of functions that backward passes it to, and that they never read.
+    """
 
     param: Param
     index: int
     name: str
+    given_to: tuple[Unread, ...] = ()
 
 
 def gradients_taken(backward: Method) -> tuple[int, int | None]:
@@ -164,13 +170,20 @@ def ignored_gradients(fn: FunctionClass) -> list[OutputGradient]:
         return []
     found: dict[str, OutputGradient] = {}
     for index, param in _receivers(fn, backward):
-        if _reads(fn, backward, param, index) or _named_as_unused(param.name) or param.name in found:
+        given_to = _given_away(fn, backward, param, index) if _reads(fn, backward, param, index) else None
+        if given_to == () or _named_as_unused(param.name) or param.name in found:
             continue
         if not surely_differentiable(fn, index) or is_random(fn, index):
             continue
         if param.name not in _deleted_names(backward.node.body):
-            found[param.name] = OutputGradient(param, index, _name_of(backward, param, index))
+            found[param.name] = OutputGradient(param, index, _name_of(backward, param, index), given_to or ())
     return list(found.values())
+
+
+def _given_away(fn: FunctionClass, backward: Method, param: Param, index: int) -> tuple[Unread, ...]:
+    """The parameters of functions that one of several gradients is passed to, if that is all, and none is read."""
+    alone = len(backward.positional) == 1 or param is backward.variadic
+    return () if alone or not surely_differentiable(fn, index) else only_given_away(backward, param.name)
 
 
 def ignored_operator_gradients(operator: Operator) -> list[Param]:

@@ -63,6 +63,7 @@ from ctxlint.model.interpreter.values import (
     join_all,
     kind_of,
     tensor_when_used,
+    without,
 )
 from ctxlint.model.syntax import literal_text, single_index
 from ctxlint.torch_api import autograd, operations
@@ -240,7 +241,7 @@ def evaluate_subscript(walk: Walk, node: cst.Subscript) -> Value:
         evaluate_indices(walk, node)
     if isinstance(value, NeedsInputGrad) and value.index is None:
         return _needs_input_grad_item(walk, node, value, index, number)
-    return _item_of(walk, value, node, index, number)
+    return _item_of(walk, without(value, NONE), node, index, number)  # None has no items
 
 
 def _needs_input_grad_item(

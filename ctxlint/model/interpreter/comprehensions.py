@@ -10,9 +10,9 @@ from ctxlint.model.interpreter.conditions import guards_of, narrow
 from ctxlint.model.interpreter.events import Guard
 from ctxlint.model.interpreter.iteration import item_of
 from ctxlint.model.interpreter.local_names import target_names
-from ctxlint.model.interpreter.sequences import as_sequence, element_of, many_like, rest_of
+from ctxlint.model.interpreter.sequences import DICT_VIEW, as_sequence, element_of, many_like, rest_of
 from ctxlint.model.interpreter.state import State, join_environments, widen
-from ctxlint.model.interpreter.values import UNKNOWN, Mapping, Opaque, Sequence, Slot, Value, Variadic
+from ctxlint.model.interpreter.values import UNKNOWN, Constant, Mapping, Opaque, Sequence, Slot, Value, Variadic
 from ctxlint.model.syntax import dotted
 
 if TYPE_CHECKING:
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 _MAX_ELEMENTS = 16
 """Over more elements than this, a comprehension is not unrolled."""
+
+_MAX_ITEMS = 64
+"""The same for the items of a dict: as many keyword arguments."""
 
 
 def evaluate_comprehension(walk: Walk, node: cst.ListComp | cst.SetComp | cst.GeneratorExp) -> Value:
@@ -50,9 +53,14 @@ def _noted(value: Value, elements: list[Value]) -> Value:
 
 
 def evaluate_dict_comprehension(walk: Walk, node: cst.DictComp) -> Value:
-    """A dict of unknown content."""
-    _comprehend(walk, node.for_in, lambda: (walk.evaluate(node.key), walk.use(node.value))[1])
-    return Mapping((Slot(UNKNOWN, starred=True),), node)
+    """A dict, with its values if they and their keys, strings, are known one by one."""
+    keys: list[Value] = []
+    values = _comprehend(walk, node.for_in, lambda: (_noted(walk.evaluate(node.key), keys), walk.use(node.value))[1])
+    names = [each.value for each in keys if isinstance(each, Constant) and isinstance(each.value, str)]
+    if values is None or len(names) < len(keys):
+        return Mapping((Slot(UNKNOWN, starred=True),), node)
+    items = dict(zip(names, values))
+    return Mapping(tuple(map(Slot, items.values())), node, tuple(items))
 
 
 def _comprehend(walk: Walk, clause: cst.CompFor, element: Callable[[], Value]) -> list[Value] | None:
@@ -127,4 +135,6 @@ def _bind_target(walk: Walk, target: cst.BaseExpression, value: Value) -> None:
 
 def _is_short(value: Value) -> bool:
     """Whether it is a non-empty tuple or list of which every element is known."""
-    return isinstance(value, Sequence) and value.exact and 0 < len(value.slots) <= _MAX_ELEMENTS
+    if not isinstance(value, Sequence) or not value.exact:
+        return False
+    return 0 < len(value.slots) <= (_MAX_ITEMS if value.kind == DICT_VIEW else _MAX_ELEMENTS)

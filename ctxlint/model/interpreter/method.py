@@ -265,7 +265,7 @@ class Method:
     @cached_property
     def variables(self) -> tuple[cst.Name, ...]:
         """Every name in it that refers to a variable, not to an attribute or keyword."""
-        return tuple(chain.from_iterable(self._in_parts(_variables)))
+        return tuple(chain.from_iterable(self._in_parts(variables_in)))
 
     def _in_parts(self, work: Callable[[Iterable[cst.CSTNode], Parents], Part]) -> list[Part]:
         """The results of ``work`` for what is in front of the body, and for parts of the body."""
@@ -387,7 +387,8 @@ def _by_kind(nodes: Iterable[cst.CSTNode], _parents: Parents) -> dict[type[cst.C
     return found
 
 
-def _variables(nodes: Iterable[cst.CSTNode], parents: Parents) -> list[cst.Name]:
+def variables_in(nodes: Iterable[cst.CSTNode], parents: Parents) -> list[cst.Name]:
+    """The names among nodes of code that refer to variables, not to attributes or keywords."""
     return [node for node in nodes if isinstance(node, cst.Name) and not _is_label(node, parents.get(node))]
 
 

@@ -37,6 +37,7 @@ from ctxlint.model.interpreter.values import (
     is_tensor,
     join,
     join_all,
+    without,
 )
 from ctxlint.model.syntax import signed_integer
 
@@ -139,9 +140,12 @@ def slice_start(node: cst.Subscript) -> int | None:
 
 
 def element_of(value: Value, at: int, count: int, star: int | None, node: cst.CSTNode) -> Value:
-    """The value that target number ``at`` of ``count`` gets when ``value`` is unpacked; ``star`` is the starred one."""
+    """The value that target number ``at`` of ``count`` gets when ``value`` is unpacked; ``star`` is the starred one.
+
+    It is not None then: None cannot be unpacked.
+    """
     if isinstance(value, Choice):
-        return join_all(element_of(option, at, count, star, node) for option in value.alternatives)
+        return join_all(element_of(option, at, count, star, node) for option in without(value, NONE).options())
     if star is not None and at > star:
         if isinstance(value, Sequence) and value.exact and len(value.slots) >= count - 1:
             return value.slots[at - count].value

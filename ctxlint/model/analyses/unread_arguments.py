@@ -1,0 +1,96 @@
+"""Arguments that a function of the project takes and never reads."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from ctxlint.model.analyses.helper_places import present
+from ctxlint.model.function import Param, ParameterKind
+from ctxlint.model.index.scopes import Scope, resolve_certainly
+from ctxlint.model.interpreter.events import GenericCall
+from ctxlint.model.interpreter.method import variables_in
+from ctxlint.model.interpreter.signatures import params_of
+from ctxlint.model.syntax import dotted, parents_below
+from ctxlint.records import record
+
+if TYPE_CHECKING:
+    from ctxlint.model.index.project import Definition
+    from ctxlint.model.interpreter.method import Method
+    from ctxlint.source.source import Span
+
+
+@record
+class Unread:
+    """A parameter that a function, called as ``called``, never reads, and where it is in the file ``path``."""
+
+    called: str
+    name: str
+    parameter: str
+    path: str
+    span: Span
+
+
+def only_given_away(method: Method, name: str) -> tuple[Unread, ...]:
+    """The parameters that a method passes a name of its own to, if it reads it for nothing else, and none is read."""
+    found: list[Unread] = []
+    for node in method.named.get(name, ()):
+        if not isinstance(method.parents[node], cst.Param):
+            unread = _unread_by_callee(method, node)
+            if unread is None:
+                return ()
+            found.append(unread)
+    return tuple(found)
+
+
+def _unread_by_callee(method: Method, node: cst.Name) -> Unread | None:
+    """The parameter that gets a name as an argument, if the function is certain and never reads it."""
+    argument = method.parents.get(node)
+    call = method.parents.get(argument) if isinstance(argument, cst.Arg) else None
+    if not isinstance(argument, cst.Arg) or not isinstance(call, cst.Call) or any(each.star for each in call.args):
+        return None
+    called = next((each for each in method.facts.of(GenericCall) if each.node is call), None)
+    definition, home = called.definition if called is not None else None, method.home
+    if called is None or definition is None or home is None or home.record is None:
+        return None
+    scope = Scope("function", "", home.record.body)
+    if resolve_certainly(dotted(call.func) or "", scope) != called.callee:
+        return None  # one of several functions
+    definition = present(definition, home)
+    param = _unread_parameter(definition, call.args.index(argument), argument)
+    span = _span_of(definition, param.name) if param is not None else None
+    if param is None or span is None:
+        return None
+    return Unread(dotted(call.func) or "", definition.name, param.name, definition.unit.path, span)
+
+
+def _unread_parameter(definition: Definition, at: int, argument: cst.Arg) -> Param | None:
+    """The parameter that an argument certainly goes to, if no code of the function mentions it."""
+    unit, qualname = definition.unit, definition.qualname
+    known = unit.index.functions.get(qualname)
+    node = unit.slices.find_bare_function(qualname) if known is not None and not known.alternatives else None
+    if known is None or node is None or any(_takes_class(each) for each in node.decorators):
+        return None
+    params = params_of(node, Scope("function", qualname, known.scope))
+    if argument.keyword is not None:
+        param = next((each for each in params if each.name == argument.keyword.value), None)
+    else:
+        param = params[at] if at < len(params) else None
+    if param is None or param.kind not in (ParameterKind.POSITIONAL, ParameterKind.KEYWORD_ONLY):
+        return None
+    below = parents_below(node.body)
+    gives_results = any(isinstance(each, cst.Return) and each.value is not None for each in below)
+    mentioned = any(each.value == param.name for each in variables_in(below, below))
+    return param if gives_results and not mentioned else None
+
+
+def _takes_class(decorator: cst.Decorator) -> bool:
+    return isinstance(decorator.decorator, cst.Name) and decorator.decorator.value == "classmethod"
+
+
+def _span_of(definition: Definition, parameter: str) -> Span | None:
+    """Where a function declares a parameter."""
+    arguments = definition.unit.index.functions[definition.qualname].node.args
+    declared = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
+    return next((definition.unit.source.span_of(each) for each in declared if each.arg == parameter), None)
