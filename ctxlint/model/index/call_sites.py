@@ -265,8 +265,8 @@ class CallSites:
         detached: list[int] = []
         frozen: list[int] = []
         leaves: list[int] = []
-        starred = any(isinstance(argument, ast.Starred) for argument in node.args)
-        for argument in self.spread(node.args, record.scope):
+        arguments = list(self.spread(node.args, record.scope))
+        for argument in arguments:
             if isinstance(argument, ast.Starred):
                 break
             if is_detached(argument):
@@ -283,8 +283,8 @@ class CallSites:
             function=owner,
             how=how,
             span=self.source.span_of(node),
-            positional=sum(not isinstance(argument, ast.Starred) for argument in node.args),
-            starred=starred,
+            positional=sum(not isinstance(argument, ast.Starred) for argument in arguments),
+            starred=any(isinstance(argument, ast.Starred) for argument in arguments),
             keywords=tuple(keyword.arg for keyword in node.keywords if keyword.arg is not None),
             double_starred=any(keyword.arg is None for keyword in node.keywords),
             arguments=tuple(plain),
@@ -384,10 +384,19 @@ class CallSites:
         for argument in arguments:
             value = argument.value if isinstance(argument, ast.Starred) else None
             shown = self.bound_value(value, scope) or value if isinstance(value, ast.Name) else value
-            if isinstance(shown, ast.Tuple) or (shown is value and isinstance(shown, ast.List)):
+            fixed = shown is value or self.is_only_spread(value, scope)
+            if isinstance(shown, ast.Tuple) or (isinstance(shown, ast.List) and fixed):
                 yield from shown.elts
             else:
                 yield argument
+
+    def is_only_spread(self, node: ast.expr | None, scope: Scope) -> bool:
+        """Whether nothing but a call that spreads it reads a name of a function: then its list stays as it is."""
+        entry = self.index.functions.get(scope.qualname) if scope.kind == "function" else None
+        if entry is None or not isinstance(node, ast.Name) or scope.owner(node.id) is not scope:
+            return False
+        reads = [each for each in ast.walk(entry.node) if isinstance(each, ast.Name) and each.id == node.id]
+        return [each for each in reads if isinstance(each.ctx, ast.Load)] == [node]
 
     def bound_value(self, node: ast.Name, scope: Scope) -> ast.expr | None:
         """What a name is assigned, if that is its only binding, or its last one before and none is conditional."""
