@@ -101,6 +101,7 @@ def test_every_such_rule_is_tried() -> None:
         "CTX228",
         "CTX230",
         "CTX231",
+        "CTX232",
         "CTX318",
         "CTX501",
         "CTX502",
