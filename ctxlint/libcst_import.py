@@ -31,6 +31,9 @@ def import_libcst() -> None:
         each.frozen = True  # for those who derive from them
 
 
+_NO_TEXT = " "
+
+
 class _Concrete:
     """The base class ``ABC`` during the import: no base for LibCST's nodes, and the original one for other classes."""
 
@@ -54,7 +57,7 @@ class _Quick:
             return lambda each: self(each, **options)
         if options != {"frozen": True} or not kind.__module__.startswith("libcst._nodes."):
             return self._original(kind, **options)
-        kind.__doc__ = kind.__doc__ or ""  # otherwise it is made from the signature, which takes long
+        kind.__doc__ = kind.__doc__ or _NO_TEXT  # otherwise it is made from the signature, which takes long
         made = self._original(kind, init=False, repr=False, eq=False)
         self.made.append(made.__dataclass_params__)
         made.__init__ = _init_on_demand(made, self._original)
@@ -67,7 +70,7 @@ def _init_on_demand(kind: Any, dataclass: Any) -> Any:
         from dataclasses import fields
 
         members = {each.name: each for each in fields(kind)}
-        body = {**members, "__annotations__": {name: each.type for name, each in members.items()}, "__doc__": ""}
+        body = {**members, "__annotations__": {name: each.type for name, each in members.items()}, "__doc__": _NO_TEXT}
         if hasattr(kind, "__post_init__"):
             body["__post_init__"] = kind.__post_init__
         compiled = dataclass(frozen=True, repr=False, eq=False)(type(kind.__name__, (), body)).__init__

@@ -108,10 +108,12 @@ _REQUESTS = {
 async def prepare(session: Session) -> None:
     """Read and write what a client sends at a save: compiling the types takes longer than most checks.
 
-    Twice, because each type that is met first makes the converter forget the others.
+    Twice, because each type that is met first makes the converter forget the others; after the first findings, which
+    would wait for it.
     """
     for method, params in (*_REQUESTS.items(), *_REQUESTS.items()):
         await asyncio.sleep(_SECONDS_BETWEEN_STEPS)
+        await session.after_check()
         message = session.protocol.structure_message({"jsonrpc": "2.0", "id": 0, "method": method, "params": params})
         await asyncio.sleep(_SECONDS_BETWEEN_STEPS)
         json.dumps(message, default=partial(_written, session))

@@ -123,6 +123,10 @@ class Session(LanguageServer):
             except asyncio.TimeoutError:
                 awaited.set()
 
+    async def after_check(self) -> None:
+        """Wait for the check that runs now, if any."""
+        await self._submitted(lambda: None, key=None)
+
     async def on_worker(self, work: Callable[[], Result], key: object = None) -> Result:
         """Run something on the worker; see ``Worker.submit``."""
         return await self._submitted(lambda: self.checker.retried(work), key)
