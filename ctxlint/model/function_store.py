@@ -203,6 +203,7 @@ class FunctionStore:
         if not isinstance(unit.source, RecordedSource) or is_one_of_several(record.qualname):
             return builder.build(record)
         reach, source = self._reach_of(unit), unit.source
+        source.note_parsed(is_whole=unit.tree is not None)
         statements = reach.closure(record.statement)
         firsts = tuple(reach.lines[each][0] for each in statements)
         facts = _facts(builder, record)

@@ -34,6 +34,15 @@ class RecordedSource(Source):
         """See ``Source``."""
         self._answer(("whole", ""))
 
+    def parses(self, *, is_whole: bool) -> bool:
+        """See ``Source``."""
+        self.queries["parses", ""] = is_whole
+        return is_whole
+
+    def note_parsed(self, *, is_whole: bool) -> None:
+        """What ``parses`` is going to be told."""
+        self._answers["parses", ""] = is_whole
+
     @cached_property
     def _answers(self) -> dict[tuple[str, str], object]:
         """All answers so far: many Functions have the same queries."""
@@ -49,6 +58,8 @@ class RecordedSource(Source):
         kind, word = query
         if kind == "whole":
             return self.text
+        if kind == "parses":
+            return None  # not noted
         if kind == "attribute":
             return super().count_as_attribute(word)
         return super().mentions(word) if kind == "mentions" else super().quotes(word)

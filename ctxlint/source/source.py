@@ -134,6 +134,10 @@ class Source:
     def read_whole(self) -> None:
         """Declare a dependency on the whole text; only relevant for those that reuse results for the next text."""
 
+    def parses(self, *, is_whole: bool) -> bool:
+        """``is_whole``, which is whether all of the text parses: declares a dependency on that."""
+        return is_whole
+
     def offset(self, position: Position) -> int:
         """The character offset of ``position``; the length of the text for a position past the end of the file."""
         if position.line > len(self.line_starts):

@@ -65,9 +65,12 @@ def undefined_names(fn: FunctionClass, method: Method) -> Iterator[cst.Name]:
 
 
 def _may_create_names(fn: FunctionClass) -> bool:
-    """Whether the file may define names by other means than statements."""
-    if fn.tree is None:
+    """Whether the file may define names by other means than statements, or in one that does not parse."""
+    if not fn.source.parses(is_whole=fn.tree is not None) or fn.tree is None:
         return True
+    if not any(map(fn.source.mentions, _CREATING_NAMES)):
+        return False
+    fn.source.read_whole()
     return any(isinstance(node, ast.Name) and node.id in _CREATING_NAMES for node in ast.walk(fn.tree))
 
 
