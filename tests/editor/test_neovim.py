@@ -106,6 +106,11 @@ def test_hover_and_hints_show_the_contract(edit: Open) -> None:
     shown = "\n".join(editor.lua(f"vim.api.nvim_buf_get_lines(vim.api.nvim_win_get_buf({FLOATING}), 0, -1, true)"))
     assert "**Scale**: contract with autograd" in shown
     assert "| 1 | `scale` | non-tensor | `None` |" in shown
+    editor.keys("<C-w>o")
+    editor.lua("vim.fn.cursor(11, 1)")
+    editor.keys("ox =<Esc>")
+    editor.wait("#vim.diagnostic.get(0) == 1 and vim.diagnostic.get(0)[1].code == 'CTX901'")
+    editor.wait(f"vim.deep_equal({SHOWN_HINTS}, {{{{13, ' x'}}, {{13, ' scale'}}}})".replace("\n", " "))
 
 
 def test_settings_come_from_the_configuration_of_neovim(edit: Open) -> None:

@@ -123,7 +123,7 @@ function ofPath(): Found | undefined {
 }
 
 function onPath(program: string): string | undefined {
-  const folders = (process.env.PATH ?? '').split(path.delimiter).filter((each) => path.isAbsolute(each));
+  const folders = (process.env.PATH ?? '').split(path.delimiter).filter((each) => path.isAbsolute(each) && isTrusted(each));
   return folders.map((each) => path.join(each, program)).find((each) => existsSync(each));
 }
 

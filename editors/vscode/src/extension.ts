@@ -12,7 +12,8 @@ const DOCUMENTS = [
   { notebook: 'jupyter-notebook', language: 'python' },
 ];
 const OPTIONS: LanguageClientOptions = { documentSelector: DOCUMENTS };
-const INSTALL = 'pip install "ctxlint[lsp]"';
+const PACKAGE = 'ctxlint[lsp]';
+const INSTALL = `pip install "${PACKAGE}"`;
 
 /** A client that is silent while it starts and stops: what is wrong then is said once, by `complain`. */
 class Client extends LanguageClient {
@@ -138,13 +139,23 @@ async function offerToInstall(folder: vscode.WorkspaceFolder | undefined): Promi
     `ctxlint is not installed. Run \`${INSTALL}\`${where}, or say in the settings where it is.`, ...buttons,
   );
   if (chosen === 'Install') {
-    const terminal = vscode.window.createTerminal('ctxlint');
-    terminal.show();
-    terminal.sendText(`"${python}" -m ${INSTALL}`);
-    vscode.window.onDidCloseTerminal((closed) => (closed === terminal ? restart() : undefined));
+    await install(python!);
   } else if (chosen === 'Open Settings') {
     await openSettings();
   }
+}
+
+// A task, not a line for a shell: each shell has its own quotes.
+async function install(python: string): Promise<void> {
+  const run = new vscode.ProcessExecution(python, ['-m', 'pip', 'install', PACKAGE]);
+  const task = new vscode.Task({ type: SECTION }, vscode.TaskScope.Global, 'Install', SECTION, run, []);
+  const ended = vscode.tasks.onDidEndTaskProcess(({ execution, exitCode }) => {
+    if (execution.task.source === SECTION) {
+      ended.dispose();
+      return exitCode === 0 ? restart() : undefined;
+    }
+  });
+  await vscode.tasks.executeTask(task);
 }
 
 function openSettings(): Thenable<unknown> {

@@ -68,12 +68,28 @@ async function set(code, settings) {
   await code.until(async () => (await code.page.title()).includes(title), `the window has the ${title}`);
 }
 
+/** Write a program, with the folders around it. */
+function writeProgram(place, ...lines) {
+  fs.mkdirSync(path.dirname(place), { recursive: true });
+  fs.writeFileSync(place, ['#!/bin/sh', ...lines, ''].join('\n'), { mode: 0o755 });
+}
+
 /** Make a `.venv` with ctxlint in a folder; returns the file that will hold the number of its process. */
 function installInto(folder) {
-  const [pid, program] = ['pid', '.venv/bin/ctxlint'].map((name) => path.join(folder, name));
-  fs.mkdirSync(path.dirname(program), { recursive: true });
-  fs.writeFileSync(program, `#!/bin/sh\necho $$ >'${pid}.new' && mv '${pid}.new' '${pid}'\nexec '${process.env.CTXLINT}' "$@"\n`, { mode: 0o755 });
+  const pid = path.join(folder, 'pid');
+  writeProgram(
+    path.join(folder, '.venv/bin/ctxlint'), `echo $$ >'${pid}.new' && mv '${pid}.new' '${pid}'`, `exec '${process.env.CTXLINT}' "$@"`,
+  );
   return pid;
+}
+
+/** Make a folder with a file in which ctxlint finds something, but none that starts by itself: the settings name none. */
+function folderOfItsOwn(name) {
+  const folder = path.join(workspace, '..', name);
+  fs.mkdirSync(path.join(folder, '.vscode'), { recursive: true });
+  fs.writeFileSync(path.join(folder, '.vscode/settings.json'), JSON.stringify({ 'ctxlint.path': '' }));
+  fs.writeFileSync(path.join(folder, 'functions.py'), text);
+  return folder;
 }
 
 const started = Date.now();
@@ -215,3 +231,40 @@ await withWorkbench(async (code) => {
     passed(`a notebook is fixed when it is saved, by ${way}`);
   }
 });
+
+// Without a copy in the extension, and without one on the PATH of a login shell.
+const machine = path.join(process.env.VSCODE, 'user/Machine/settings.json');
+fs.writeFileSync(machine, '{}');
+for (const name of fs.readdirSync(path.join(process.env.VSCODE, 'extensions'))) {
+  fs.rmSync(path.join(process.env.VSCODE, 'extensions', name, 'bundled'), { recursive: true, force: true });
+}
+const { SELECTED_PYTHON: python } = process.env;
+const selected = path.dirname(python);
+writeProgram(python, `echo "$@" >'${selected}/given'`, `ln -s '${process.env.CTXLINT}' '${selected}/ctxlint'`);
+
+await withWorkbench(async (code) => {
+  await code.open('functions.py', 'class First');
+  const message = code.page.locator('.notification-toast', { hasText: `ctxlint is not installed` });
+  assert.match(await message.innerText(), new RegExp(`in ${python}`));
+  await message.getByText('Install', { exact: true }).click();
+  await code.page.locator('.editor-instance .squiggly-error').first().waitFor();
+  assert.equal(fs.readFileSync(path.join(selected, 'given'), 'utf8'), '-m pip install ctxlint[lsp]\n');
+  passed('a button installs ctxlint into the selected environment');
+}, undefined, undefined, { folder: folderOfItsOwn('uninstalled') });
+
+fs.rmSync(selected, { recursive: true });
+const user = path.join(process.env.VSCODE, 'user/User/settings.json');
+fs.writeFileSync(user, JSON.stringify({ ...JSON.parse(fs.readFileSync(user, 'utf8')), 'security.workspace.trust.enabled': true }));
+const untrusted = folderOfItsOwn('untrusted');
+const pidOfUntrusted = installInto(untrusted);
+
+await withWorkbench(async (code) => {
+  const { page } = code;
+  await code.open('functions.py', 'class First');
+  await page.locator('.notification-toast', { hasText: 'ctxlint is not installed' }).waitFor();
+  assert.ok(!fs.existsSync(pidOfUntrusted));
+  await code.run('Workspaces: Manage Workspace Trust');
+  await page.locator('.workspace-trust-editor').getByText('Trust', { exact: true }).first().click();
+  await code.until(() => fs.existsSync(pidOfUntrusted), 'the one of .venv is started');
+  passed('nothing in a folder is started before it is trusted');
+}, undefined, undefined, { folder: untrusted });

@@ -66,11 +66,16 @@ mkdir -p "$work/home" "$work/user/User" "$work/user/Machine" "$work/workspace"
 cp "$here/settings.json" "$work/user/User/settings.json"
 # The path is a setting of the machine that VS Code is served from, and in full: its PATH is that of a login shell.
 printf '{"ctxlint.path": "%s"}' "$(command -v ctxlint)" >"$work/user/Machine/settings.json"
-visual_studio_code --install-extension "$here/../ctxlint.vsix" >"$work/install.log" 2>&1 || { cat "$work/install.log"; give_up "install"; }
+(cd "$here/python" && "$here/../node_modules/.bin/vsce" package --no-dependencies --allow-missing-repository --skip-license \
+    --out "$work/python.vsix") >"$work/install.log" 2>&1 || { cat "$work/install.log"; give_up "python.vsix"; }
+for extension in "$here/../ctxlint.vsix" "$work/python.vsix"; do
+    visual_studio_code --install-extension "$extension" >"$work/install.log" 2>&1 || { cat "$work/install.log"; give_up "install"; }
+done
+export SELECTED_PYTHON=$work/environment/bin/python
 port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
 set -m
-visual_studio_code --auth none --bind-addr "127.0.0.1:$port" --disable-telemetry --disable-update-check --disable-workspace-trust \
-    --disable-getting-started-override --reconnection-grace-time 2 "$work/workspace" >"$work/server.log" 2>&1 &
+visual_studio_code --auth none --bind-addr "127.0.0.1:$port" --disable-telemetry --disable-update-check --disable-getting-started-override \
+    --reconnection-grace-time 2 "$work/workspace" >"$work/server.log" 2>&1 &
 server=$!
 set +m
 for _ in $(seq 300); do
@@ -80,6 +85,6 @@ for _ in $(seq 300); do
 done
 say "VS Code is up"
 
-CTXLINT=$(command -v ctxlint) PYTHON=$(command -v python3) WORKSPACE=$work/workspace ADDRESS=http://127.0.0.1:$port CHROMIUM=$chromium \
+CTXLINT=$(command -v ctxlint) PYTHON=$(command -v python3) WORKSPACE=$work/workspace VSCODE=$work ADDRESS=http://127.0.0.1:$port CHROMIUM=$chromium \
     TOOLS=$tools node "$here/$script" || { find "$work/user" -name '*ctxlint*.log' -exec tail -n 50 {} +; give_up "$script"; }
 say "done"
