@@ -128,20 +128,16 @@ def _conjuncts(test: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
         yield from _conjuncts(test.right)
 
 
-_DECLARING = (cst.Import, cst.ImportFrom, cst.Global, cst.Nonlocal)
+_DECLARING: tuple[type[cst.CSTNode], ...] = (cst.Import, cst.ImportFrom, cst.Global, cst.Nonlocal)
 
 
 def _bound_inside(method: Method) -> set[str]:
     """The names that functions, lambdas and comprehensions in a method bind in their own scopes."""
-    found: set[str] = set()
-    for node in method.body_nodes:
-        if isinstance(node, cst.Param):
-            found.add(node.name.value)
-        elif isinstance(node, cst.CompFor):
-            found |= {each.value for each in _names(node.target)}
-        elif isinstance(node, _DECLARING):
-            found |= {each.value for each in _names(node)}
-    return found
+    found = {each.name.value for each in method.nodes_of(cst.Param)}
+    naming: list[cst.CSTNode] = [each.target for each in method.nodes_of(cst.CompFor)]
+    for kind in _DECLARING:
+        naming += method.nodes_of(kind)
+    return found.union(each.value for node in naming for each in _names(node))
 
 
 def _names(node: cst.CSTNode) -> Iterator[cst.Name]:
