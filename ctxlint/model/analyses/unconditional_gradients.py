@@ -94,8 +94,11 @@ def _expensive_gradient(method: Method, at: int, slot: Slot) -> Unconditional | 
     for computed in (_computed, _filled):
         value, name, guards = computed(method, slot) or (None, None, [])
         operation = _expensive(value) if value is not None else None
+        earlier = operation is None and value is not None
+        if earlier and value is not None:
+            operation = _expensive_before(method, value)
         if value is not None and operation is not None and not any(_FLAG_WORDS.search(each) for each in guards):
-            again = name is not None and len(method.binders.get(name, ())) > 1
+            again = earlier or (name is not None and len(method.binders.get(name, ())) > 1)
             return Unconditional(at, value, operation, name, computed is _filled, again)
     return None
 
@@ -273,6 +276,26 @@ def _expensive(node: cst.BaseExpression) -> str | None:
     if name == "sum" and _factors(_without_layout(operand)) > 1:
         return name
     return _expensive(node.func.value) if name in _LAYOUT else None
+
+
+def _expensive_before(method: Method, node: cst.BaseExpression) -> str | None:
+    """The same of a name that the expression gives another layout, or sums, if nothing else reads it."""
+    base = _without_layout(node)
+    name = base.value if isinstance(base, cst.Name) else None
+    bound = method.bound_to(name) if name is not None and len(method.named.get(name, ())) == _ONCE_EACH else None
+    assigned = next((each for each in method.facts.of(Assigned) if each.name == name), None)
+    if bound is None or assigned is None or assigned.guards or assigned.in_loop:
+        return None
+    return _expensive(bound) or ("sum" if _sums(node) and _factors(_without_layout(bound)) > 1 else None)
+
+
+def _sums(node: cst.BaseExpression | None) -> bool:
+    """Whether a chain of layout methods contains ``sum``."""
+    while isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value in _LAYOUT:
+        if node.func.attr.value == "sum":
+            return True
+        node = node.func.value
+    return False
 
 
 def _factors(node: cst.BaseExpression | None) -> int:
