@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.fixes.saving import save_instead
+from ctxlint.model.analyses.arrays_on_ctx import arrays_on_ctx
 from ctxlint.model.analyses.attribute_uses import released_explicitly
 from ctxlint.model.analyses.stashes import Held, Stash, stashes
 from ctxlint.model.function import FunctionClass
@@ -24,8 +25,8 @@ class TensorStashedOnCtx(Rule[FunctionClass]):
     """
     ## What it does
     Reports `ctx.a = t` if `backward` reads `ctx.a` and `t` is an input that gets a gradient, or an output. Tuples,
-    lists and dicts that hold such a tensor count as well, and so does an output in an attribute that nothing in the file
-    reads.
+    lists and dicts that hold such a tensor count as well, and so do an output in an attribute that nothing in the file
+    reads, and the NumPy array of an input, `x.detach().cpu().numpy()`, which shares memory with it on the CPU.
 
     ## Why is this bad?
     Autograd provides `save_for_backward` for these tensors. An attribute
@@ -131,6 +132,14 @@ class TensorStashedOnCtx(Rule[FunctionClass]):
                 save_instead(fn, stash),
                 related,
                 stash.rests_on,
+            )
+        for each in arrays_on_ctx(fn):
+            kept, name = f"`{fn.storing_ctx}.{each.write.attribute}`", each.input.name
+            yield Finding(
+                fn.span(each.write.node),
+                f"{kept} shares memory with the input `{name}` if that is on the CPU; in-place modifications silently give "
+                f"wrong gradients. Save `{name}` with `save_for_backward`, and convert it in `backward`.",
+                related=reads_of(fn, each.write.attribute),
             )
 
 
