@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
+import sys
 import textwrap
 from typing import TYPE_CHECKING
 
 import pytest
 
-from ctxlint.model.index.older_syntax import in_older_syntax
+from ctxlint.model.index.older_syntax import in_older_syntax, may_hold_newer_syntax
 from ctxlint.model.index.parsing import parse
 from ctxlint.source.source import Source
 from tests.linting import lint
@@ -107,3 +108,22 @@ def test_bare_carriage_returns_and_an_encoding_of_its_own(tmp_path: Path) -> Non
         file = tmp_path / "latin.py"
         file.write_bytes(text.replace("\n", ending).encode("latin-1"))
         assert [each.code for each in lint_paths([file])] == ["CTX201", "CTX702", "CTX701"]
+
+
+@pytest.mark.parametrize("text", ["f(['T'], x['t'], 'tr', type(x))", "# the type of x", "x = 'T''T'"])
+def test_what_only_looks_newer_costs_no_parse(text: str) -> None:
+    assert not may_hold_newer_syntax(text)
+
+
+@pytest.mark.parametrize(
+    ("since", "text"),
+    [
+        ((3, 12), "type X = int"),
+        ((3, 12), "type X[T] = list[T]"),
+        ((3, 12), "type \\\n X \\\n = int"),
+        ((3, 14), "x = t'a't'b'"),
+        ((3, 14), 'x = (rt"a")'),
+    ],
+)
+def test_what_may_be_newer(since: tuple[int, int], text: str) -> None:
+    assert may_hold_newer_syntax(text) is (sys.version_info < since)
