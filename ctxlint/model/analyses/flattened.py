@@ -18,7 +18,7 @@ _RESHAPING = frozenset({"reshape", "view"})
 _KEEPING = frozenset({"clone", "contiguous", "detach", "float", "half", "to", "type_as"})
 """Methods whose result has the shape of what they are called on."""
 
-_MATRIX_PRODUCTS = frozenset({"mm", "addmm"})
+_MATRIX_PRODUCTS = frozenset({"mm", "addmm", "_scaled_mm"})
 """What torch computes only of matrices, and gives a matrix."""
 
 
@@ -51,8 +51,12 @@ def _flattened(forward: Method) -> Iterator[str]:
 
 
 def _gives_its_shape(forward: Method, name: str) -> bool:
-    """Whether forward reads all but the last size of a parameter: ``x.shape[:-1]``."""
-    texts = {f"{name}.shape[:-1]", f"{name}.size()[:-1]"}
+    """Whether forward reads all but the last size of a parameter: ``x.shape[:-1]``, perhaps through another name."""
+    shapes = {f"{name}.shape", f"{name}.size()"}
+    for node in forward.nodes_of(cst.Assign):
+        if code_of(node.value) in shapes:
+            shapes.update(code_of(each.target) for each in node.targets)
+    texts = {f"{each}[{start}:-1]" for each in shapes for start in ("", "0")}
     return any(code_of(node) in texts for node in forward.nodes_of(cst.Subscript))
 
 

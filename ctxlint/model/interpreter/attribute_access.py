@@ -293,8 +293,9 @@ def _item_of(
         return value.inputs[number] if known and number is not None else Opaque(node)
     if isinstance(value, Scalar) and value.sort == "shape":
         return Scalar("int", node) if index is not None else Scalar("shape", node)
-    if isinstance(value, (Variadic, Opaque, Item, ContextAttribute)) and number is not None:
-        return Item(value, number)
+    one_of_all = isinstance(value, Variadic) and value.role == "gradient" and index is not None
+    if one_of_all or (isinstance(value, (Variadic, Opaque, Item, ContextAttribute)) and number is not None):
+        return Item(value, node if number is None else number)
     if isinstance(value, (Variadic, TensorTuple)) and isinstance(node.slice[0].slice, cst.Slice):
         return _slice_of(value, node)
     if tensor_when_used(value):

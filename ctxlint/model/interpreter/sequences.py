@@ -114,7 +114,8 @@ def sequence_item(value: Sequence, node: cst.Subscript, number: int | None) -> V
         before_star = list(takewhile(lambda slot: not slot.starred, value.slots))
         return before_star[number].value if 0 <= number < len(before_star) else Opaque(node)
     if len(node.slice) != 1 or not isinstance(node.slice[0].slice, cst.Slice):
-        return Opaque(node)
+        only = value.slots[0].value if len(value.slots) == 1 and value.slots[0].starred else None
+        return Item(only, node) if isinstance(only, Variadic) and only.role == "gradient" else Opaque(node)
     part = literal_slice(node.slice[0].slice)
     if value.exact and part is not None:
         return Sequence(value.kind, value.slots[part], node)
