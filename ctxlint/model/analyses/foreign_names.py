@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.model.interpreter.events import UnboundContext
 from ctxlint.model.syntax import children
 
 if TYPE_CHECKING:
@@ -54,6 +55,8 @@ def undefined_names(fn: FunctionClass, method: Method) -> Iterator[cst.Name]:
     if fn.forward is not None:
         named.difference_update(param.name for param in fn.forward.params)
         named.difference_update(fn.forward.binders)
+    if method.facts.of(UnboundContext):
+        named.discard("ctx")  # CTX102
     unbound = _unbound(fn, method, named)
     read = [
         node
