@@ -50,11 +50,14 @@ def names_of_forward(fn: FunctionClass, method: Method) -> Iterator[tuple[cst.Na
 
 
 def undefined_names(fn: FunctionClass, method: Method) -> Iterator[cst.Name]:
-    """The reads in a method of names that certainly neither forward nor the file nor Python defines, in order."""
+    """The reads in a method of names that certainly neither forward nor the file nor Python defines, in order.
+
+    Those that forward reads as well are left out: it raises first, in the first test.
+    """
     named = {name for name in method.named if not name.startswith("__")} - _BUILTINS - _INJECTED - RECEIVERS
     if fn.forward is not None:
         named.difference_update(param.name for param in fn.forward.params)
-        named.difference_update(fn.forward.binders)
+        named.difference_update(fn.forward.binders, fn.forward.named)
     if method.facts.of(UnboundContext):
         named.discard("ctx")  # CTX102
     unbound = _unbound(fn, method, named)
