@@ -275,7 +275,7 @@ def _message(fn: FunctionClass, tensor: Parameter, mutation: Mutation) -> str:
     remedy = f"Call `{fn.storing_ctx}.mark_dirty({name})`{where}{otherwise}" if markable else "Work"
     unless = f"{unless_copied(mutation)}," if unless_copied(mutation) else ""
     leaf = "" if buffer else "a leaf is silently overwritten, and "
-    effect = f"later uses{'' if where else ' of the input'} silently bypass this `backward`"  # not too long
+    effect = "later uses silently bypass this `backward`"
     if _saved_before(fn, tensor, mutation):
         leaf, effect = leaf.replace("silently ", ""), "the saved tensor silently has the new values"
     return f"`{mutation.doer}` modifies the input `{name}` in place{unless} without `mark_dirty`; {leaf}{effect}. {remedy} on `{name}.clone()`."

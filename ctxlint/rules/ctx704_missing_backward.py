@@ -76,7 +76,7 @@ class MissingBackward(Rule[FunctionClass]):
     Calls are checked only within one block of one function: the tensor with `requires_grad=True`, the call, and
     `backward()` on a value that operators and tensor methods compute from the result. A parameter counts if the class
     assigns `Parameter(...)` to the attribute and never mentions `requires_grad`, the Function has no `symbolic` for an
-    export, the call is not under a test of gradients, and the file does not mention `no_grad` or `inference_mode`. Not reported under
+    export, and the call is not under a test of gradients or `torch.no_grad()`. Not reported under
     `pytest.raises`, nor is a saved tensor in a class that the file later defines again.
 
     ## References
@@ -110,8 +110,7 @@ class MissingBackward(Rule[FunctionClass]):
                 f"NotImplementedError there. Define `backward`.",
             )
             return
-        only_inference = "symbolic" in fn.methods or any(map(fn.source.mentions, _FOR_INFERENCE))
-        for call in fn.calls if not only_inference else ():
+        for call in fn.calls if "symbolic" not in fn.methods else ():
             if call.parameter and call.applies and not (call.expects_error or call.gradients_off):
                 yield Finding(
                     fn.span(fn.node.name),
@@ -119,7 +118,3 @@ class MissingBackward(Rule[FunctionClass]):
                     f"`{call.parameter}`; torch raises NotImplementedError when it is trained. Define `backward`.",
                 )
                 return
-
-
-_FOR_INFERENCE = ("no_grad", "inference_mode")
-"""A file that mentions these may never train what it defines."""
