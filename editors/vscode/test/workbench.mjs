@@ -40,11 +40,16 @@ class Workbench {
     await this.page.locator('.view-line', { hasText: text }).first().waitFor();
   }
 
-  /** Run a command by the name it has in the palette. */
+  /** Run a command by the name it has in the palette, which lists those that were there when it was opened. */
   async run(command) {
-    await this.page.keyboard.press('F1');
-    await this.page.locator('.quick-input-widget input').fill(`>${command}`);
-    await this.page.locator('.quick-input-list .monaco-list-row', { hasText: command }).first().waitFor();
+    const row = this.page.locator('.quick-input-list .monaco-list-row', { hasText: command }).first();
+    await this.until(async () => {
+      await this.page.keyboard.press('F1');
+      await this.page.locator('.quick-input-widget input').fill(`>${command}`);
+      const listed = await row.waitFor({ timeout: MILLISECONDS / 6 }).then(() => true, () => false);
+      if (!listed) await this.page.keyboard.press('Escape');
+      return listed;
+    }, `the palette has ${command}`);
     await this.page.keyboard.press('Enter');
   }
 
