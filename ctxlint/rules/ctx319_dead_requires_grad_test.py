@@ -28,8 +28,8 @@ class DeadRequiresGradTest(Rule[FunctionClass]):
     """
     ## What it does
     Reports `.requires_grad` of a tensor that `forward` itself computed: the result of arithmetic, `clone()`, `detach()`
-    or any other torch operation that copies; also of an input after `reshape` or `contiguous`, which may copy. Checked in `forward` and `setup_context`, and in `backward` if the tensor
-    is stored and is not an output.
+    or any other torch operation that copies; also of an input after `reshape` or `contiguous`, which may copy. Checked
+    in `forward` and `setup_context`, and in `backward` if the tensor is stored and is not an output.
 
     ## Why is this bad?
     Autograd runs both methods with grad mode off. Tensors computed there do not require a gradient, even if an input
@@ -78,7 +78,8 @@ class DeadRequiresGradTest(Rule[FunctionClass]):
     ## Known limits
     Not reported for views (`view`, `transpose`, an index) and conversions (`to`, `float`) of an input, which have the
     flag of the input if they copy nothing; if the method enables gradients itself
-    (`requires_grad_()`); or if it may switch grad mode on.
+    (`requires_grad_()`); or if it may switch grad mode on. A copy that only some layouts need is not reported if no call
+    in view passes on a tensor that it was passed, or a view such as `x.t()`.
 
     ## References
     - [FunctionCtx and needs_input_grad](https://pytorch.org/docs/stable/notes/extending.html)
@@ -104,7 +105,7 @@ class DeadRequiresGradTest(Rule[FunctionClass]):
                     continue
                 what = f"`{each.value_node.value}`" if isinstance(each.value_node, cst.Name) else "this tensor"
                 copied = untracked_if_copied(fn, home, value)
-                if copied is not None and copied[0].index not in copies and _gets_a_gradient(fn, copied[0]):
+                if copied is not None and copied[0].index not in copies and _is_worth_asking(fn, copied[0]):
                     message = _message_if_copied(method, home, what, *copied)
                     copies[copied[0].index] = Finding(fn.span(each.node), message)
                 if value is None or not untracked(fn, home, value):
@@ -135,8 +136,12 @@ def _message_if_copied(method: Method, home: Method, what: str, parameter: Param
     )
 
 
-def _gets_a_gradient(fn: FunctionClass, parameter: Parameter) -> bool:
-    return parameter.index < len(fn.inputs) and fn.inputs[parameter.index].gradient is Tri.YES
+def _is_worth_asking(fn: FunctionClass, parameter: Parameter) -> bool:
+    """Whether an input gets a gradient, and a call in view may pass one that is copied, if there is any call."""
+    if parameter.index >= len(fn.inputs) or fn.inputs[parameter.index].gradient is not Tri.YES:
+        return False
+    calls = [call for call in fn.calls if call.applies]
+    return not calls or any(parameter.index in call.any_layout for call in calls)
 
 
 _METHODS = ("forward", "setup_context", "backward", "vjp")

@@ -57,6 +57,8 @@ class ApplyCall:
     """Positions of arguments that are certainly frozen parameters or buffers of a module: ``self.weight``."""
     leaves: tuple[int, ...] = ()
     """Positions of arguments that look like a leaf that requires grad, or a view of one: ``self.weight``."""
+    any_layout: tuple[int, ...] = ()
+    """Positions of arguments that the caller was passed, or that are usually not contiguous: ``x.t()``."""
     parameter: str = ""
     """The first argument that is certainly a parameter that a module creates to train it: ``self.weight``."""
     origins: tuple[str, ...] = ()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ctxlint.model.index.apply_calls import APPLIES, ApplyCall, ArgumentKind, Modified
 from ctxlint.model.index.file_index import FileIndex, last_name
 from ctxlint.model.index.origins import origins
+from ctxlint.model.index.passed_layouts import may_have_any_layout
 from ctxlint.model.index.results import differentiated, located, written
 from ctxlint.model.index.scopes import Scope, bindings, dotted_name, mentions, resolutions
 from ctxlint.torch_api.autograd import GRADIENTS_OFF, OPERATOR_KERNELS, PROTOCOL
@@ -265,6 +266,7 @@ class CallSites:
         detached: list[int] = []
         frozen: list[int] = []
         leaves: list[int] = []
+        any_layout: list[int] = []
         arguments = list(self.spread(node.args, record.scope))
         for argument in arguments:
             if isinstance(argument, ast.Starred):
@@ -275,6 +277,8 @@ class CallSites:
                 leaves.append(len(plain))
             elif self.is_frozen(argument, record.scope):
                 frozen.append(len(plain))
+            if may_have_any_layout(argument, record.scope, self.index):
+                any_layout.append(len(plain))
             plain.append(self.kind(argument, record.scope))
             names.append(argument.id if isinstance(argument, ast.Name) else "")
         parameters = (each for each in node.args if self.is_parameter(each, record.scope))
@@ -292,6 +296,7 @@ class CallSites:
             detached=tuple(detached),
             frozen=tuple(frozen),
             leaves=tuple(leaves),
+            any_layout=tuple(any_layout),
             parameter=next(map(ast.unparse, parameters), "") if how in APPLIES else "",
             origins=of_same,
             method=method,

@@ -1,0 +1,62 @@
+"""Which arguments of a call may have any layout in memory: those that the caller was passed, and certain views."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from ctxlint.torch_api.operations import CONVERSIONS, FLOAT_CONVERSIONS, LAYOUT_CHANGING_VIEWS, VIEW_METHODS
+
+if TYPE_CHECKING:
+    from ctxlint.model.index.file_index import FileIndex
+    from ctxlint.model.index.scopes import Scope
+
+
+def may_have_any_layout(node: ast.expr, scope: Scope, index: FileIndex, hops: int = 0) -> bool:
+    """Whether an argument is a parameter of the calling function, or a view that is usually not contiguous.
+
+    Also what keeps the layout of such a tensor: a name for it, a conversion, another view.
+    """
+    if hops > _MAX_HOPS:
+        return False
+    if isinstance(node, ast.Name):
+        return _is_name_of_any_layout(node, scope, index, hops)
+    if isinstance(node, ast.Subscript):
+        slices = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        return any(isinstance(each, ast.Slice) for each in slices) or may_have_any_layout(
+            node.value, scope, index, hops + 1
+        )
+    called = node.func if isinstance(node, ast.Call) else node
+    if not isinstance(called, ast.Attribute):
+        return False
+    if called.attr in LAYOUT_CHANGING_VIEWS:
+        return True
+    return called.attr in _KEEPS_THE_LAYOUT and may_have_any_layout(called.value, scope, index, hops + 1)
+
+
+def _is_name_of_any_layout(node: ast.Name, scope: Scope, index: FileIndex, hops: int) -> bool:
+    owner = scope.owner(node.id)
+    if owner is None:
+        return False
+    parameter_line = _line_of_parameter(node.id, owner, index)
+    return any(
+        bound.line == parameter_line
+        or (bound.value is not None and may_have_any_layout(bound.value, owner, index, hops + 1))
+        for bound in owner.live(node.id, node.lineno if owner is scope else None)
+    )
+
+
+def _line_of_parameter(name: str, owner: Scope, index: FileIndex) -> int | None:
+    """The line on which a scope binds a name as a parameter."""
+    entry = index.functions.get(owner.qualname) if owner.kind == "function" else None
+    if entry is None:
+        return None
+    arguments = entry.node.args
+    parameters = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
+    return entry.node.lineno if any(each.arg == name for each in parameters) else None
+
+
+_MAX_HOPS = 4
+
+_KEEPS_THE_LAYOUT = CONVERSIONS | FLOAT_CONVERSIONS | VIEW_METHODS | {"data"}
+"""Methods and attributes whose result has the layout of their tensor, in the main."""
