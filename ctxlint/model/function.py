@@ -367,6 +367,11 @@ class FunctionClass:
         backward = self.backward
         return None if backward is None or backward.inherited or not self.signature_judgeable else backward
 
+    @property
+    def counted_backward(self) -> Method | None:
+        """The backward that the class itself defines, if rules that count gradients and outputs apply to it."""
+        return self.judgeable_backward if self.count_judgeable else None
+
     @cached_property
     def count_judgeable(self) -> bool:
         """Whether rules that count gradients and outputs apply: also no decorator that may change them.

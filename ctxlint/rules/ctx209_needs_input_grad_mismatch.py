@@ -103,10 +103,11 @@ class NeedsInputGradMismatch(Rule[FunctionClass]):
     about_backward = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
-        if not fn.count_judgeable or fn.backward is None or fn.backward.inherited:
+        backward = fn.counted_backward
+        if backward is None:
             return
         names, ctx = input_names(fn), fn.reading_ctx
-        raising = {use.name for use, _flags in unbound_uses(fn, fn.backward)}  # CTX210: it is never `None`
+        raising = {use.name for use, _flags in unbound_uses(fn, backward)}  # CTX210: it is never `None`
         for each in misplaced_gradients(fn):
             if each.name in raising:
                 continue
@@ -116,7 +117,7 @@ class NeedsInputGradMismatch(Rule[FunctionClass]):
             own = f"{ctx}.needs_input_grad[{each.slot}]"
             tests = quoted([f"{ctx}.needs_input_grad[{index}]" for index in sorted(each.flags)], "or")
             test = wrong_test(fn, each)
-            unbound = any(use.name == each.name for use in fn.backward.facts.of(MaybeUnbound))
+            unbound = any(use.name == each.name for use in backward.facts.of(MaybeUnbound))
             effect = (
                 f"it raises UnboundLocalError when only `{receiver}` needs a gradient"
                 if unbound
@@ -130,7 +131,7 @@ class NeedsInputGradMismatch(Rule[FunctionClass]):
                 remedy = f"Test `{own}`."
             yield Finding(
                 fn.span(test or each.node),
-                f"`{fn.backward.name}` returns {what} for `{receiver}` but computes it only under {tests}, the flag"
+                f"`{backward.name}` returns {what} for `{receiver}` but computes it only under {tests}, the flag"
                 f"{'' if len(asked) == 1 else 's'} of {quoted(asked)}; {effect}. {remedy}",
                 test_own_flag(fn, each),
                 at(fn, [each.node], "returned here") if test is not None else (),

@@ -83,7 +83,8 @@ class IgnoredOutputGradient(Rule[FunctionClass]):
     about_backward = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
-        if not fn.count_judgeable or fn.backward is None or fn.backward.inherited:
+        backward = fn.counted_backward
+        if backward is None:
             return
         for each in ignored_gradients(fn):
             values = output_values(fn, each.index) or ()
@@ -95,7 +96,7 @@ class IgnoredOutputGradient(Rule[FunctionClass]):
                 ignores = f"{quoted(helpers)} {'ignores' if len(helpers) == 1 else 'ignore'} `{each.name}`"
                 place = f"output {each.index + 1} of `{fn.name}`"
             else:
-                ignores = f"`{fn.backward.name}` of `{fn.name}` never reads `{each.name}`"
+                ignores = f"`{backward.name}` of `{fn.name}` never reads `{each.name}`"
                 place = f"output {each.index + 1}"
             yield Finding(
                 fn.span(each.param.node.name),

@@ -81,7 +81,8 @@ class DroppedOutputGradient(Rule[FunctionClass]):
     about_backward = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
-        if not fn.count_judgeable or fn.backward is None or fn.backward.inherited:
+        backward = fn.counted_backward
+        if backward is None:
             return
         for each in dropped_gradients(fn):
             name = output_name(fn, each.index)
@@ -89,7 +90,7 @@ class DroppedOutputGradient(Rule[FunctionClass]):
             certain = surely_differentiable(fn, each.index)
             yield Finding(
                 fn.span(each.param.node.name),
-                f"`{fn.backward.name}` of `{fn.name}` drops the gradient of {output}, "
+                f"`{backward.name}` of `{fn.name}` drops the gradient of {output}, "
                 f"{'a floating-point tensor' if certain else 'not marked as non-differentiable'}; "
                 f"{'' if certain else 'if it holds floats, '}a loss on it silently gives no gradient. Use its "
                 f"gradient, or call `{fn.storing_ctx}.mark_non_differentiable`.",

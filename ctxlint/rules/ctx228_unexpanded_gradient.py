@@ -75,8 +75,8 @@ class UnexpandedGradient(Rule[FunctionClass]):
     about_backward = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
-        backward = fn.judgeable_backward
-        if backward is None or not backward.signature_known or not fn.count_judgeable:
+        backward = fn.counted_backward
+        if backward is None:
             return
         for index, node in dict(unexpanded_gradients(fn)).items():
             name = fn.inputs[index].name
