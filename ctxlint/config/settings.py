@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ctxlint.config.torch_versions import TorchVersions
+    from ctxlint.config.torch_versions import Releases, TorchVersions
     from ctxlint.fix import Applicability
 
 ALL = "ALL"
@@ -200,6 +200,12 @@ class Settings(NamedTuple):
         from ctxlint.config.torch_versions import TorchVersions, normal
 
         return TorchVersions(self.project_torch if self.target_torch is None else (normal(self.target_torch),))
+
+    def limited_to(self, releases: Releases) -> Settings:
+        """The settings for code that only some torch releases run."""
+        (specifier,) = self.torch.limited_to(releases).specifiers
+        target = {"project_torch": (specifier,)} if self.target_torch is None else {"target_torch": specifier}
+        return self._replace(**target)
 
 
 def matches(pattern: str, path: str, root: str) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ctxlint.records import record
 
@@ -35,6 +35,31 @@ _FARTHEST: Release = (3, 99)
 """A requirement of something newer than this is a typo."""
 
 
+class Releases(NamedTuple):
+    """The releases from ``oldest`` on that are older than ``limit``."""
+
+    oldest: Release = (0, 0)
+    limit: Release = (NO_LIMIT[0] + 1, 0)
+
+    def and_only(self, others: Releases) -> Releases:
+        """Those that are also among ``others``."""
+        return Releases(max(self.oldest, others.oldest), min(self.limit, others.limit))
+
+    def or_else(self, others: Releases) -> Releases:
+        """These and ``others``, and those between them."""
+        if not (self.exist and others.exist):
+            return self if self.exist else others
+        return Releases(min(self.oldest, others.oldest), max(self.limit, others.limit))
+
+    @property
+    def exist(self) -> bool:
+        """Whether there are any."""
+        return self.oldest < self.limit
+
+
+ALL_RELEASES = Releases()
+
+
 @record
 class TorchVersions:
     """The releases that satisfy any of ``specifiers``, in PEP 440 syntax; without any, the default range."""
@@ -48,6 +73,14 @@ class TorchVersions:
     def fall_below(self, major: int, minor: int) -> bool:
         """Whether any of the releases is older than ``major.minor``."""
         return _bounds(self.specifiers)[0] < (major, minor)
+
+    def limited_to(self, releases: Releases) -> TorchVersions:
+        """Those among ``releases``; all of ``releases`` if there is none: the code is for these, then."""
+        oldest, newest = _bounds(self.specifiers)
+        both = releases.and_only(Releases(oldest, (newest[0], newest[1] + 1)))
+        found = both if both.exist else releases
+        below = f",<{found.limit[0]}.{found.limit[1]}" if found.limit < NO_LIMIT else ""
+        return TorchVersions((f">={found.oldest[0]}.{found.oldest[1]}{below}",))
 
     def __str__(self) -> str:
         """The range in a readable form."""

@@ -38,6 +38,7 @@ from ctxlint.model.index.attribute_stores import stored_on_others, unset_attribu
 from ctxlint.model.index.class_finder import conditional_methods, members
 from ctxlint.model.index.project import MAX_ANCESTORS, Definition
 from ctxlint.model.index.scopes import LOCAL, Scope, resolve
+from ctxlint.model.index.version_tests import releases_with
 from ctxlint.model.interpreter.events import ContextRead, Escape
 from ctxlint.model.interpreter.interpret import interpret
 from ctxlint.model.interpreter.local_names import bound_names
@@ -211,6 +212,7 @@ class Builder:
             applied=record.qualname in self.applied,
             known_in_part=self.known_in_part,
             is_alternative=record.alternative,
+            releases=releases_with(record, self.unit.index),
             taken_names=self.taken_names,
             enclosing_names=record.scope.function_locals(),
         )

@@ -10,6 +10,7 @@ from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from ctxlint.config.torch_versions import ALL_RELEASES
 from ctxlint.effort import spend
 from ctxlint.model.index.apply_calls import ApplyCall, ArgumentKind
 from ctxlint.model.interpreter.events import (
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 
     import libcst as cst
 
+    from ctxlint.config.torch_versions import Releases
     from ctxlint.model.index.instances import Instances
     from ctxlint.model.index.module_backwards import ModuleBackward
     from ctxlint.model.index.parsing import BrokenStatement
@@ -246,6 +248,8 @@ class FunctionClass:
     """The project was too large to search, so other files may contain more facts about it. Then no fix is safe."""
     is_alternative: bool = False
     """The class is in an ``except`` clause, or under an ``if`` that tests a version or an attribute."""
+    releases: Releases = ALL_RELEASES
+    """The torch releases that define it: it may be under an ``if`` that tests torch's version."""
     taken_names: frozenset[str] = frozenset()
     """Deprecated names of torch that the file imports, and that other files import from it."""
     enclosing_names: frozenset[str] = frozenset()

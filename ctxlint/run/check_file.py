@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from ctxlint.config.settings import ALL, Settings
+from ctxlint.config.torch_versions import ALL_RELEASES
 from ctxlint.diagnostic import Diagnostic, Severity
 from ctxlint.effort import Effort, EffortExceeded, steps
 from ctxlint.fix import Applicability, with_line_endings_of
@@ -174,6 +175,8 @@ def _findings_of(
     if earlier is not None and stored is not None and (stored.is_charged or effort.charge(name, earlier.steps)):
         yield from earlier.findings
         return
+    if isinstance(subject, FunctionClass) and subject.releases != ALL_RELEASES:
+        settings = settings.limited_to(subject.releases)
     with effort.on(name):
         before, found = steps.left, []
         if not rule.about_backward or not (_is_out_of_use(subject, settings) or backward_never_runs(subject)):

@@ -33,7 +33,7 @@ EXPECT_ERRORS = frozenset(
 )
 """The last part of the names of functions that expect an exception or a warning in tests."""
 
-_VERSION = re.compile(r"version|hasattr|getattr|torch_?\d|_[gl][te]_", re.IGNORECASE)
+_VERSION = re.compile(r"version|hasattr|getattr|torch_?(?:\d|major|minor)|_[gl][te]_", re.IGNORECASE)
 """What a condition mentions that distinguishes releases."""
 
 
