@@ -137,7 +137,7 @@ class _Reader:
         return numbers if len(numbers) == len(found) > 0 else None
 
     def value(self, node: ast.expr) -> ast.expr:
-        """What the only assignment of a name gives it; the expression itself if it is no such name."""
+        """What the only assignment of a name gives it; otherwise the expression itself."""
         self.left -= 1
         while isinstance(node, ast.Name) and self.left > 0:
             owner = self.scope.owner(node.id)
