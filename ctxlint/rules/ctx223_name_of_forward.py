@@ -122,6 +122,8 @@ def _remedy(fn: FunctionClass, backward: Method, name: str) -> str:
     ctx = backward.ctx_name
     if name in fn.writes_by_attribute:
         return f"Write `{ctx}.{name}`"
+    if fn.forward is not None and fn.forward.ctx is not None and name == fn.forward.ctx_name:
+        return f"Write `{ctx}`"
     if fn.forward is not None and name in _imported(fn.forward):
         return f"Import it in `{backward.name}` too, or at module level"
     calls = fn.context_calls(saving_call(backward))

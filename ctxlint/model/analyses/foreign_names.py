@@ -41,7 +41,7 @@ def names_of_forward(fn: FunctionClass, method: Method) -> Iterator[tuple[cst.Na
     if fn.forward is None:
         return
     known = {param.name for param in fn.forward.params}.union(fn.forward.binders).difference(RECEIVERS)
-    bound = _unbound(fn, method, known)
+    bound = _unbound(fn, method, known - _missing_ctx(method, fn.forward.ctx_name))
     for node in method.variables if bound else ():
         if node.value in bound and _is_read(method, node) and not _in_untaken_arm(method, node):
             error = _error_of_builtin(method, node) if node.value in _BUILTINS else "NameError"
@@ -58,9 +58,7 @@ def undefined_names(fn: FunctionClass, method: Method) -> Iterator[cst.Name]:
     if fn.forward is not None:
         named.difference_update(param.name for param in fn.forward.params)
         named.difference_update(fn.forward.binders, fn.forward.named)
-    if method.facts.of(UnboundContext):
-        named.discard("ctx")  # CTX102
-    unbound = _unbound(fn, method, named)
+    unbound = _unbound(fn, method, named - _missing_ctx(method, "ctx"))
     read = [
         node
         for node in (method.variables if unbound else ())
@@ -68,6 +66,12 @@ def undefined_names(fn: FunctionClass, method: Method) -> Iterator[cst.Name]:
     ]
     if read and not _may_create_names(fn):
         yield from read
+
+
+def _missing_ctx(method: Method, usual: str) -> set[str]:
+    """What a method may call the ctx for which it has no parameter of this name (CTX102)."""
+    missing = {each.name for each in method.facts.of(UnboundContext)}
+    return missing if method.ctx is not None and method.own_params else {usual, *missing}
 
 
 def _may_create_names(fn: FunctionClass) -> bool:

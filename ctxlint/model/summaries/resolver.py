@@ -30,6 +30,7 @@ from ctxlint.model.interpreter.values import (
     Value,
     is_tensor,
 )
+from ctxlint.model.summaries.applied import applied_result
 from ctxlint.model.summaries.callables import imported_table, made_callable, owner_of, table_of_functions
 from ctxlint.model.summaries.context_effects import gets_context
 from ctxlint.model.summaries.declared import declared_as, declared_by
@@ -172,16 +173,19 @@ class CalleeResolver:
     def _applied(
         self, name: str, arguments: tuple[Slot, ...], keywords: MappingOf[str, Slot], call: cst.BaseExpression
     ) -> tuple[Definition, Summary] | None:
-        """A call of the ``apply`` of a Function: what its ``forward`` writes. What autograd returns is unknown."""
+        """A call of the ``apply`` of a Function: what its ``forward`` writes and returns."""
         project = self.summaries.project
         definition = self._meant(name.removesuffix(".apply"))
         if definition is None or definition.record is None or not project.is_function(definition):
             return None
         forward = member(project, definition, "forward")
-        if forward is None or any(member(project, definition, each) for each in ("setup_context", "apply")):
+        if forward is None or member(project, definition, "apply"):
             return None
-        known = self.call(ProjectFunction(forward[0]), (Slot(Opaque(call)), *arguments), keywords, call, {})
-        return (definition, Summary(Opaque(call), known[1].writes)) if known is not None else None
+        ctx = () if member(project, definition, "setup_context") else (Slot(Opaque(call)),)
+        known = self.call(ProjectFunction(forward[0]), (*ctx, *arguments), keywords, call, {})
+        if known is None:
+            return None
+        return definition, Summary(applied_result(known[1].returned, call), known[1].writes)
 
     def call(
         self,
