@@ -1,19 +1,28 @@
-"""Reading a tensor from ``ctx.saved_tensors`` in backward instead of from an attribute: the edits there."""
+"""Reading a tensor from ``ctx.saved_tensors`` in backward: instead of from an attribute, or too."""
 
 from __future__ import annotations
 
+from functools import partial
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.fix import Applicability, Fix
 from ctxlint.fixes.appending import append_target
+from ctxlint.fixes.class_layout import layout_of
 from ctxlint.fixes.context_uses import context_uses
+from ctxlint.fixes.displays import insert_elements
 from ctxlint.model.analyses.attribute_uses import OF_A_TENSOR
 from ctxlint.records import record
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence as SequenceOf
+
     from ctxlint.fix import Edit
     from ctxlint.fixes.method_code import MethodCode
+    from ctxlint.model.function import FunctionClass
+    from ctxlint.model.interpreter.method import Method
 
 
 def read_from_saved(
@@ -61,6 +70,33 @@ def _is_replaceable(code: MethodCode, read: cst.Attribute) -> bool:
 
 def _needs_tensor(parent: cst.CSTNode, used: cst.CSTNode) -> bool:
     return not isinstance(parent, cst.Attribute) or parent.value is not used or parent.attr.value in OF_A_TENSOR
+
+
+def unpack_all(fn: FunctionClass, method: Method, target: cst.CSTNode, names: SequenceOf[str]) -> Fix | None:
+    """Unpack all saved tensors, whose names these are in order, where ``target`` leaves out some of them.
+
+    None if the target binds anything else, or in another order.
+    """
+    layout = layout_of(fn, method)
+    if layout is None or not isinstance(target, (cst.Tuple, cst.List)):
+        return None
+    bound = [each.value.value if isinstance(each.value, cst.Name) else "" for each in target.elements]
+    if [name for name in names if name in bound] != bound:
+        return None
+    edits: list[Edit] = []
+    if "\n" in layout.code(target):
+        for before, left_out in groupby((name for name in names if name not in bound), partial(_place, names, bound)):
+            edits += insert_elements(layout, target, before, ", ".join(left_out), 1)
+    else:
+        opening, closing = "[]" if isinstance(target, cst.List) else "()" if target.lpar and bound[1:] else ("", "")
+        edits.append(layout.replace(target, f"{opening}{', '.join(names)}{closing}"))
+    left = ", ".join(f"`{name}`" for name in names if name not in bound)
+    return Fix(f"Unpack {left} too", tuple(edits), Applicability.SAFE)
+
+
+def _place(names: SequenceOf[str], bound: SequenceOf[str], name: str) -> int:
+    """How many of the bound names come before a name."""
+    return sum(each in bound for each in names[: names.index(name)])
 
 
 # ---------------------------------------------------------------------------------------------------------------------

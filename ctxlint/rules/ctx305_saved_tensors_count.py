@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.fixes.unpacking import unpack_all
 from ctxlint.model.analyses.saved_tensors import mismatched, saved_counts, saving_call
 from ctxlint.model.function import FunctionClass, Trust, Unpacking
 from ctxlint.model.interpreter.values import Parameter, Tri
-from ctxlint.rules.base import Finding, Rule
+from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.rules.related import saves, way_to
 from ctxlint.rules.wording import counted, doer, quoted
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.config.settings import Settings
+    from ctxlint.fix import Fix
     from ctxlint.model.function import Input, SavedItem
     from ctxlint.model.interpreter.method import Method
 
@@ -67,7 +69,8 @@ class SavedTensorsCount(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    There is no fix: only the author knows whether to save more or to unpack less.
+    The fix is safe: it unpacks what `forward` saves and `backward` reads under the same name. There is none for other
+    numbers: only the author knows whether to save more or to unpack less.
 
     ## Known limits
     Not reported if a number is not certain: a starred argument, a ctx that is passed to another function, an unpacking
@@ -80,6 +83,7 @@ class SavedTensorsCount(Rule[FunctionClass]):
     code = "CTX305"
     name = "saved-tensors-count"
     subject = FunctionClass
+    fix = FixAvailability.SOMETIMES
     about_backward = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
@@ -93,7 +97,16 @@ class SavedTensorsCount(Rule[FunctionClass]):
                     f"{doer(fn, method, taken)} {_taken(taken)} but {_given(fn, call, saved)}; it raises "
                     f"{_error(fn, call, taken)}. {_advice(fn, method, call, taken, saved)}"
                 )
-                yield Finding(fn.span(taken.node), message, related=(*way_to(fn, taken), *saves(fn, call)))
+                fix = _fix(fn, method, call, taken)
+                yield Finding(fn.span(taken.node), message, fix, related=(*way_to(fn, taken), *saves(fn, call)))
+
+
+def _fix(fn: FunctionClass, method: Method, call: str, taken: Unpacking | SavedItem) -> Fix | None:
+    """Unpack what is left out, if that is the advice."""
+    names = _names_saved(fn, call)
+    if not isinstance(taken, Unpacking) or taken.by or names is None or not _left_out(fn, method, call, taken):
+        return None
+    return unpack_all(fn, method, taken.node, names)
 
 
 def _taken(taken: Unpacking | SavedItem) -> str:
@@ -149,16 +162,25 @@ def _advice(fn: FunctionClass, method: Method, call: str, taken: Unpacking | Sav
     if others and not taken.starred and saved == {taken.minimum + len(others)}:
         writes = quoted(f"{fn.storing_ctx}.{name} = {name}" for name in others)
         return f"Write {writes} instead of saving {'it' if len(others) == 1 else 'them'}."
+    left = _left_out(fn, method, call, taken)
+    if left:
+        return f"Unpack {quoted(left)} too."
     names_saved = _names_saved(fn, call)
     if not taken.starred and None not in taken.names and names_saved is not None:
         unpacked = [name for name in taken.names if name is not None]
-        left = [name for name in names_saved if name not in unpacked and _needs(fn, method, name)]
         more = [name for name in unpacked if name not in names_saved and name in method.facts.names_read]
-        if left and len(left) == len(names_saved) - len(unpacked):
-            return f"Unpack {quoted(left)} too."
         if more and len(more) == len(unpacked) - len(names_saved):
             return f"Save {quoted(more)} too."
     return f"Unpack {' or '.join(str(count) for count in sorted(saved))}, or save {least}{taken.minimum}."
+
+
+def _left_out(fn: FunctionClass, method: Method, call: str, taken: Unpacking) -> list[str]:
+    """The names that forward saves and that the method reads but does not unpack, if these are all that it leaves out."""
+    names_saved = _names_saved(fn, call)
+    if taken.starred or None in taken.names or names_saved is None or _others_saved(fn, call):
+        return []
+    left = [name for name in names_saved if name not in taken.names and _needs(fn, method, name)]
+    return left if len(left) == len(names_saved) - len(taken.names) else []
 
 
 def _names_saved(fn: FunctionClass, call: str) -> list[str] | None:

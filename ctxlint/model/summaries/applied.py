@@ -1,8 +1,8 @@
 """What the ``apply`` of a Function returns, by what its ``forward`` returns.
 
-Source: ``process_outputs`` in ``torch/csrc/autograd/python_function.cpp``. Each tensor that ``forward`` returns, by itself
-or in a tuple, becomes a new one on the same memory (a dirty input stays the same object); anything else, also a list of
-tensors, is returned as it is.
+Source: ``process_outputs`` in ``torch/csrc/autograd/python_function.cpp``. Each tensor that ``forward`` returns, alone
+or in a tuple, becomes a new one on the same memory (a dirty input stays the same object). Anything else is returned as
+it is, also a list of tensors.
 """
 
 from __future__ import annotations
