@@ -534,6 +534,7 @@ def test_json_has_the_keys_of_ruff(run: Run) -> None:
             "message": "`wrong` is found",
             "name": "wrong-word",
             "noqa_row": 4,
+            "related": [],
             "severity": "error",
             "url": "https://ctxlint.github.io/ctxlint/rules/CTX211/",
         }

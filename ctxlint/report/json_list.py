@@ -1,4 +1,4 @@
-"""A JSON list with one record for each finding, with the same keys as in ruff."""
+"""A JSON list with one record for each finding, with the keys of ruff and ``related``, its notes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ctxlint.suppression.comment_layout import read_layout
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ctxlint.diagnostic import Diagnostic
+    from ctxlint.diagnostic import Diagnostic, Related
     from ctxlint.report import Report
     from ctxlint.result import FileResult
     from ctxlint.source.source import Position, Source
@@ -52,9 +52,24 @@ def _records(result: FileResult) -> Iterator[dict[str, Any]]:
             "message": diagnostic.message,
             "name": diagnostic.name,
             "noqa_row": row,
+            "related": [_related(each, diagnostic, result.source) for each in diagnostic.related],
             "severity": diagnostic.severity.value,
             "url": diagnostic.url,
         }
+
+
+def _related(related: Related, diagnostic: Diagnostic, source: Source | None) -> dict[str, Any]:
+    """A note with its place, which may be in another file."""
+    span, cell = related.span, None
+    if source is not None and not related.path:
+        _source, span, cell = source.locate(span)
+    return {
+        "cell": cell,
+        "end_location": location(span.end),
+        "filename": absolute(related.path or diagnostic.path),
+        "location": location(span.start),
+        "message": related.message,
+    }
 
 
 def location(position: Position) -> dict[str, int]:
