@@ -99,7 +99,8 @@ class TensorStashedOnCtx(Rule[FunctionClass]):
     An input counts if `backward` returns a gradient for it that is not just zeros. Index tensors, masks, frozen weights
     and other inputs whose gradient is `None` may be stored on ctx, and so may a buffer that `backward` writes to, and a
     tensor of which `backward` only tests `is None` or reads an attribute that the program set, or that it only passes
-    to a function of the project that keeps the object itself, in a list or by setting an attribute on it. Not reported if a nested
+    to a function of the project that keeps the object itself, in a list or by setting an attribute on it, or to a method
+    that gets nothing else and whose result is dropped, such as `engine.use(ctx.weight)`. Not reported if a nested
     function replaces or deletes what `forward` stored, under a condition on the torch version, or under one that a
     tensor has no elements.
 

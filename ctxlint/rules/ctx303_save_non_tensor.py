@@ -155,9 +155,15 @@ def _message(home: Method, method: str, argument: Slot, kind: str) -> str:
             "Put a star before it, if it holds tensors" if "\n" in name else f"Write `*{name}`, if it holds tensors"
         )
     else:
-        remedy = f"Write `{home.ctx_name}.{name} = {name}`" if name.isidentifier() else "Keep it as an attribute of ctx"
+        remedy = _kept_instead(home, name)
     subject = f"`{name}`" if "\n" not in name else "This argument"
     return f"{subject} is {kind}; {effect}. {remedy}."
+
+
+def _kept_instead(home: Method, name: str) -> str:
+    """What to write in place of an argument that is not a tensor."""
+    written = f"write `{home.ctx_name}.{name} = {name}`" if name.isidentifier() else "keep it as an attribute of ctx"
+    return f"Drop it from the call, and {written}"
 
 
 def _is_plain(value: Value) -> bool:
@@ -189,7 +195,7 @@ def _message_of_several(method: str, argument: Slot, passed: Evidence) -> str:
 def _message_of_plain(home: Method, method: str, node: cst.BaseExpression) -> str:
     """About a starred argument without any tensor."""
     name = code_of(node)
-    remedy = f"Write `{home.ctx_name}.{name} = {name}`" if name.isidentifier() else "Keep it as an attribute of ctx"
+    remedy = _kept_instead(home, name)
     return f"`*{name}` passes values that are not tensors; {_effect(method)}. {remedy}."
 
 

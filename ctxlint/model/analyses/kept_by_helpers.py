@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
-_PUTTING = frozenset(str.split("add append appendleft extend insert push put setdefault update"))
+PUTTING = frozenset(str.split("add append appendleft extend insert push put setdefault update"))
 """Methods of containers that keep their arguments."""
 
 
@@ -59,7 +59,7 @@ def _keeps(function: _Function, name: str) -> bool:
 
 def _puts(node: ast.AST) -> Iterator[tuple[list[ast.expr], list[ast.expr]]]:
     """The places where a node puts something away, and what it puts there."""
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _PUTTING:
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in PUTTING:
         yield [ast.Subscript(node.func.value, ast.Slice())], node.args
     elif isinstance(node, ast.Assign):
         yield node.targets, [node.value]

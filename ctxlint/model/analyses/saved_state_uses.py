@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.effort import spend
-from ctxlint.model.analyses.kept_by_helpers import keeps_argument
+from ctxlint.model.analyses.kept_by_helpers import PUTTING, keeps_argument
 from ctxlint.model.interpreter.events import ContextLent, ContextRead, Escape, GenericCall
 from ctxlint.model.syntax import code_of, dotted, literal_text
 from ctxlint.records import record
@@ -36,9 +36,9 @@ class KeptUses:
     """How the reading methods use a stored tensor.
 
     ``reads_values`` is certain. ``handed_on``: it, or a view of it, escapes. ``as_object``: this very object escapes,
-    for instance to a call that may keep or compare it. ``put_away``: a function of the project keeps it. ``always``:
-    one of these happens on every path. ``metadata`` is what else is read: ``shape``, ``dtype`` and the like. ``tests``
-    are what else conditions ask about it.
+    for instance to a call that may keep or compare it. ``put_away``: a function of the project keeps it, or an unknown
+    method gets nothing else, and its result is dropped. ``always``: one of these happens on every path. ``metadata`` is
+    what else is read: ``shape``, ``dtype`` and the like. ``tests`` are what else conditions ask about it.
     """
 
     reads_values: bool = False
@@ -286,7 +286,9 @@ class _Uses:
         else:
             self.hand_on()
             if self.same and known is not None and known.definition is not None:
-                self.uses.put_away = self.uses.put_away or keeps_argument(known.definition, call, parent)
+                self.uses.put_away |= keeps_argument(known.definition, call, parent)
+            elif self.same and isinstance(call.func, cst.Attribute) and len(call.args) == 1 and name not in PUTTING:
+                self.uses.put_away |= isinstance(self.method.parents[call], cst.Expr)
 
     def bound(self, node: cst.CSTNode, parent: cst.Assign | cst.AnnAssign | cst.NamedExpr, contained: bool) -> None:
         """``y = x``."""
