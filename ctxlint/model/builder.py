@@ -310,12 +310,13 @@ class Builder:
         methods: dict[str, Method] = {}
         for name, draft in drafts.items():
             receiver, ctx = split_params(draft.node, draft.params, draft.binding, style is not Style.SETUP_CONTEXT)
-            method = _with_ctx_checked(_changed(draft, receiver=receiver, ctx=ctx), style)
+            methods[name] = _with_ctx_checked(_changed(draft, receiver=receiver, ctx=ctx), style)
+        flags = _count_of_flags(methods.get("forward"))
+        for name, method in methods.items():
             if name in ("backward", "vjp"):
-                method = walk(method, bound_parameters(method, "gradient", Tri.YES))
+                methods[name] = walk(method, bound_parameters(method, "gradient", Tri.YES, flags))
             elif name == "jvp":
-                method = walk(method, bound_parameters(method, "tangent", Tri.UNKNOWN))
-            methods[name] = method
+                methods[name] = walk(method, bound_parameters(method, "tangent", Tri.UNKNOWN, flags))
         return methods
 
     def walk_with_objects(self, methods: dict[str, Method]) -> bool:
@@ -328,7 +329,8 @@ class Builder:
         objects = objects_on_ctx(methods.values(), passed)
         if backward is None or not reads_any(backward, objects):
             return False
-        methods["backward"] = self.walk(backward, bound_parameters(backward, "gradient", Tri.YES), objects)
+        bindings = bound_parameters(backward, "gradient", Tri.YES, _count_of_flags(forward))
+        methods["backward"] = self.walk(backward, bindings, objects)
         return True
 
     def walk_forward(self, methods: Mapping[str, Method], inputs: tuple[Input, ...], walk: Walk) -> dict[str, Method]:
@@ -496,6 +498,13 @@ def _as_written(definition: Definition) -> Found | None:
 
 def _bare(definition: Definition) -> Found | None:
     return definition.unit.slices.find_bare_class(definition.qualname)
+
+
+def _count_of_flags(forward: Method | None) -> int | None:
+    """The number of flags in ``ctx.needs_input_grad``, if every call passes the same number of inputs."""
+    known = forward is not None and forward.signature_known and forward.variadic is None
+    inputs = forward.positional if known and forward is not None else ()
+    return len(inputs) if inputs and all(each.required for each in inputs) else None
 
 
 def _is_stub(method: Method) -> bool:

@@ -11,7 +11,7 @@ import libcst as cst
 from ctxlint.model.analyses.helper_places import walk_alone
 from ctxlint.model.analyses.returns import returned_by
 from ctxlint.model.interpreter.events import Assigned, GenericCall, NeedsInputGradRead
-from ctxlint.model.interpreter.values import CONTEXT, NONE
+from ctxlint.model.interpreter.values import NONE, Context
 from ctxlint.model.syntax import code_of, dotted
 from ctxlint.records import record
 
@@ -110,7 +110,7 @@ def _in_helpers(backward: Method, slots: tuple[Slot, ...]) -> Iterator[Unconditi
         if home is None or call.guards or call.in_loop or not isinstance(node, cst.Call):
             continue
         placed = _gradients_of(backward, node, slots)
-        has_ctx = any(slot.value == CONTEXT for slot in call.arguments)
+        has_ctx = any(isinstance(slot.value, Context) for slot in call.arguments)
         returned = _helper(backward, home) if len(placed) > 1 else None
         for index, at in sorted(placed.items()) if returned is not None else ():
             helper, elements = returned or (backward, ())

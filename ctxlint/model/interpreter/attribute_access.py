@@ -231,8 +231,11 @@ def evaluate_subscript(walk: Walk, node: cst.Subscript) -> Value:
     index = single_index(node)
     number = integer(walk.evaluate(index)) if index is not None else None
     if isinstance(base, cst.Attribute) and base.attr.value == "needs_input_grad":
-        if isinstance(walk.peek(base.value), Context):
+        ctx = walk.peek(base.value)
+        if isinstance(ctx, Context):
             walk.evaluate(base.value)
+            if number is not None and ctx.flags is not None and -ctx.flags <= number < 0:
+                number += ctx.flags
             return _needs_input_grad_item(walk, node, NeedsInputGrad(), index, number)
     value = walk.evaluate(base)
     if isinstance(value, Imported) and walk.resolver is not None and not value.name.startswith(_NO_TABLES):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.model.interpreter.method import ParameterKind
-from ctxlint.model.interpreter.values import CONTEXT, Kind, Opaque, Parameter, Tri, Value, Variadic
+from ctxlint.model.interpreter.values import CONTEXT, Context, Kind, Opaque, Parameter, Tri, Value, Variadic
 from ctxlint.torch_api import types
 
 if TYPE_CHECKING:
@@ -14,15 +14,18 @@ if TYPE_CHECKING:
     from ctxlint.model.interpreter.method import Method, Param
 
 
-def bound_parameters(method: Method, role: str, tensor: Tri) -> dict[str, Value]:
-    """The value of each parameter by name: ctx, a receiver, the others in their ``role`` (see ``values.Parameter``)."""
+def bound_parameters(method: Method, role: str, tensor: Tri, flags: int | None = None) -> dict[str, Value]:
+    """The value of each parameter by name: ctx, a receiver, the others in their ``role`` (see ``values.Parameter``).
+
+    ``flags`` is the certain length of ``ctx.needs_input_grad``.
+    """
     bindings: dict[str, Value] = {}
     index = 0
     for param in method.params:
         if param is method.receiver:
             bindings[param.name] = Opaque(param.node)
         elif param is method.ctx:
-            bindings[param.name] = CONTEXT
+            bindings[param.name] = CONTEXT if flags is None else Context(flags)
         elif param.kind is ParameterKind.POSITIONAL:
             certain = tensor if param.required else Tri.UNKNOWN
             kind = Kind.FLOAT if role == "gradient" else Kind.UNKNOWN

@@ -143,7 +143,9 @@ class Variadic(Value):
 
 @record
 class Context(Value):
-    """The ctx itself."""
+    """The ctx itself. ``flags`` is the length of its ``needs_input_grad``, if that is certain."""
+
+    flags: int | None = None
 
 
 @record

@@ -22,8 +22,8 @@ from ctxlint.model.interpreter.sequences import many_like, spread
 from ctxlint.model.interpreter.signatures import binding_of, decorators_of, params_of
 from ctxlint.model.interpreter.summary import Summary
 from ctxlint.model.interpreter.values import (
-    CONTEXT,
     NEVER,
+    Context,
     Imported,
     Opaque,
     ProjectFunction,
@@ -354,7 +354,7 @@ def _summary(
 
 
 def _name_of_context(bindings: MappingOf[str, Value]) -> str:
-    return next((name for name, value in bindings.items() if value == CONTEXT), "ctx")
+    return next((name for name, value in bindings.items() if isinstance(value, Context)), "ctx")
 
 
 def _returned(facts: MethodFacts) -> Value:
