@@ -674,7 +674,8 @@ NEEDS = {
     "slice": ("y = any(ctx.needs_input_grad[:2])", [(None, True)]),
     "any": ("y = any(ctx.needs_input_grad)", [(None, True)]),
     "length": ("y = len(ctx.needs_input_grad) >= 3 and ctx.needs_input_grad[2]", [(None, True), (2, False)]),
-    "negative": ("if ctx.needs_input_grad[-1]:\n pass", [(-1, False)]),
+    "negative": ("if ctx.needs_input_grad[-1]:\n pass", [(0, False)]),
+    "negative, out of range": ("if ctx.needs_input_grad[-2]:\n pass", [(-2, False)]),
 }
 
 
