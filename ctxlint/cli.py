@@ -17,6 +17,7 @@ from ctxlint.search_path import leave_current_folder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import NoReturn
 
 _GLOBAL = ("--config", "--isolated", "--color", "-v", "--verbose", "-q", "--quiet", "-s", "--silent")
 """Options that may precede any command; commands that have no use for them ignore them."""
@@ -25,13 +26,13 @@ INTERRUPTED = 130
 FAILED = 2
 
 
-def program() -> int:
-    """The entry point of the script ``ctxlint``: ``main``, in a process that ends without garbage collection."""
+def program() -> NoReturn:
+    """The entry point of the script ``ctxlint``: ``main``, in a process that ends without freeing its objects."""
     gc.disable()
     leave_current_folder()  # PYTHONPATH may name it
     code = main()
-    gc.freeze()  # otherwise Python would traverse all objects once more, to find garbage
-    return code
+    sys.stderr.flush()
+    os._exit(code)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
