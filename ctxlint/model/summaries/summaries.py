@@ -1,7 +1,8 @@
 """Function summaries, computed on demand, bottom-up over the call graph, each once.
 
-A recursive function is unknown. The cost of computing a summary is bounded, and charged to every user, whether or not
-it is cached: so results do not depend on the order in which files are read.
+What a function does when it calls itself is unknown, unless it does so with parts of its arguments; functions that call
+each other in a circle are unknown. The cost of computing a summary is bounded, and charged to every user, whether or
+not it is cached: so results do not depend on the order in which files are read.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from ctxlint.model.interpreter.values import (
     NEVER,
     Context,
     Imported,
+    Mapping,
     Opaque,
     ProjectFunction,
     Sequence,
@@ -92,6 +94,17 @@ class _Call(NamedTuple):
     captured: tuple[tuple[str, Slot], ...] = ()
     unwrapped: int = 0
     """So many of its decorators, the outermost first, are not applied."""
+
+
+def _is_part_of(call: _Call, around: _Call) -> bool:
+    """Whether a function that calls itself does so with smaller tuples and lists: it follows their structure."""
+    sizes = [sum(_size(slot.value) for slot in each.arguments) for each in (call, around)]
+    return sizes[0] < sizes[1] and call.keywords == around.keywords and len(call.arguments) == len(around.arguments)
+
+
+def _size(value: Value) -> int:
+    slots = value.slots if isinstance(value, (Sequence, Mapping)) else ()
+    return 1 + sum(_size(slot.value) for slot in slots)
 
 
 class _TooDeep(Exception):
@@ -195,7 +208,7 @@ class Summaries:
     def _circle_of(self, call: _Call) -> int | None:
         """The index of the first active call on a cycle with this one; ``_DEPTH`` for a function that calls itself."""
         if self._active and self._active[-1].callee == call.callee:
-            return _DEPTH
+            return None if _is_part_of(call, self._active[-1]) else _DEPTH
         if self._in_circle and call in self._in_circle:
             return self._in_circle[call]
         same = [number for number, each in enumerate(self._active) if each.callee == call.callee]
