@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import site
 import sys
 
 home = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -12,15 +13,16 @@ home = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 def without_current_folder(path: list[str]) -> list[str]:
     """``path``, in the form of ``sys.path``, without the current folder.
 
-    It stays if ctxlint itself is in it, because its dependencies may be there too.
+    It stays if ctxlint itself is in it, or what is installed for this Python: its dependencies may be there.
     """
     try:
         current = os.path.realpath(os.curdir)
     except OSError:  # it was deleted, and nothing can be imported from it
         return path
-    if current == os.path.realpath(home):
+    left = [each for each in path if os.path.realpath(each) != current]
+    if len(left) == len(path) or current in map(os.path.realpath, (home, *site.getsitepackages())):
         return path
-    return [each for each in path if os.path.realpath(each) != current]
+    return left
 
 
 def leave_current_folder() -> None:

@@ -10,6 +10,7 @@ import os
 import shlex
 import shutil
 import signal
+import site
 import stat
 import subprocess
 import sys
@@ -1099,6 +1100,17 @@ def _standard_baggage() -> set[str]:
 def test_version_imports_next_to_nothing() -> None:
     imported = {name for name in _imported("--version") if name.startswith(("ctxlint", "argparse", "dataclasses"))}
     assert imported <= {"ctxlint", "ctxlint.cli", "ctxlint.commands", "ctxlint.search_path", "ctxlint.version"}
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_what_is_installed_is_found_from_its_own_folder(tmp_path: Path, jobs: str) -> None:
+    broken = (ROOT / "fixtures/programs/broken/tensor_times_constant.py").read_text(encoding="utf-8")
+    for number in range(70):  # enough for a second process
+        (tmp_path / f"a{number}.py").write_text(broken, encoding="utf-8")
+    command = [sys.executable, "-m", "ctxlint", "check", "--isolated", "--no-cache", "-j", jobs, str(tmp_path)]
+    done = subprocess.run(command, cwd=site.getsitepackages()[0], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert "Found 210 errors." in done.stdout
 
 
 def test_a_reader_that_leaves_is_no_error() -> None:
