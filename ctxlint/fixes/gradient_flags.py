@@ -9,7 +9,7 @@ import libcst as cst
 from ctxlint.fix import Applicability, Edit
 from ctxlint.fixes.method_code import code_of_method
 from ctxlint.fixes.unbound_gradients import returned_position
-from ctxlint.model.analyses.flags import computed_under, flag_of_conditional, flags_of
+from ctxlint.model.analyses.flags import behind_name, computed_under, flag_of_conditional, flags_of
 from ctxlint.model.interpreter.events import Assigned
 from ctxlint.model.interpreter.values import Tri, is_none
 from ctxlint.model.syntax import children, single_index
@@ -37,7 +37,7 @@ def test_own_flag(fn: FunctionClass, misplaced: Misplaced) -> Fix | None:
     named = max(misplaced.slot, *misplaced.flags) < len(fn.inputs)
     if code is None or len(misplaced.flags) != 1 or not named or not _flag_is_wrong(fn, misplaced):
         return None
-    edits = _in_block(code, misplaced) if misplaced.name else _in_tuple(fn, code, misplaced)
+    edits = _in_conditional(fn, code, misplaced) or (_in_block(code, misplaced) if misplaced.name else None)
     message = f"Test `{fn.reading_ctx}.needs_input_grad[{misplaced.slot}]`"
     return None if edits is None else code.fix(message, edits, Applicability.UNSAFE)
 
@@ -72,7 +72,7 @@ def _has_its_own(fn: FunctionClass, flag: int) -> bool:
     return all(
         not slot.starred
         and (
-            flag_of_conditional(slot.node) == flag
+            flag_of_conditional(slot.node, backward) == flag
             or (isinstance(slot.node, cst.Name) and computed_under(backward, slot.node.value) == frozenset({flag}))
         )
         for slot in slots
@@ -83,17 +83,21 @@ def _has_its_own(fn: FunctionClass, flag: int) -> bool:
 # ``gradient if ctx.needs_input_grad[1] else None``
 
 
-def _in_tuple(fn: FunctionClass, code: MethodCode, misplaced: Misplaced) -> list[Edit] | None:
+def _in_conditional(fn: FunctionClass, code: MethodCode, misplaced: Misplaced) -> list[Edit] | None:
     for returned in fn.gradients:
         slot = returned.slots[misplaced.slot] if misplaced.slot < len(returned.slots) else None
-        if returned.node is misplaced.node and slot is not None and isinstance(slot.node, cst.IfExp):
-            index = _index(slot.node.test)
+        conditional = behind_name(code.method, slot.node) if slot is not None else None
+        if returned.node is misplaced.node and isinstance(conditional, cst.IfExp):
+            test: cst.BaseExpression | None = conditional.test
+            if isinstance(test, cst.Name) and len(code.uses(test.value)) == 2:  # bound and tested
+                test = behind_name(code.method, test)
+            index = _index(test)
             if index is not None and index in code.parents:
                 return [code.layout.replace(index, str(misplaced.slot))]
     return None
 
 
-def _index(test: cst.BaseExpression) -> cst.Integer | None:
+def _index(test: cst.BaseExpression | None) -> cst.Integer | None:
     """The number in ``….needs_input_grad[1]``, or the same with an alias of it."""
     index = single_index(test) if isinstance(test, cst.Subscript) else None
     return index if isinstance(index, cst.Integer) else None

@@ -161,12 +161,13 @@ def misplaced_gradients(fn: FunctionClass) -> list[Misplaced]:
         for position, slot in enumerate(returned.slots):
             if slot.starred:
                 break
-            if isinstance(slot.node, cst.Name):
-                slots.setdefault(slot.node.value, set()).add(position)
-                nodes.setdefault(slot.node.value, returned.node)
-            flag = flag_of_conditional(slot.node)
+            name = slot.node.value if isinstance(slot.node, cst.Name) else ""
+            if name:
+                slots.setdefault(name, set()).add(position)
+                nodes.setdefault(name, returned.node)
+            flag = flag_of_conditional(slot.node, backward)
             if flag is not None and flag != position:
-                found.append(Misplaced(returned.node, "", frozenset({flag}), position))
+                found.append(Misplaced(returned.node, name, frozenset({flag}), position))
     for name, positions in slots.items():
         flags = computed_under(backward, name)
         if flags is not None and len(positions) == 1 and not flags & positions:
@@ -275,11 +276,19 @@ def _always_computed(backward: Method, gradient: Misplaced) -> bool:
     return all(any(way is not None and way <= flags_of(end) for way in ways) for end in ends)
 
 
-def flag_of_conditional(node: cst.BaseExpression | None) -> int | None:
-    """The flag that ``gradient if ctx.needs_input_grad[i] else None`` tests."""
+def flag_of_conditional(node: cst.BaseExpression | None, method: Method | None = None) -> int | None:
+    """The flag that ``gradient if ctx.needs_input_grad[i] else None`` tests; with ``method``, also behind its names."""
+    if method is not None:
+        node = behind_name(method, node)
     if not isinstance(node, cst.IfExp) or not isinstance(node.orelse, cst.Name) or node.orelse.value != "None":
         return None
-    return literal_flag(node.test)
+    test = node.test if method is None else behind_name(method, node.test)
+    return literal_flag(test) if test is not None else None
+
+
+def behind_name(method: Method, node: cst.BaseExpression | None) -> cst.BaseExpression | None:
+    """An expression, or what a name is bound to by the only assignment of it."""
+    return method.bound_to(node.value) if isinstance(node, cst.Name) else node
 
 
 def literal_flag(test: cst.BaseExpression) -> int | None:
