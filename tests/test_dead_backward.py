@@ -60,6 +60,7 @@ DEFECTS = {
     "CTX311": ("ctx.save_for_backward(x)\nctx.x = x", "g", "(x,) = ctx.saved_tensors\nreturn g * ctx.x, g * x"),
     "CTX313": ("ctx.save_for_backward(x)", "g", "(x,) = ctx.saved_tensors\nreturn x.mul_(2) * g, g"),
     "CTX322": ("x.scale = 2.0\nctx.save_for_backward(x)", "g", "(x,) = ctx.saved_tensors\nreturn g * x.scale, g"),
+    "CTX324": ("ctx.save_for_backward(x.data)", "g", "(x,) = ctx.saved_tensors\nreturn g * x, g * x"),
     "CTX404": ("", "g", "return g.mul_(2), g"),
 }
 
