@@ -78,8 +78,8 @@ class GradientForNonTensor(Rule[FunctionClass]):
     because the gradient may belong to another input.
 
     ## Known limits
-    An input is not a tensor if its annotation, its default, a use or a call in the linted files shows it and nothing
-    contradicts it. If there are more gradients than inputs, too-many-gradients (CTX202) is reported instead, because
+    An input is not a tensor if its annotation, its default, a use or a call in the linted files shows it, such as one
+    that passes its own parameter `flip=False` on, and nothing contradicts it. If there are more gradients than inputs, too-many-gradients (CTX202) is reported instead, because
     the positions are unreliable. The annotation `float` alone is not enough, because callers may pass a tensor, and
     neither is a number as the default; both together are. An input may be `None` if a call passes that, or if it is the
     default and `forward` tests for it; but not if `backward` raises for some inputs. A container of tensors is reported

@@ -269,6 +269,9 @@ def from_calls(index: int, calls: Iterable[ApplyCall]) -> list[Evidence]:
         kind, here = call.arguments[index], None if call.path else call.span
         if kind in (ArgumentKind.NUMBER, ArgumentKind.STRING, ArgumentKind.BOOL):
             found.append(Evidence(False, Trust.PROOF, f"{call.place} passes a {kind.value}", call=here))
+        elif kind in (ArgumentKind.FLAG, ArgumentKind.OPTION):
+            reason = f"{call.place} passes the {kind.value} `{call.names[index]}`"
+            found.append(Evidence(False, Trust.STRONG, reason, call=here))
         elif kind is ArgumentKind.CONTAINER:
             found.append(Evidence(False, Trust.STRONG, f"{call.place} passes a container", call=here, container=True))
         elif kind is ArgumentKind.PLAIN_CONTAINER:

@@ -100,7 +100,7 @@ class ApplyCall:
 
 
 class ArgumentKind(Enum):
-    """What a call passes, according to a literal."""
+    """What a call passes, according to a literal, or to the signature of the calling function."""
 
     NUMBER = "number"
     STRING = "string"
@@ -110,6 +110,10 @@ class ArgumentKind(Enum):
     CONTAINER = "container"
     PLAIN_CONTAINER = "container of numbers"
     """Or of strings and the like: certainly without a tensor."""
+    FLAG = "flag"
+    """A parameter of the caller with a bool as default."""
+    OPTION = "option"
+    """A parameter of the caller with a string as default."""
     OTHER = "other"
 
     @property

@@ -414,17 +414,24 @@ class CallSites:
     def kind_of_name(self, node: ast.Name, scope: Scope, hops: int) -> ArgumentKind:
         """The certain kind of what a name holds."""
         value, owner = self.bound_value(node, scope), scope.owner(node.id)
-        if owner is not None and self.is_variadic(node, owner):
-            return ArgumentKind.CONTAINER
-        return self.kind(value, owner, hops + 1) if value is not None and owner is not None else ArgumentKind.OTHER
+        if owner is None:
+            return ArgumentKind.OTHER
+        return self.kind(value, owner, hops + 1) if value is not None else self.kind_of_parameter(node, owner)
 
-    def is_variadic(self, node: ast.Name, owner: Scope) -> bool:
-        """Whether a name is the tuple of a ``*args`` parameter."""
+    def kind_of_parameter(self, node: ast.Name, owner: Scope) -> ArgumentKind:
+        """What the signature of a function shows of the parameter that a name certainly is there."""
         record = self.index.functions.get(owner.qualname) if owner.kind == "function" else None
-        variadic = record.node.args.vararg if record is not None else None
-        if record is None or variadic is None or variadic.arg != node.id:
-            return False
-        return [each.line for each in owner.live(node.id, node.lineno)] == [record.node.lineno]
+        if record is None or [each.line for each in owner.live(node.id, node.lineno)] != [record.node.lineno]:
+            return ArgumentKind.OTHER
+        parameters = record.node.args
+        if parameters.vararg is not None and parameters.vararg.arg == node.id:
+            return ArgumentKind.CONTAINER
+        by_position = [*parameters.posonlyargs, *parameters.args]
+        defaults = [*zip(reversed(by_position), reversed(parameters.defaults))]
+        for parameter, default in (*defaults, *zip(parameters.kwonlyargs, parameters.kw_defaults)):
+            if parameter.arg == node.id and isinstance(default, ast.Constant):
+                return _BY_DEFAULT.get(type(default.value), ArgumentKind.OTHER)
+        return ArgumentKind.OTHER
 
     def attribute_values(self, name: str, scope: Scope) -> list[ast.expr | None]:
         """What ``self.name`` is assigned in the class that encloses ``scope``."""
@@ -633,3 +640,6 @@ _CONSTANTS: dict[type, ArgumentKind] = {
     bytes: ArgumentKind.STRING,
     type(None): ArgumentKind.NONE,
 }
+
+_BY_DEFAULT = {bool: ArgumentKind.FLAG, str: ArgumentKind.OPTION}
+"""The types of defaults that are not those of tensors: callers pass a tensor where the default is a number."""
