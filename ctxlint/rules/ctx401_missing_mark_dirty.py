@@ -19,6 +19,7 @@ from ctxlint.model.analyses.mutations import (
 from ctxlint.model.analyses.outputs import marked_non_differentiable
 from ctxlint.model.analyses.permuted_writes import how_permuted, input_written_if_permuted
 from ctxlint.model.analyses.undefined_attributes import happening_mutations, never_happens
+from ctxlint.model.analyses.upstream import is_read_instead
 from ctxlint.model.analyses.variadic_inputs import element_written, elements_named
 from ctxlint.model.function import FunctionClass, Mutation
 from ctxlint.model.interpreter.events import ContextCall
@@ -93,7 +94,8 @@ class MissingMarkDirty(Rule[FunctionClass]):
     `forward` has saved the input before, or if a call passes what looks like a leaf that requires grad, such as a
     parameter: a mark raises for it. The fix is unsafe: calls on a leaf that requires grad then raise, as they should. A
     second backward through a buffer that is kept between calls raises as well, because the mark makes the buffer part
-    of the first graph.
+    of the first graph. Nor is it added if `backward` reads the buffer instead of the incoming gradient: the backward of
+    another Function may have written the gradient there.
 
     ## Known limits
     A compiled kernel that writes to an input is not detected, nor is a helper outside the project. Inputs without a
@@ -227,7 +229,8 @@ def _given_a_leaf(fn: FunctionClass, tensor: Parameter) -> bool:
 
 def _mark_helps(fn: FunctionClass, tensor: Parameter, mutation: Mutation) -> bool:
     """Whether ``mark_dirty`` is all that is missing."""
-    return may_be_marked(fn, tensor) and not (_given_a_leaf(fn, tensor) or _saved_before(fn, tensor, mutation))
+    more = _given_a_leaf(fn, tensor) or _saved_before(fn, tensor, mutation) or is_read_instead(fn, tensor)
+    return may_be_marked(fn, tensor) and not more
 
 
 def _saved_before(fn: FunctionClass, tensor: Parameter, mutation: Mutation) -> bool:
@@ -275,7 +278,16 @@ def _message(fn: FunctionClass, tensor: Parameter, mutation: Mutation) -> str:
     remedy = f"Call `{fn.storing_ctx}.mark_dirty({name})`{where}{otherwise}" if markable else "Work"
     unless = f"{unless_copied(mutation)}," if unless_copied(mutation) else ""
     leaf = "" if buffer else "a leaf is silently overwritten, and "
-    effect = "later uses silently bypass this `backward`"
-    if _saved_before(fn, tensor, mutation):
+    effect, also = "later uses silently bypass this `backward`", ""
+    if is_read_instead(fn, tensor):
+        leaf, effect = "", f"{effect}, which does not use the values of {_incoming(fn)}"
+        also = f", and read the gradient from {_incoming(fn)}"
+    elif _saved_before(fn, tensor, mutation):
         leaf, effect = leaf.replace("silently ", ""), "the saved tensor silently has the new values"
-    return f"`{mutation.doer}` modifies the input `{name}` in place{unless} without `mark_dirty`; {leaf}{effect}. {remedy} on `{name}.clone()`."
+    return f"`{mutation.doer}` modifies the input `{name}` in place{unless} without `mark_dirty`; {leaf}{effect}. {remedy} on `{name}.clone()`{also}."
+
+
+def _incoming(fn: FunctionClass) -> str:
+    """The incoming gradients of backward."""
+    names = [param.name for param in fn.backward.own_params] if fn.backward is not None else []
+    return f"`{names[0]}`" if len(names) == 1 and not names[0].startswith("_") else "the incoming gradient"

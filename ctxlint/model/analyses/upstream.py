@@ -45,13 +45,24 @@ def gradients_without_upstream(fn: FunctionClass) -> list[cst.CSTNode]:
     gradients there. Zeros are right for any incoming gradient.
     """
     backward = fn.backward
-    if backward is None or not (backward.positional or backward.variadic is not None):
+    if backward is None or not _ignores_incoming(backward) or _kept_buffers(fn):
         return []
-    if any(reads_values(backward, param) or param.name.startswith("_") for param in backward.own_params):
-        return []
-    if _keeps_a_buffer(fn):
+    if any(param.name.startswith("_") for param in backward.own_params):
         return []
     return [returned.node for returned in fn.gradients if any(_computed(fn, value) for value in _values(returned))]
+
+
+def _ignores_incoming(backward: Method) -> bool:
+    """Whether backward certainly reads the values of no incoming gradient."""
+    return bool(backward.own_params) and not any(reads_values(backward, param) for param in backward.own_params)
+
+
+def is_read_instead(fn: FunctionClass, tensor: Value) -> bool:
+    """Whether backward reads a tensor that forward writes to, and keeps, but no incoming gradient.
+
+    Then the backward of another Function may have written the gradient there.
+    """
+    return fn.backward is not None and _ignores_incoming(fn.backward) and tensor in _kept_buffers(fn)
 
 
 def slots_without_upstream(fn: FunctionClass) -> Iterator[tuple[int, cst.BaseExpression]]:
@@ -60,7 +71,7 @@ def slots_without_upstream(fn: FunctionClass) -> Iterator[tuple[int, cst.BaseExp
     Only a name that backward binds once and uses for nothing else, or an attribute of ctx: other code may scale it.
     """
     backward = fn.backward
-    if backward is None or _keeps_a_buffer(fn) or any(param.name.startswith("_") for param in backward.own_params):
+    if backward is None or _kept_buffers(fn) or any(param.name.startswith("_") for param in backward.own_params):
         return
     for returned in fn.gradients:
         for index, slot in enumerate(returned.slots if returned.known else ()):
@@ -106,15 +117,14 @@ def tangents_without_incoming(fn: FunctionClass) -> list[cst.CSTNode]:
     return [each.node for each in fn.tangents if any(_computed(fn, value) for value in _values(each))]
 
 
-def _keeps_a_buffer(fn: FunctionClass) -> bool:
-    """Whether forward writes to an input without marking it as dirty, and keeps it for backward."""
-    dirty = marked_dirty(fn) or frozenset()
-    written = (
-        {input_written(each) for method in fn.context_methods for each in method.facts.of(Mutation)} - dirty - {None}
-    )
+def _kept_buffers(fn: FunctionClass) -> frozenset[Value]:
+    """The inputs that forward writes to without marking them as dirty, and keeps for backward."""
+    mutations = (each for method in fn.context_methods for each in method.facts.of(Mutation))
+    written = {*map(input_written, mutations)} - (marked_dirty(fn) or frozenset())
     saved = (argument.value for call in fn.saves for argument in call.arguments)
     stored = (write.value for write in fn.context_writes if write.value is not None)
-    return any(usual_storage(leaf) in written for value in (*saved, *stored) for leaf in leaves(value))
+    kept = (usual_storage(leaf) for value in (*saved, *stored) for leaf in leaves(value))
+    return frozenset(each for each in kept if each is not None and each in written)
 
 
 def _values(returned: Returned) -> list[Value]:
