@@ -123,22 +123,31 @@ def _problem(call: ApplyCall, forward: Method, gradients: int | None) -> str | N
     by_position = {param.name for param in positional[: call.positional]}
     bound = by_position | set(call.keywords)
     missing = [param.name for param in forward.own_params if param.required and param.name not in bound]
+    takes_any = any(param.kind is ParameterKind.KEYWORDS for param in forward.own_params)
+    known = {param.name for param in forward.own_params}
+    unknown = [name for name in call.keywords if not takes_any and name not in known]
+    if missing and unknown:
+        what = f"{_keywords(unknown)}, which `forward` does not take, and omits {quoted(missing)}"
+        return f"passes {what}; {_RAISES} Pass one argument for each input, by position."
     if missing:
         passed = counted(call.positional + len(call.keywords), "argument")
         if _are_shifted(call, positional):
             needed = sum(param.required for param in forward.own_params)
             return f"passes {passed} but `forward` needs {needed}; {_RAISES} Pass one argument for each input."
         return f"passes {passed} and omits {quoted(missing)}; {_RAISES} {_rest(call, missing)}."
-    if any(param.kind is ParameterKind.KEYWORDS for param in forward.own_params):
+    if takes_any:
         return None
-    known = {param.name for param in forward.own_params}
-    unknown = [name for name in call.keywords if name not in known]
     if unknown:
         return f"passes {quoted(unknown)}, which `forward` does not take; {_RAISES} Remove {_pronoun(unknown)}."
     twice = [name for name in call.keywords if name in by_position]
     if not twice:
         return None
     return f"passes {quoted(twice)} by position and by keyword; {_RAISES} Pass {_pronoun(twice)} once."
+
+
+def _keywords(names: list[str]) -> str:
+    """The keywords, or how many there are."""
+    return quoted(names) if len(names) <= _MOST_NAMES else counted(len(names), "keyword")
 
 
 def _those(positional: tuple[Param, ...]) -> str:
