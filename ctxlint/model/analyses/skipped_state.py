@@ -46,7 +46,8 @@ class SkippedState:
     backward raises then, first of all. ``alone``: nothing else that backward reads is skipped there. ``has_else``: the
     test of flags chooses between this and other code. ``others``: further returns that come too early. ``events``
     store it elsewhere. ``only`` is the input under whose flag alone backward reads it, if not on every path. ``inputs``
-    are those of ``flags``, if backward reads it on every path, at ``read``.
+    are those of ``flags``, if backward reads it on every path, at ``read``. ``unserved`` is another input that may need a
+    gradient although backward returns none for it.
     """
 
     node: cst.CSTNode
@@ -63,6 +64,7 @@ class SkippedState:
     only: str = ""
     inputs: frozenset[int] = frozenset()
     read: cst.CSTNode | None = None
+    unserved: str = ""
 
 
 @record
@@ -264,9 +266,9 @@ def _by_flags(fn: FunctionClass, needed: _Needed) -> SkippedState | None:
             text, chooses = _nearest(events[0].guards).text, _has_else(fn, events[0])
             only = fn.inputs[other].name if needed.flags is not None else ""
             inputs = frozenset[int]().union(*filter(None, failing)) if needed.flags is None else frozenset[int]()
-            return SkippedState(
-                events[0].node, what, text, False, flags=tuple(names), has_else=chooses, only=only, inputs=inputs
-            )
+            unserved = fn.inputs[other].name if fn.inputs[other].gradient is Tri.NO else ""
+            skipped = SkippedState(events[0].node, what, text, False, flags=tuple(names), has_else=chooses)
+            return replace(skipped, only=only, inputs=inputs, unserved=unserved)
     return None
 
 
