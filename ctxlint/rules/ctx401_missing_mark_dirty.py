@@ -249,8 +249,9 @@ def _is_differentiable_output(fn: FunctionClass, tensor: Parameter) -> bool:
 
 def _message_of_several(changed: list[tuple[Parameter, Mutation]]) -> str:
     names = quoted(tensor.name for tensor, _mutation in changed)
+    unless = unless_copied(*(mutation for _tensor, mutation in changed))
     return (
-        f"`{changed[0][1].doer}` modifies the inputs {names} in place without `mark_dirty`; leaves are silently overwritten, "
+        f"`{changed[0][1].doer}` modifies the inputs {names} in place{unless and f'{unless},'} without `mark_dirty`; leaves are silently overwritten, "
         f"and later uses of the inputs silently bypass this `backward`. Work on copies."
     )
 

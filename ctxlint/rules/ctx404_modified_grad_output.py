@@ -116,7 +116,7 @@ class ModifiedGradOutput(Rule[FunctionClass]):
                     fn.span(mutation.node),
                     _message(method, gradient, mutation)
                     if alone
-                    else _message_of_several(method, list(together), mutation),
+                    else _message_of_several(method, together),
                     copy_gradient(fn, method, mutation, gradient) if alone and gradient_written(mutation) else None,
                     way_to(fn, *together.values()),
                     rests_on=(mutation.target,) if mutation.target is not None else (),
@@ -169,7 +169,8 @@ def _message_if_permuted(gradients: list[str], mutation: Mutation) -> str:
     return f"{modifies} {subject}; if torch passes {others}, their gradients are silently wrong. {remedy}."
 
 
-def _message_of_several(method: Method, gradients: list[str], mutation: Mutation) -> str:
+def _message_of_several(method: Method, written: dict[str, Mutation]) -> str:
+    gradients, mutation = list(written), next(iter(written.values()))
     if mutation.target_node is None:
         remedy = "Work on copies"
     elif _is_read_after(method, mutation, gradients):
@@ -177,8 +178,8 @@ def _message_of_several(method: Method, gradients: list[str], mutation: Mutation
     else:
         remedy = f"Pass copies to `{mutation.doer}`"
     return (
-        f"`{mutation.doer}` modifies the incoming gradients {quoted(gradients)} in place; if torch passes the same tensors "
-        f"on to others, their gradients are silently wrong. {remedy}."
+        f"`{mutation.doer}` modifies the incoming gradients {quoted(gradients)} in place{unless_copied(*written.values())}; if torch "
+        f"passes the same tensors on to others, their gradients are silently wrong. {remedy}."
     )
 
 

@@ -64,10 +64,11 @@ def under_flag(event: Event) -> str:
     return f" under `{flags[0].text}`" if len(flags) == len(tests) == 1 else ""
 
 
-def unless_copied(mutation: Mutation) -> str:
-    """`` unless `contiguous` copies it``, if the tensor comes from such a method; it copies only unusual layouts."""
-    method = usually_no_copy(mutation)
-    return f" unless `{method}` copies it" if method else ""
+def unless_copied(*mutations: Mutation) -> str:
+    """`` unless `contiguous` copies it``, if the tensors come from such a method; it copies only unusual layouts."""
+    methods = {usually_no_copy(each) for each in mutations}
+    method = methods.pop() if len(methods) == 1 else ""
+    return f" unless `{method}` copies {'it' if len(mutations) == 1 else 'them'}" if method else ""
 
 
 def doer(fn: FunctionClass, method: Method, event: ContextEvent | Unpacking) -> str:

@@ -129,14 +129,20 @@ _TEMPORARY = (cst.Call, cst.BinaryOperation, cst.UnaryOperation)
 
 
 def usually_no_copy(mutation: Mutation) -> str:
-    """The method on the way to the modified tensor that copies it if its layout is unusual; empty if there is none."""
-    value = mutation.target
+    """The method on the way to the modified tensor that copies it if its layout is unusual; empty if there is none.
+
+    It may be on one of several paths: ``if not x.is_contiguous(): x = x.contiguous()``.
+    """
+    return _usually_no_copy(mutation.target) if mutation.target is not None else ""
+
+
+def _usually_no_copy(value: Value) -> str:
     while isinstance(value, View):
         called = getattr(value.node, "func", None)
         if value.alias is Alias.USUALLY and isinstance(called, (cst.Attribute, cst.Name)):
             return last_name(called)
         value = value.of
-    return ""
+    return next(filter(None, map(_usually_no_copy, value.alternatives)), "") if isinstance(value, Choice) else ""
 
 
 def on_a_temporary(mutation: Mutation) -> bool:
