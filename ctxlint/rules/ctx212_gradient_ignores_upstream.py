@@ -99,19 +99,27 @@ class GradientIgnoresUpstream(Rule[FunctionClass]):
         if any(names_of_forward(fn, backward)) or any(undefined_names(fn, backward)):  # CTX223: it raises NameError
             return
         ignored = gradients_without_upstream(fn)
-        for index, slot in dict(slots_without_upstream(fn)).items() if not ignored else ():
-            name = fn.inputs[index].name if index < len(fn.inputs) else f"input {index + 1}"
-            yield Finding(
-                fn.span(slot),
-                f"`{backward.name}` of `{fn.name}` returns a gradient for `{name}` that does not depend on "
-                f"{_incoming(backward)}; it is silently wrong unless the incoming gradient is 1. Multiply by it.",
-            )
+        yield from _of_some(fn, backward) if not ignored else ()
         for node in ignored[:1]:
             yield Finding(
                 fn.span(node),
                 f"`{backward.name}` of `{fn.name}` returns a gradient without reading {_unread(backward)}; the result is "
                 "silently wrong unless the incoming gradient is 1. Multiply by it.",
             )
+
+
+def _of_some(fn: FunctionClass, backward: Method) -> Iterator[Finding]:
+    """A finding for the gradients that ignore the upstream gradient although others do not, at the first of them."""
+    slots = dict(slots_without_upstream(fn))
+    names = [fn.inputs[index].name if index < len(fn.inputs) else f"input {index + 1}" for index in slots]
+    several = len(slots) > 1
+    for first in [*slots.values()][:1]:
+        yield Finding(
+            fn.span(first),
+            f"`{backward.name}` of `{fn.name}` returns {'gradients' if several else 'a gradient'} for {quoted(names)} that "
+            f"{'do' if several else 'does'} not depend on {_incoming(backward)}; {'they are' if several else 'it is'} silently "
+            "wrong unless the incoming gradient is 1. Multiply by it.",
+        )
 
 
 def _incoming(backward: Method) -> str:

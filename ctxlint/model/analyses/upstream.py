@@ -201,13 +201,18 @@ def _kept_tensor(fn: FunctionClass, value: Value | None) -> bool:
 
 
 def _is_filled(fn: FunctionClass, zeros: Fresh) -> bool:
-    """Whether forward passes a tensor of zeros to a call whose result it does not use: an output of an extension."""
-    return any(
-        isinstance(method.parents.get(each.node), cst.Expr)
-        and any(before_views(slot.value) == zeros for slot in each.arguments)
-        for method in fn.context_methods
-        for each in method.facts.of(GenericCall)
-    )
+    """Whether forward certainly writes to a tensor of zeros.
+
+    Or passes it to a call whose result it does not use: an output of an extension.
+    """
+    for method in fn.context_methods:
+        written = (each for each in method.facts.of(Mutation) if not each.guards and each.how != "zero_")
+        if any(each.target is not None and usual_storage(each.target) == zeros for each in written):
+            return True
+        calls = (each for each in method.facts.of(GenericCall) if isinstance(method.parents.get(each.node), cst.Expr))
+        if any(before_views(slot.value) == zeros for each in calls for slot in each.arguments):
+            return True
+    return False
 
 
 def is_call_for_zeros(node: cst.CSTNode | None) -> bool:
