@@ -119,6 +119,7 @@ def _of_instance(file: SourceFile, fn: FunctionClass, call: ApplyCall) -> Iterat
     has_arguments = bool(call.positional or call.starred or call.keywords or call.double_starred)
     made = f"{name}(...)" if has_arguments else f"{name}()"
     fix, related = None, tuple(Related(span, _USED_HERE[instance.use]) for span in instance.calls)
+    related += tuple(Related(span, "the instance is tested here") for span in instance.tests)
     only_warns = True
     if read_only_attribute(fn) is not None:
         fact, remedy = _cannot_be_created(fn, name)
@@ -147,6 +148,10 @@ def _of_instance(file: SourceFile, fn: FunctionClass, call: ApplyCall) -> Iterat
         fix = call_apply(file, fn, call)
     elif _serves_as_object(file, fn, instance.use):
         return
+    elif instance.tests and not has_arguments:
+        fact = f"`{made}` creates an instance; torch deprecates instances, and raises RuntimeError when one is called."
+        at = file.source.line_name(instance.tests[0].start.line)
+        remedy = f"Use `{name}.apply`, and change the test on {at}, which expects an instance."
     else:
         fact = f"`{made}` creates an instance; torch deprecates instances, and raises RuntimeError when one is called."
         otherwise = f"or drop the `{made[len(name) :]}` if it is never called"

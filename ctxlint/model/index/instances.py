@@ -37,12 +37,14 @@ class Instance:
 
     ``methods`` are the methods that are called on it, with the number of arguments; -1 if that is unknown. ``wanted``:
     not a call of the Function is meant, but the instance, as something takes its ``apply``, or an object keeps it.
+    ``tests`` are the places where ``isinstance`` tests it: then it may be called only where it is something else.
     """
 
     use: InstanceUse
     calls: tuple[Span, ...] = ()
     methods: tuple[tuple[str, int], ...] = ()
     wanted: bool = False
+    tests: tuple[Span, ...] = ()
 
 
 class Instances:
@@ -97,10 +99,16 @@ class Instances:
             self._by_name[key, home] = shared if home is self._tree else found
         return self._by_name[key, home]
 
-    def _stored_as(self, target: ast.Name | ast.Attribute, home: ast.AST | None) -> Instance:
-        """The use of the instances that are bound to a name of a scope."""
+    def _stored_as(self, target: ast.Name | ast.Attribute, home: ast.AST | None, hops: int = 0) -> Instance:
+        """The use of the instances that are bound to a name of a scope, or passed on from there to an attribute."""
         reads = self._names.reads[_last(target)]
         known = [each for each in reads if _written(each) == _written(target) and self._names.home(each) is home]
+        tests = sorted(self._source.span_of(call) for each in known if (call := self._tested_at(each)) is not None)
+        if tests:
+            return Instance(InstanceUse.UNKNOWN, tests=tuple(tests[:_MOST_CALLS]), wanted=True)
+        passed_on = _stored_as(self._names.parents[known[0]]) if len(known) == 1 else None
+        if isinstance(passed_on, ast.Attribute) and hops == 0:
+            return self._stored_as(passed_on, self._names.home(passed_on), hops + 1)
         called_at = (self._called_at(each) for each in known)
         calls = tuple(sorted(each for each in called_at if each is not None)[:_MOST_CALLS])
         if calls:
@@ -128,6 +136,12 @@ class Instances:
             return self._source.span_of(parent)
         checked = node in parent.args[:1] and dotted_name(parent.func) in self._checkers
         return self._source.span_of(parent) if checked else None
+
+    def _tested_at(self, node: ast.AST) -> ast.Call | None:
+        """The call of ``isinstance`` that tests the instance; None if there is none."""
+        call = self._names.parents[node]
+        is_test = isinstance(call, ast.Call) and dotted_name(call.func) == "isinstance" and node in call.args[:1]
+        return call if is_test and isinstance(call, ast.Call) else None
 
     def _method_called_at(self, node: ast.AST) -> ast.Call | None:
         """The call of a method that autograd calls, directly on the instance; None if there is none."""
