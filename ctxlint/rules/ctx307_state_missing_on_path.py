@@ -107,7 +107,9 @@ def _message(skipped: SkippedState, ctx: str) -> str:
         who = f"`{skipped.only}` needs" if skipped.only else "other inputs need"
         remedy = f"Test `any({ctx}.needs_input_grad)` instead." if skipped.has_else else "Drop the test."
         if skipped.unserved:
-            remedy = f"Test `any({ctx}.needs_input_grad)` instead, and return a gradient for `{skipped.unserved}` as well."
+            remedy = (
+                f"Test `any({ctx}.needs_input_grad)` instead, and return a gradient for `{skipped.unserved}` as well."
+            )
         return (
             f"{provider} {happens} only when {quoted(skipped.flags, 'or')} needs a gradient; `backward` raises {skipped.error} when "
             f"only {who} one. {remedy}"

@@ -119,6 +119,8 @@ class SavedTensorsReadTwice(Rule[FunctionClass]):
 
 def _subject(read: SavedRead) -> str:
     """What is read, and by which helper."""
+    if read.captured_by not in ("", read.by):
+        return f"`{read.captured_by}`, called by `{read.by}`, reads `{read.via}`"
     called = dotted(read.node.func) if isinstance(read.node, cst.Call) else None
     helper = called if called is not None and called.endswith(f".{read.by}") else read.by
     return f"`{helper}` reads `{read.via}`" if read.by else f"`{read.via}` is read"
@@ -138,6 +140,8 @@ def _remedy(fn: FunctionClass, method: Method, reads: tuple[SavedRead, ...], rea
         return "Drop it, as nothing uses it", drop_read(fn, method, read)
     if before is not None and _by_one_helper(before, read):
         return "Bind it to a name there", None
+    if read.captured_by:
+        return f"Use the tensors of one read in `{read.captured_by}`", None
     if read.by or (before is not None and before.by):
         return "Pass the tensors of one read on instead", None
     name = name_of_tuple(fn, method)

@@ -114,9 +114,7 @@ class ModifiedGradOutput(Rule[FunctionClass]):
                 alone = len(together) == 1
                 yield Finding(
                     fn.span(mutation.node),
-                    _message(method, gradient, mutation)
-                    if alone
-                    else _message_of_several(method, together),
+                    _message(method, gradient, mutation) if alone else _message_of_several(method, together),
                     copy_gradient(fn, method, mutation, gradient) if alone and gradient_written(mutation) else None,
                     way_to(fn, *together.values()),
                     rests_on=(mutation.target,) if mutation.target is not None else (),

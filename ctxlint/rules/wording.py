@@ -74,7 +74,8 @@ def unless_copied(*mutations: Mutation) -> str:
 def doer(fn: FunctionClass, method: Method, event: ContextEvent | Unpacking) -> str:
     """Who uses the ctx: the method, or a function that the method calls."""
     own = f"`{method.name}` of `{fn.name}`"
-    return f"`{event.by}`, called by {own}," if event.by else own
+    helper = event.captured_by or event.by
+    return f"`{helper}`, called by {own}," if helper else own
 
 
 def moment(method: Method) -> str:

@@ -46,8 +46,8 @@ class SkippedState:
     backward raises then, first of all. ``alone``: nothing else that backward reads is skipped there. ``has_else``: the
     test of flags chooses between this and other code. ``others``: further returns that come too early. ``events``
     store it elsewhere. ``only`` is the input under whose flag alone backward reads it, if not on every path. ``inputs``
-    are those of ``flags``, if backward reads it on every path, at ``read``. ``unserved`` is another input that may need a
-    gradient although backward returns none for it.
+    are those of ``flags``, if backward reads it on every path, at ``read``. ``unserved`` is another input that may
+    need a gradient although backward returns none for it.
     """
 
     node: cst.CSTNode

@@ -120,11 +120,11 @@ def tangents_without_incoming(fn: FunctionClass) -> list[cst.CSTNode]:
 def _kept_buffers(fn: FunctionClass) -> frozenset[Value]:
     """The inputs that forward writes to without marking them as dirty, and keeps for backward."""
     mutations = (each for method in fn.context_methods for each in method.facts.of(Mutation))
-    written = {*map(input_written, mutations)} - (marked_dirty(fn) or frozenset())
+    written = {each for each in map(input_written, mutations) if each is not None} - (marked_dirty(fn) or frozenset())
     saved = (argument.value for call in fn.saves for argument in call.arguments)
     stored = (write.value for write in fn.context_writes if write.value is not None)
     kept = (usual_storage(leaf) for value in (*saved, *stored) for leaf in leaves(value))
-    return frozenset(each for each in kept if each is not None and each in written)
+    return frozenset(each for each in kept if each in written)
 
 
 def _values(returned: Returned) -> list[Value]:

@@ -24,7 +24,9 @@ from ctxlint.model.interpreter.values import (
     NONE,
     UNKNOWN,
     Choice,
+    Context,
     Item,
+    ProjectFunction,
     Sequence,
     Slot,
     Tri,
@@ -212,6 +214,9 @@ class _Replay:
     ) -> None:
         self.walk, self.node, self.by, self.effects = walk, node, by, effects
         self.slots = (*arguments.positional, *arguments.keywords.values())
+        passed = (each.value for each in self.slots if not isinstance(each.value, ProjectFunction))
+        passes_context = any(isinstance(leaf, Context) for value in passed for leaf in leaves(value))
+        self.captured_by = "" if passes_context else by
         self.before, self.maybe = walk.state.done, walk.state.maybe
         self.orders: dict[int, int] = {}
         """The order of each event here, by that in the function."""
@@ -219,7 +224,8 @@ class _Replay:
     def event(self, event: ContextEvent) -> None:
         """Record one event of the function."""
         walk = self.walk
-        changes: dict[str, Any] = {"node": self.node, "by": self.by}
+        captured_by = event.captured_by or self.captured_by
+        changes: dict[str, Any] = {"node": self.node, "by": self.by, "captured_by": captured_by}
         if isinstance(event, (ContextCall, ContextWrite)):
             changes["statement"] = walk.statement
         if isinstance(event, Escape):
@@ -250,7 +256,11 @@ class _Replay:
     def unpacking(self, unpacking: Unpacking) -> Unpacking:
         """The saved tensors are unpacked in the function."""
         guards = (*self.walk.state.guards, *unpacking.guards)
-        return replace(unpacking, node=self.node, statement=self.walk.statement, guards=guards, by=self.by)
+        captured_by = unpacking.captured_by or self.captured_by
+        statement = self.walk.statement
+        return replace(
+            unpacking, node=self.node, statement=statement, guards=guards, by=self.by, captured_by=captured_by
+        )
 
     def end(self) -> None:
         """Update the attributes of ctx."""

@@ -205,11 +205,13 @@ class ContextEvent(Event):
     """Something that happens to the ctx.
 
     If a project function that gets the ctx does it, ``node`` is the call of that function, ``by`` is its name, and
-    ``through`` are the positions from there to the actual use.
+    ``through`` are the positions from there to the actual use. ``captured_by``: no call passes the ctx there, but this
+    function sees it, as it is defined in the method.
     """
 
     by: str = ""
     through: tuple[Step, ...] = ()
+    captured_by: str = ""
 
 
 @record
@@ -268,7 +270,7 @@ class ContextRead(ContextEvent):
 class Unpacking:
     """``a, b = ctx.saved_tensors``: the names in order (None for a target that is not a plain name).
 
-    ``guards`` is the path condition. ``by`` and ``through`` are as for a ``ContextEvent``.
+    ``guards`` is the path condition. ``by``, ``through`` and ``captured_by`` are as for a ``ContextEvent``.
     """
 
     names: tuple[str | None, ...]
@@ -278,6 +280,7 @@ class Unpacking:
     guards: tuple[Guard, ...] = ()
     by: str = ""
     through: tuple[Step, ...] = ()
+    captured_by: str = ""
 
     @property
     def minimum(self) -> int:

@@ -97,7 +97,10 @@ def _step(definition: Definition, event: ContextEvent, ctx: str) -> Step:
 
 
 def _does(event: ContextEvent, ctx: str) -> str:
+    if event.by and event.by == event.captured_by:
+        return f"calls `{event.by}`"
     if event.by:
+        ctx = event.captured_by or ctx
         return f"passes `{ctx}` to `{event.by}`"
     if isinstance(event, ContextCall):
         return f"calls `{ctx}.{event.method}`"
