@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.model.analyses.gradient_names import named_input
 from ctxlint.model.function import (
     ApplyCall,
     ArgumentKind,
@@ -125,8 +126,8 @@ def gradient_of(index: int, required: int, gradients: Sequence[Returned]) -> Tri
 def inputs_covered(inputs: Sequence[Input], required: int, gradients: Sequence[Returned]) -> int:
     """How many inputs the gradients of backward are for: fewer than ``required`` if only ``None`` is left out.
 
-    That is the case if the last inputs, for which it returns nothing, are certainly not tensors, and it returns None
-    for the other inputs that are not tensors. Then each of its gradients is in the right position.
+    That is the case if the last inputs, for which it returns nothing, are certainly not tensors, it returns None for
+    the others that are not tensors, and no gradient has the name of another input. Then each is in the right position.
     """
     counts = {len(each.slots) if each.known and each.exact else required for each in gradients}
     count = counts.pop() if len(counts) == 1 else required
@@ -134,7 +135,13 @@ def inputs_covered(inputs: Sequence[Input], required: int, gradients: Sequence[R
         return required
     others = [each.index for each in inputs[:count] if each.kind is InputKind.NON_TENSOR]
     fits = all(is_none(returned.slots[index].value) is Tri.YES for returned in gradients for index in others)
-    return count if fits else required
+    return count if fits and not any(_names_another(each, inputs) for each in gradients) else required
+
+
+def _names_another(returned: Returned, inputs: Sequence[Input]) -> bool:
+    """Whether a gradient, according to its name, is for another input than the one at its position."""
+    names = (named_input(slot.node, inputs) for slot in returned.slots)
+    return any(meant not in (None, index) for index, meant in enumerate(names))
 
 
 def _slot_answer(index: int, required: int, returned: Returned) -> Tri:
