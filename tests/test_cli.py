@@ -500,7 +500,7 @@ def test_full_shows_the_fix(run: Run) -> None:
         "3 + y = tame\n"
         "4 | z = 3\n"
         "  |\n"
-        "note: This is an unsafe fix and may change behaviour\n"
+        "note: This is an unsafe fix and may change behaviour; see `ctxlint rule CTX212`\n"
         "\n"
         "Found 1 error.\n"
         "1 unsafe fix available with `--fix --unsafe-fixes`.\n"

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ctxlint.source.text_edits import Edit
 
 _NOTES = {
-    "unsafe": "This is an unsafe fix and may change behaviour",
+    "unsafe": "This is an unsafe fix and may change behaviour; see `ctxlint rule {}`",
     "display": "This is advice; ctxlint does not apply it",
 }
 
@@ -61,7 +61,7 @@ def _details(
         yield from fix_diff(source, diagnostic.fix, style)
         applicability = applicability_of(diagnostic)
         if applicability is not None and applicability.value in _NOTES:
-            yield f"{style.bold('note')}: {_NOTES[applicability.value]}"
+            yield f"{style.bold('note')}: {_NOTES[applicability.value].format(diagnostic.code)}"
 
 
 def _without_repeats(related: Sequence[Related]) -> Iterator[tuple[Related, list[Related]]]:

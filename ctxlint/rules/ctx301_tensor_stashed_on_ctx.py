@@ -77,6 +77,9 @@ class TensorStashedOnCtx(Rule[FunctionClass]):
             return grad_output * y
     ```
 
+    The message says that modifications "silently give wrong gradients" if `backward` certainly reads the values, and that
+    they "go unnoticed" if it only passes the tensor to code that ctxlint does not know, such as a compiled kernel.
+
     If `backward` does not read the values of an input but, for example, only its shape, the gradients are right, but
     the whole tensor stays alive. Store the shape instead: saving the tensor would turn a legal in-place operation into
     an error.
