@@ -1102,15 +1102,12 @@ def test_version_imports_next_to_nothing() -> None:
     assert imported <= {"ctxlint", "ctxlint.cli", "ctxlint.commands", "ctxlint.search_path", "ctxlint.version"}
 
 
-@pytest.mark.parametrize("jobs", ["1", "2"])
-def test_what_is_installed_is_found_from_its_own_folder(tmp_path: Path, jobs: str) -> None:
-    broken = (ROOT / "fixtures/programs/broken/tensor_times_constant.py").read_text(encoding="utf-8")
-    for number in range(70):  # enough for a second process
-        (tmp_path / f"a{number}.py").write_text(broken, encoding="utf-8")
-    command = [sys.executable, "-m", "ctxlint", "check", "--isolated", "--no-cache", "-j", jobs, str(tmp_path)]
+def test_what_is_installed_is_found_from_its_own_folder() -> None:
+    broken = str(ROOT / "fixtures/programs/broken/tensor_times_constant.py")
+    command = [sys.executable, "-m", "ctxlint", "check", "--isolated", "--no-cache", broken]
     done = subprocess.run(command, check=False, cwd=site.getsitepackages()[0], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (1, "")
-    assert "Found 210 errors." in done.stdout
+    assert "Found 3 errors." in done.stdout
 
 
 def test_a_reader_that_leaves_is_no_error() -> None:
