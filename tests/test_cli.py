@@ -1009,6 +1009,7 @@ def test_fixed_findings_in_json(run: Run) -> None:
 
 def test_rule(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
+    assert run("rule", "901") == run("rule", "ctx901") == run("rule", "CTX901")
     code, out, _ = run("rule", "CTX901")
     assert code == 0
     assert out.startswith("# invalid-syntax (CTX901)\n\nCategory: correctness, on by default. Since 0.1.0.\n\n## What ")
