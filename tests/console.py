@@ -53,10 +53,11 @@ def run_ctxlint(arguments: list[str], folder: Path) -> tuple[int, str]:
     return done.returncode, done.stdout
 
 
-def passed(functions: int, files: int) -> str:
-    """The last line of a run that finds nothing."""
-    plural = ("" if functions == 1 else "s", "" if files == 1 else "s")
-    return f"All checks passed! ({functions} Function{plural[0]} in {files} file{plural[1]})\n"
+def passed(functions: int, files: int, baselined: int = 0) -> str:
+    """The last line of a run that finds nothing, or nothing that is not in the baseline."""
+    plural = ["" if number == 1 else "s" for number in (functions, files, baselined)]
+    known = f"; {baselined} finding{plural[2]} in the baseline" if baselined else ""
+    return f"All checks passed! ({functions} Function{plural[0]} in {files} file{plural[1]}{known})\n"
 
 
 NOTHING_FOUND = "warning: No Python files found under the given path(s)\n"

@@ -276,9 +276,6 @@ def _warn(results: list[FileResult], options: Namespace, settings: Settings) -> 
         linted = [each for each in results if not each.skipped]
         candidates = sum(each.linted for each in linted)
         say(f"Read {counted(len(linted), 'file')}, {candidates} of which may define Functions")
-        baselined = sum(len(each.baselined) for each in results)
-        if baselined:
-            say(f"{counted(baselined, 'finding')} in the baseline")
         nothing_kept = why_not(settings)
         if nothing_kept and not settings.fix:
             say(nothing_kept)
@@ -316,7 +313,10 @@ def _all_passed(results: Sequence[FileResult]) -> str:
 
     read = [each for each in results if not each.skipped]
     functions = sum(each.function_count for each in read)
-    return f"All checks passed! ({counted(functions, 'Function')} in {counted(len(read), 'file')})\n" if read else ""
+    checked = f"{counted(functions, 'Function')} in {counted(len(read), 'file')}"
+    baselined = sum(len(each.baselined) for each in read)
+    known = f"; {counted(baselined, 'finding')} in the baseline" if baselined else ""
+    return f"All checks passed! ({checked}{known})\n" if read else ""
 
 
 def _line_place(result: FileResult, line: int) -> str:
