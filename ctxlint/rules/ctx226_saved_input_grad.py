@@ -18,13 +18,16 @@ if TYPE_CHECKING:
 class SavedInputGrad(Rule[FunctionClass]):
     """
     ## What it does
-    Reports a `backward` that calls `y.backward(...)` and returns `x.grad`, where `x` is an input as it was saved;
-    also `[x.grad for x in ctx.saved_tensors]`, if all saved tensors are inputs.
+    Reports a `backward` that returns `x.grad`, where `x` is an input as it was saved, and `y.backward(...)` or a kernel
+    fills that `.grad`; also `[x.grad for x in ctx.saved_tensors]`, if all saved tensors are inputs.
 
     ## Why is this bad?
     A saved input comes back as a part of the caller's graph. If it is a leaf, the inner `backward` adds to its `.grad`,
     and autograd adds the returned gradient again: it counts twice. If it is not, its `.grad` is `None`, and the inner
     `backward` runs, and frees, the caller's graph.
+
+    A kernel that fills `.grad` itself also counts twice for a leaf. For any other tensor, what it adds stays there: two calls
+    with that tensor, or a second `backward`, return a sum.
 
     ## Example
     ```python
@@ -71,7 +74,8 @@ class SavedInputGrad(Rule[FunctionClass]):
     There is no fix.
 
     ## Known limits
-    Not reported if `backward` sets, resets or copies that `.grad` after the inner `backward`, or rebinds the name.
+    Not reported if `backward` sets, resets or copies that `.grad` after the inner `backward`, or rebinds the name; without an
+    inner `backward`, if it touches that `.grad` at all before it returns it.
 
     ## References
     - [torch.Tensor.grad](https://pytorch.org/docs/stable/generated/torch.Tensor.grad.html)
@@ -86,12 +90,15 @@ class SavedInputGrad(Rule[FunctionClass]):
         backward = fn.judgeable_backward
         if backward is None:
             return
-        for node, parameter in list(returned_grads(fn, backward))[:1]:
-            name = code_of(node.value)
+        for each in list(returned_grads(fn, backward))[:1]:
+            name, grad = code_of(each.node.value), code_of(each.node)
+            effect = (
+                f"for any other tensor `{grad}` is `None`" if each.inner else f"two calls on one tensor share `{grad}`"
+            )
             yield Finding(
-                fn.span(node),
-                f"`{name}` is the caller's own tensor, the saved input `{parameter.name}`; a leaf silently gets its gradient twice, "
-                f"and for any other tensor `{code_of(node)}` is `None`. Use `{name}.detach().requires_grad_()`.",
+                fn.span(each.node),
+                f"`{name}` is the caller's own tensor, the saved input `{each.saved.name}`; a leaf silently gets its gradient twice, "
+                f"and {effect}. Use `{name}.detach().requires_grad_()`.",
             )
         for node in collected_grads(fn, backward):
             name = code_of(node.value)

@@ -18,6 +18,7 @@ from ctxlint.model.interpreter.values import (
     Variadic,
 )
 from ctxlint.model.syntax import dotted, words_of
+from ctxlint.records import record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,21 +28,47 @@ if TYPE_CHECKING:
     from ctxlint.model.interpreter.values import Slot, Value
 
 
-def returned_grads(fn: FunctionClass, method: Method) -> Iterator[tuple[cst.Attribute, Parameter]]:
-    """``x.grad`` that backward returns, for an input ``x`` as it was saved, with that input.
+_PLAIN = (cst.Return, cst.Assign, cst.Element)
+"""What surrounds a ``.grad`` that is only read."""
 
-    Only if backward itself calls ``backward()``, and nothing touches the ``.grad`` of that tensor from then on.
+
+@record
+class ReturnedGrad:
+    """``x.grad`` that backward returns, for ``saved``, an input ``x`` as it was saved.
+
+    ``inner``: backward itself calls ``backward()``, which fills it; otherwise other code does.
     """
-    inner = [each.node for each in method.facts.of(Differentiated) if "backward" in each.how]
-    if fn.escapes or not inner:
+
+    node: cst.Attribute
+    saved: Parameter
+    inner: bool
+
+
+def returned_grads(fn: FunctionClass, method: Method) -> Iterator[ReturnedGrad]:
+    """Each ``x.grad`` that backward returns, if nothing touches it after an inner ``backward()``.
+
+    Without one, only if backward does nothing but return it, as the gradient of that input.
+    """
+    inner = next((each.node for each in method.facts.of(Differentiated) if "backward" in each.how), None)
+    if fn.escapes:
         return
+    for index, gradient in _returned_nodes(fn):
+        node = _grad_behind(method, gradient)
+        saved = _saved_input(fn, method, node.value) if node is not None else None
+        if node is None or saved is None or not _is_only_read(method, node, inner):
+            continue
+        if inner is not None or (index == saved.index and node is gradient and _writes_other_grads_only(method, node)):
+            yield ReturnedGrad(node, saved, inner is not None)
+
+
+def _returned_nodes(fn: FunctionClass) -> Iterator[tuple[int | None, cst.CSTNode | None]]:
+    """Each returned gradient, with the number of its input, if known: a ``.grad`` is not a tuple of several."""
     for returned in fn.gradients:
-        written = returned.node.value if isinstance(returned.node, cst.Return) else returned.node
-        for gradient in (slot.node for slot in returned.slots) if returned.known else (written,):
-            node = _grad_behind(method, gradient)
-            saved = _saved_input(fn, method, node.value) if node is not None else None
-            if node is not None and saved is not None and _is_only_read(method, node, inner[0]):
-                yield node, saved
+        if not returned.known:
+            yield 0, returned.node.value if isinstance(returned.node, cst.Return) else returned.node
+        for index, slot in enumerate(returned.slots if returned.known else ()):
+            placed = not any(each.starred for each in returned.slots[: index + 1])
+            yield index if placed else None, slot.node
 
 
 def collected_grads(fn: FunctionClass, method: Method) -> Iterator[cst.Attribute]:
@@ -122,18 +149,33 @@ def _saved_input(fn: FunctionClass, method: Method, node: cst.BaseExpression) ->
     return stored if isinstance(stored, Parameter) and stored.role == "input" else None
 
 
-def _is_only_read(method: Method, grad: cst.Attribute, inner: cst.CSTNode) -> bool:
+def _is_only_read(method: Method, grad: cst.Attribute, inner: cst.CSTNode | None) -> bool:
     """Whether all uses of this ``.grad`` are a return or the value of an assignment: none resets it after ``inner``."""
     path = dotted(grad)
     uses = [each for each in method.nodes_of(cst.Attribute) if dotted(each) == path]
-    plain = (cst.Return, cst.Assign, cst.Element)
-    return all(isinstance(method.parents.get(each), plain) or _is_reset_before(method, each, inner) for each in uses)
+    return all(isinstance(method.parents.get(each), _PLAIN) or _is_reset_before(method, each, inner) for each in uses)
 
 
-def _is_reset_before(method: Method, grad: cst.Attribute, inner: cst.CSTNode) -> bool:
+def _writes_other_grads_only(method: Method, grad: cst.Attribute) -> bool:
+    """Whether every ``.grad`` that the method does not only read is that of another saved tensor."""
+    bound: dict[str, list[Value | None]] = {}
+    for event in method.facts.of(Assigned):
+        bound.setdefault(event.name, []).append(event.value)
+    mine = bound.get(dotted(grad.value) or "", [None])[0]
+    for each in method.nodes_of(cst.Attribute):
+        parent = method.parents.get(each)
+        called = isinstance(parent, cst.Call) and parent.func is each  # the method of a kernel
+        if each.attr.value == "grad" and not called and not isinstance(parent, _PLAIN):
+            held = bound.get(dotted(each.value) or "", [])
+            if len(held) != 1 or not isinstance(held[0], SavedTensor) or held[0] == mine:
+                return False
+    return True
+
+
+def _is_reset_before(method: Method, grad: cst.Attribute, inner: cst.CSTNode | None) -> bool:
     """Whether it is ``x.grad = None`` in front of the inner backward: what that adds, autograd still adds again."""
     target = method.parents.get(grad)
     statement = method.parents.get(target) if isinstance(target, cst.AssignTarget) else None
-    if not isinstance(statement, cst.Assign) or dotted(statement.value) != "None":
+    if inner is None or not isinstance(statement, cst.Assign) or dotted(statement.value) != "None":
         return False
     return method.precedes(statement, inner)
