@@ -25,7 +25,7 @@ from ctxlint.model.syntax import dotted
 from ctxlint.records import record
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from ctxlint.model.function import FunctionClass
     from ctxlint.model.interpreter.events import ContextEvent, Event, Guard
@@ -304,11 +304,18 @@ def _flags_for(fn: FunctionClass, event: ContextEvent, guard: Guard) -> frozense
         test, asked = assigned[0].value_node, assigned[0]
     rebound = {each.name for each in bound if asked.may_follow(each) or each is asked}
     inputs = {entry.name: entry.index for entry in fn.inputs if entry.name not in rebound}
-    for part, holds in certain_parts(test, True):
-        names = _names_in_any(part) if holds else []
-        if names and inputs.keys() >= set(names):
-            return frozenset(inputs[name] for name in names)
-    return found
+    return _inputs_asked(test, inputs)
+
+
+def _inputs_asked(test: cst.BaseExpression, inputs: Mapping[str, int]) -> frozenset[int]:
+    """The inputs of which at least one needs a gradient if a test holds; empty if unknown."""
+    if isinstance(test, cst.BooleanOperation):
+        left, right = _inputs_asked(test.left, inputs), _inputs_asked(test.right, inputs)
+        either = left | right if left and right else frozenset[int]()
+        return either if isinstance(test.operator, cst.Or) else left or right
+    owner, _, attribute = (dotted(test) or "").rpartition(".")
+    names = [owner] if attribute == "requires_grad" else _names_in_any(test)
+    return frozenset(inputs[name] for name in names) if inputs.keys() >= set(names) else frozenset()
 
 
 def _names_in_any(test: cst.BaseExpression) -> list[str]:
