@@ -43,6 +43,7 @@ DEFECTS = {
         "g",
         "(x,) = ctx.saved_tensors\nwith torch.enable_grad():\n    y = x * 2\ny.backward(g)\nreturn x.grad, g",
     ),
+    "CTX233": ("", "g", "with torch.inference_mode():\n    dx = g * 2\nreturn dx, g"),
     "CTX301": ("ctx.x = x", "g", "return g * ctx.x, g"),
     "CTX305": ("ctx.save_for_backward(x)", "g", "x, weight = ctx.saved_tensors\nreturn g * weight, g * x"),
     "CTX306": ("", "g", "return g * ctx.scale, g"),
