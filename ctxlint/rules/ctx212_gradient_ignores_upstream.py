@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.model.analyses.foreign_names import names_of_forward, undefined_names
+from ctxlint.model.analyses.gradient_values import compared_with_zero
 from ctxlint.model.analyses.outputs import is_read
 from ctxlint.model.analyses.upstream import (
     gradients_without_upstream,
@@ -26,8 +27,8 @@ class GradientIgnoresUpstream(Rule[FunctionClass]):
     """
     ## What it does
     Reports a `backward` that returns a gradient without reading any incoming gradient, and a `jvp` that returns a
-    tangent without reading any incoming one. The shape, `torch.ones_like(grad_output)` and values that `backward` has
-    replaced, as by `grad_output.copy_(…)`, in it or in a copy, do not count. Also reports a gradient that `forward`
+    tangent without reading any incoming one. The shape, `torch.ones_like(grad_output)`, a comparison with 0, and values that
+    `backward` has replaced, as by `grad_output.copy_(…)`, in it or in a copy, do not count. Also reports a gradient that `forward`
     computed and `backward` returns unchanged, although it reads the incoming gradient for others.
 
     ## Why is this bad?
@@ -100,11 +101,13 @@ class GradientIgnoresUpstream(Rule[FunctionClass]):
             return
         ignored = gradients_without_upstream(fn)
         yield from _of_some(fn, backward) if not ignored else ()
+        compared = quoted(each.name for each in backward.own_params if compared_with_zero(backward, each))
+        how = f"that uses {compared} only to compare with 0" if compared else f"without reading {_unread(backward)}"
         for node in ignored[:1]:
             yield Finding(
                 fn.span(node),
-                f"`{backward.name}` of `{fn.name}` returns a gradient without reading {_unread(backward)}; the result is "
-                "silently wrong unless the incoming gradient is 1. Multiply by it.",
+                f"`{backward.name}` of `{fn.name}` returns a gradient {how}; the result is silently wrong unless the incoming "
+                f"gradient is {'0 or ' * bool(compared)}1. Multiply by it.",
             )
 
 

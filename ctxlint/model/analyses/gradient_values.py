@@ -1,4 +1,4 @@
-"""Whether backward reads the values of an incoming gradient, not only its shape, or what it wrote there itself."""
+"""Whether backward reads the values of an incoming gradient, not only its shape, or where it is zero."""
 
 from __future__ import annotations
 
@@ -42,10 +42,31 @@ _AS = frozenset(str.split("expand_as reshape_as resize_as_ type_as view_as"))
 
 
 def reads_values(method: Method, param: Param) -> bool:
-    """Whether a body reads a parameter for more than its shape, its dtype, and what has replaced its values."""
+    """Whether a body reads a parameter for more than its shape, its dtype, its zeros, and what replaces its values."""
     if param.name not in method.facts.names_read:
         return False
     return _one_reads(method, [node for node in method.named.get(param.name, ()) if node is not param.node.name])
+
+
+def compared_with_zero(method: Method, param: Param) -> bool:
+    """Whether a body compares a parameter with 0."""
+    return any(_zero_test(method, use) is not None for use in method.named.get(param.name, ()))
+
+
+def _zero_test(method: Method, use: cst.CSTNode) -> cst.CSTNode | None:
+    """``g == 0`` or ``g.ne(0)``, for a use of ``g``: all that this tells about a gradient is where it is zero."""
+    above = method.parents.get(use)
+    if isinstance(above, cst.Comparison):
+        [part, *others] = above.comparisons
+        equality = isinstance(part.operator, (cst.Equal, cst.NotEqual)) and above.left is use
+        return above if equality and not others and _is_zero(part.comparator) else None
+    call, name = method.called_on(use)
+    equality = call is not None and name in ("eq", "ne") and len(call.args) == 1
+    return call if call is not None and equality and _is_zero(call.args[0].value) else None
+
+
+def _is_zero(node: cst.BaseExpression) -> bool:
+    return isinstance(node, (cst.Integer, cst.Float)) and node.evaluated_value == 0
 
 
 def _one_reads(method: Method, uses: list[cst.Name]) -> bool:
@@ -84,7 +105,7 @@ def _is_replaced(method: Method, use: cst.Name) -> bool:
 def _reads(method: Method, use: cst.CSTNode) -> bool:
     """Whether an expression that evaluates to the gradient is used for its values."""
     above = method.parents.get(use)
-    if isinstance(above, (cst.AssignTarget, cst.Del, cst.Expr)):
+    if isinstance(above, (cst.AssignTarget, cst.Del, cst.Expr)) or _zero_test(method, use) is not None:
         return False
     if isinstance(above, cst.Attribute) and above.value is use:
         call, name = method.called_on(use)
