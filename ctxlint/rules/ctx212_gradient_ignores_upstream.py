@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ctxlint.model.analyses.foreign_names import names_of_forward, undefined_names
 from ctxlint.model.analyses.gradient_values import compared_with_zero
 from ctxlint.model.analyses.outputs import is_read
+from ctxlint.model.analyses.unwritten_gradients import unwritten_gradients
 from ctxlint.model.analyses.upstream import (
     gradients_without_upstream,
     slots_without_upstream,
@@ -17,7 +18,9 @@ from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.wording import quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Mapping
+
+    import libcst as cst
 
     from ctxlint.config.settings import Settings
     from ctxlint.model.interpreter.method import Method
@@ -29,7 +32,8 @@ class GradientIgnoresUpstream(Rule[FunctionClass]):
     Reports a `backward` that returns a gradient without reading any incoming gradient, and a `jvp` that returns a
     tangent without reading any incoming one. The shape, `torch.ones_like(grad_output)`, a comparison with 0, and values that
     `backward` has replaced, as by `grad_output.copy_(…)`, in it or in a copy, do not count. Also reports a gradient that `forward`
-    computed and `backward` returns unchanged, although it reads the incoming gradient for others.
+    computed and `backward` returns unchanged, although it reads the incoming gradient for others, and one that is memory
+    from `torch.empty_like` or the like, which nothing writes.
 
     ## Why is this bad?
     By the chain rule, the gradient is a product with the incoming gradient. Without that factor, `loss.backward()` on
@@ -99,7 +103,9 @@ class GradientIgnoresUpstream(Rule[FunctionClass]):
             return
         if any(names_of_forward(fn, backward)) or any(undefined_names(fn, backward)):  # CTX223: it raises NameError
             return
-        ignored = gradients_without_upstream(fn)
+        unwritten = dict(unwritten_gradients(fn, backward))
+        yield from _of_unwritten(fn, backward, unwritten)
+        ignored = gradients_without_upstream(fn) if not unwritten else []
         yield from _of_some(fn, backward) if not ignored else ()
         compared = quoted(each.name for each in backward.own_params if compared_with_zero(backward, each))
         how = f"that uses {compared} only to compare with 0" if compared else f"without reading {_unread(backward)}"
@@ -111,18 +117,32 @@ class GradientIgnoresUpstream(Rule[FunctionClass]):
             )
 
 
+def _of_unwritten(fn: FunctionClass, backward: Method, slots: Mapping[int, cst.BaseExpression]) -> Iterator[Finding]:
+    """A finding for the gradients that are memory which nothing writes, at the first of them."""
+    for first in [*slots.values()][:1]:
+        yield Finding(
+            fn.span(first),
+            f"`{backward.name}` of `{fn.name}` returns memory that nothing writes as the gradient for {_inputs(fn, slots)}; its "
+            "values are silently arbitrary. Compute it, or return `None`.",
+        )
+
+
 def _of_some(fn: FunctionClass, backward: Method) -> Iterator[Finding]:
     """A finding for the gradients that ignore the upstream gradient although others do not, at the first of them."""
     slots = dict(slots_without_upstream(fn))
-    names = [fn.inputs[index].name if index < len(fn.inputs) else f"input {index + 1}" for index in slots]
     several = len(slots) > 1
     for first in [*slots.values()][:1]:
         yield Finding(
             fn.span(first),
-            f"`{backward.name}` of `{fn.name}` returns {'gradients' if several else 'a gradient'} for {quoted(names)} that "
+            f"`{backward.name}` of `{fn.name}` returns {'gradients' if several else 'a gradient'} for {_inputs(fn, slots)} that "
             f"{'do' if several else 'does'} not depend on {_incoming(backward)}; {'they are' if several else 'it is'} silently "
             "wrong unless the incoming gradient is 1. Multiply by it.",
         )
+
+
+def _inputs(fn: FunctionClass, indices: Iterable[int]) -> str:
+    """The names of inputs, or their numbers."""
+    return quoted([fn.inputs[index].name if index < len(fn.inputs) else f"input {index + 1}" for index in indices])
 
 
 def _incoming(backward: Method) -> str:

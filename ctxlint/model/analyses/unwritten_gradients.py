@@ -1,0 +1,101 @@
+"""Gradients that are memory which backward allocates, and nothing writes to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from ctxlint.model.interpreter.events import Assigned, Mutation, Question
+from ctxlint.model.interpreter.values import NONE, Fresh, before_views
+from ctxlint.model.syntax import dotted, words_of
+from ctxlint.torch_api import operations
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.model.function import FunctionClass, Returned
+    from ctxlint.model.interpreter.events import Event
+    from ctxlint.model.interpreter.method import Method
+    from ctxlint.model.interpreter.values import Slot, Value
+
+
+def unwritten_gradients(fn: FunctionClass, backward: Method) -> Iterator[tuple[int, cst.BaseExpression]]:
+    """The gradients, by input, that are certainly such memory, unless None.
+
+    Not where backward may write the gradient somewhere else, as to ``weight.main_grad``, and returns a placeholder, nor
+    in the stand-ins of kernels, whose output is such memory, too.
+    """
+    found = [each for returned in fn.gradients for each in _unwritten(backward, returned)]
+    if not found or _writes_elsewhere(backward):
+        return
+    forward = fn.forward
+    if forward is None or not any(True for returned in fn.outputs for _each in _unwritten(forward, returned)):
+        yield from found
+
+
+def _writes_elsewhere(backward: Method) -> bool:
+    """Whether backward mentions the ``.grad`` of a tensor, or writes to one that it has not computed."""
+    named = any(each.attr.value in ("grad", "main_grad") for each in backward.nodes_of(cst.Attribute))
+    targets = (each.target for each in backward.facts.of(Mutation) if each.target is not None)
+    return named or any(not isinstance(before_views(option), Fresh) for each in targets for option in each.options())
+
+
+def _unwritten(method: Method, returned: Returned) -> Iterator[tuple[int, cst.BaseExpression]]:
+    """The elements of a return that are such memory."""
+    if not returned.known or not _is_usual(returned.event):
+        return
+    for index, slot in enumerate(returned.slots):
+        if slot.starred:
+            return
+        if slot.node is not None and _is_unwritten(method, slot, slot.node):
+            yield index, slot.node
+
+
+def _is_usual(event: Event) -> bool:
+    """Whether only tests for None and for flags of inputs lead to an event: no test of a shape, or of a device."""
+    asked = (each.asks.question if each.asks is not None else None for each in event.guards)
+    return all(each in (Question.IS_NONE, Question.NEEDS_INPUT_GRAD, Question.REQUIRES_GRAD) for each in asked)
+
+
+def _is_unwritten(method: Method, slot: Slot, node: cst.BaseExpression) -> bool:
+    options = [option for option in slot.value.options() if option != NONE]
+    made = [option for option in options if isinstance(option, Fresh) and _allocates(option.node)]
+    if not made or len(made) < len(options) or not all(each.node in method.parents for each in made):
+        return False
+    if not isinstance(node, cst.Name):
+        return node is made[0].node
+    bound = [each for each in method.facts.of(Assigned) if each.value is not None and _may_be(each.value, made)]
+    written = [each for each in method.facts.of(Mutation) if each.target is not None and _may_be(each.target, made)]
+    if written or not all(each.name == node.value and _is_usual(each) for each in bound):
+        return False
+    return all(_is_harmless(method, use) for use in method.named.get(node.value, ()))
+
+
+def _may_be(value: Value, made: list[Fresh]) -> bool:
+    return any(before_views(option) in made for option in value.options())
+
+
+def _allocates(node: cst.CSTNode) -> bool:
+    """Whether a node is ``torch.empty_like(x)`` and the like, of a size that is not written as 0."""
+    path = dotted(node.func) if isinstance(node, cst.Call) else None
+    return path is not None and path.rpartition(".")[2] in _ALLOCATIONS and "0" not in words_of(node)
+
+
+_ALLOCATIONS = frozenset(["empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided"])
+
+
+def _is_harmless(method: Method, use: cst.CSTNode) -> bool:
+    """Whether a name is bound or returned there, or asked for something else than its values."""
+    above = method.parents[use]
+    if isinstance(above, (cst.Element, cst.Tuple, cst.AssignTarget, cst.Return, cst.Del)):
+        around = (above, *method.above(above))
+        statement = next(
+            each for each in around if isinstance(each, (cst.BaseSmallStatement, cst.BaseCompoundStatement))
+        )
+        return isinstance(statement, (cst.Return, cst.Del)) or any(
+            isinstance(each, cst.AssignTarget) for each in around
+        )
+    if isinstance(above, cst.Comparison):
+        return all(isinstance(each.operator, (cst.Is, cst.IsNot)) for each in above.comparisons)
+    return isinstance(above, cst.Attribute) and above.attr.value in operations.SCALAR_ATTRIBUTES
