@@ -74,7 +74,7 @@ class MissingSetupContext(Rule[FunctionClass]):
     ones want a gradient for it: there is no fix if `backward` returns fewer gradients than there are inputs.
 
     ## Known limits
-    Off by default: a Function that is never transformed does not need it. Not reported if `target-torch` ends before
+    Off by default: a Function that is never transformed does not need it; CTX114 reports those that certainly are. Not reported if `target-torch` ends before
     2.0, or if `forward` is decorated with `custom_fwd(cast_inputs=...)`, which does not work with `setup_context`.
 
     ## References
@@ -95,6 +95,8 @@ class MissingSetupContext(Rule[FunctionClass]):
         if forward.inherited or forward.ctx is None or backward.raises_only or not settings.torch.reach(2, 0):
             return
         if "forward" in fn.called_directly:  # such callers pass a ctx
+            return
+        if any(call.transforms and not call.expects_error for call in fn.calls):  # CTX114
             return
         entry = forward.decorator("custom_fwd")
         if entry is not None and "cast_inputs" in entry.keywords:

@@ -32,11 +32,26 @@ APPLIES = ("apply", "construct-apply")
 
 
 @record
+class Transform:
+    """A transform of ``torch.func`` that certainly runs a call: the last part of its name, and how it is written.
+
+    ``line``: where it is applied. ``make_dual`` stands for forward-mode AD without a transform. ``tangent``: an input
+    of the call certainly carries a tangent.
+    """
+
+    name: str
+    written: str
+    line: str
+    tangent: bool = False
+
+
+@record
 class ApplyCall:
     """A call of, or on, a Function class. Created from ``ast``; positions are those of the calling file.
 
     ``how`` is ``apply`` (``Fn.apply(...)`` or through an alias), ``construct`` (``Fn(...)``), ``construct-call``
-    (``Fn()(x)``), ``construct-apply`` (``Fn().apply(x)``) or ``direct`` (``Fn.forward(...)``, ``method`` names it).
+    (``Fn()(x)``), ``construct-apply`` (``Fn().apply(x)``) or ``direct`` (``Fn.forward(...)``, ``method`` names it);
+    ``transform`` stands for an ``apply`` that is passed to a transform: ``vmap(Fn.apply)``.
     """
 
     function: str
@@ -83,6 +98,8 @@ class ApplyCall:
     """Where the caller modifies the result in place."""
     differentiated: str = ""
     """Where the caller differentiates the result, after requesting the gradient of an argument: ``line 6``."""
+    transforms: tuple[Transform, ...] = ()
+    """The transforms that certainly run it, as far as its file shows."""
     instance_called: bool = False
     """Whether it creates an instance that its file certainly calls by the name that it is kept under."""
     path: str = ""

@@ -33,6 +33,10 @@ _GRADIENTS = re.compile(
 """What a condition mentions that tests whether gradients are wanted; not any buffer of gradients."""
 
 
+_TRANSFORMED = re.compile(r"\b(?:vmap|functorch|torch\.func|jacrev|forward_ad|from torch import (?:.*, *)?func)\b")
+"""What a file that uses transforms contains."""
+
+
 class CallSites:
     """Finds the calls on Functions."""
 
@@ -74,7 +78,17 @@ class CallSites:
             self.elsewhere.targets.update(part.targets)
         within = {call.callee_span for call in calls if call.how in ("construct-call", "construct-apply")}
         whole = [call for call in calls if call.how != "construct" or call.span not in within]
+        if _TRANSFORMED.search(self.source.text) is not None:
+            whole = self.transformed(whole)
         return sorted(whole, key=lambda call: call.span), direct_calls, patched
+
+    def transformed(self, calls: list[ApplyCall]) -> list[ApplyCall]:
+        """The calls, with the transforms of ``torch.func`` that run them."""
+        from ctxlint.model.index.transforms import Transforms
+
+        found = Transforms(self, calls).transformed()
+        spans = {call.span for call in found}
+        return [*(call for call in calls if call.span not in spans or call.how not in APPLIES), *found]
 
     def _known_part(self, part: FileIndex, matter: frozenset[str], depends_on: tuple[object, ...]) -> _Found:
         """What a part of the file calls; known if it is a definition that was searched before, with the same facts.
@@ -238,6 +252,10 @@ class CallSites:
             return None
         owner = self.aliased(path, record.scope, node.lineno) or self.elsewhere.aliased(func, record.scope)
         return self.build(record, owner, "apply", func, alias=path) if owner is not None else None
+
+    def applied_by(self, node: ast.Name, scope: Scope) -> str | None:
+        """The Function whose ``apply`` a name certainly denotes, of this file or another one."""
+        return self.aliased(node.id, scope, node.lineno) or self.elsewhere.aliased(node, scope)
 
     def aliased(self, name: str, scope: Scope, line: int, hops: int = 0) -> str | None:
         """The class whose ``apply`` a name certainly denotes for code at ``line``."""

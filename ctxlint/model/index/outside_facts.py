@@ -87,11 +87,11 @@ class Own(NamedTuple):
     has_backward: bool = True
 
     def learns_from(self, call: ApplyCall) -> bool:
-        """Whether a call passes something of a known kind, frozen or optional inputs, or misses a backward.
+        """Whether a call passes something of a known kind, frozen or optional inputs, or misses a backward or more.
 
         A detached tensor or a leaf among the arguments adds nothing: it only qualifies findings that there are already.
         """
-        if call.frozen:
+        if call.frozen or call.transforms:
             return True
         if not call.applies or call.expects_error:
             return False
