@@ -177,6 +177,8 @@ def _used(place: MaybeNone | Mutation) -> tuple[str, str]:
         return f"is passed to `{place.how}`", "TypeError"
     if place.by:
         return f"is passed to `{place.by}`", "AttributeError"
+    if not place.how.startswith("."):
+        return f"is an operand of `{place.how}`", "TypeError"
     return f"has `{place.how}` read", "AttributeError"
 
 

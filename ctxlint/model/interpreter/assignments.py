@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model.index.scopes import LOCAL
-from ctxlint.model.interpreter.attribute_access import change_contents, evaluate_indices, set_context_attribute
+from ctxlint.model.interpreter.attribute_access import (
+    change_contents,
+    evaluate_indices,
+    note_none_operand,
+    set_context_attribute,
+)
 from ctxlint.model.interpreter.events import (
     Assigned,
     ClassAttribute,
@@ -218,6 +223,8 @@ def execute_augmented(walk: Walk, node: cst.AugAssign) -> None:
     how = _operator_text(node.operator)
     if isinstance(target, cst.Name):
         value = walk.evaluate(target)
+        if tensor_when_used(change) and how.rstrip("=") in _ARITHMETIC:
+            note_none_operand(walk, node, target, value, how)
         walk.state.names[target.value] = _after_augmented(walk, node, target, value, change, how)
         after = walk.state.names[target.value]
         walk.record(Assigned, target, name=target.value, value=after, augmented=True, statement=node)
@@ -268,6 +275,8 @@ def _after_augmented(
 def _operator_text(operator: cst.BaseAugOp) -> str:
     return _OPERATORS.get(type(operator), "op=")
 
+
+_ARITHMETIC = ("+", "-", "*", "/", "@", "**")
 
 _OPERATORS: dict[type, str] = {
     cst.AddAssign: "+=",

@@ -145,6 +145,12 @@ def note_none(walk: Walk, node: cst.Attribute, base: Value) -> None:
         walk.record(MaybeNone, node, name=node.value.value, how=f".{name}", value=base)
 
 
+def note_none_operand(walk: Walk, node: cst.CSTNode, operand: cst.BaseExpression, value: Value, operator: str) -> None:
+    """Record a name that may be None as an operand next to a tensor."""
+    if isinstance(operand, cst.Name) and NONE in value.options() and not walk.protected:
+        walk.record(MaybeNone, node, name=operand.value, how=operator, value=value)
+
+
 def context_attribute(walk: Walk, node: cst.CSTNode, name: str, called: bool = False, guarded: bool = False) -> Value:
     """``ctx.name`` read."""
     if name in SAVED_NAMES:

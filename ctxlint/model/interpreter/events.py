@@ -473,7 +473,7 @@ class MaybeUnbound(Event):
 
 @record
 class MaybeNone(Event):
-    """An attribute that None does not have, of a local name that is None on some path; ``how`` is ``.attribute``.
+    """What None does not support, with a name that is None on some path; ``how`` is ``.attribute`` or an operator.
 
     ``value`` is what the name holds. ``by`` and ``through`` are as for a ``Mutation``.
     """

@@ -6,7 +6,12 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model.interpreter.attribute_access import evaluate_attribute, evaluate_subscript, tuple_used
+from ctxlint.model.interpreter.attribute_access import (
+    evaluate_attribute,
+    evaluate_subscript,
+    note_none_operand,
+    tuple_used,
+)
 from ctxlint.model.interpreter.calls import evaluate_call
 from ctxlint.model.interpreter.comprehensions import evaluate_comprehension, evaluate_dict_comprehension
 from ctxlint.model.interpreter.conditions import decided, enter_arm, guards_of
@@ -54,6 +59,15 @@ _ORDERING = (cst.LessThan, cst.LessThanEqual, cst.GreaterThan, cst.GreaterThanEq
 _IDENTITY = (cst.Is, cst.IsNot, cst.In, cst.NotIn)
 _PLUS = (cst.Add, cst.AddAssign)
 _TIMES = (cst.Multiply, cst.MultiplyAssign)
+_ARITHMETIC: dict[type, str] = {
+    cst.Add: "+",
+    cst.Subtract: "-",
+    cst.Multiply: "*",
+    cst.Divide: "/",
+    cst.MatrixMultiply: "@",
+    cst.Power: "**",
+}
+"""The operators that raise TypeError for None and a tensor."""
 
 
 # Displays
@@ -105,6 +119,11 @@ def _keys_of(node: cst.Dict) -> tuple[str, ...]:
 def evaluate_binary(walk: Walk, node: cst.BinaryOperation) -> Value:
     """``left operator right``."""
     left, right = walk.use(node.left), walk.use(node.right)
+    operator = _ARITHMETIC.get(type(node.operator), "")
+    if operator and tensor_when_used(right):
+        note_none_operand(walk, node, node.left, left, operator)
+    if operator and tensor_when_used(left):
+        note_none_operand(walk, node, node.right, right, operator)
     return combine(walk, left, right, node.operator, node)
 
 

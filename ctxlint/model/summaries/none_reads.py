@@ -21,7 +21,13 @@ def none_reads_of(definition: Definition, bindings: MappingOf[str, Value], facts
     """The first such read of each parameter, where no test and no other statement comes between."""
     seen: set[str] = set()
     for read in facts.of(MaybeNone):
-        if read.guards or read.in_loop or read.name in seen or bindings.get(read.name) != read.value:
+        if (
+            not read.how.startswith(".")
+            or read.guards
+            or read.in_loop
+            or read.name in seen
+            or bindings.get(read.name) != read.value
+        ):
             continue
         seen.add(read.name)
         given = [each for each in read.value.options() if isinstance(each, Argument)]
