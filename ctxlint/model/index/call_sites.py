@@ -84,7 +84,7 @@ class CallSites:
 
     def transformed(self, calls: list[ApplyCall]) -> list[ApplyCall]:
         """The calls, with the transforms of ``torch.func`` that run them."""
-        from ctxlint.model.index.transforms import Transforms
+        from ctxlint.model.index.transformed_calls import Transforms
 
         found = Transforms(self, calls).transformed()
         spans = {call.span for call in found}

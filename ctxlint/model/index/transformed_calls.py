@@ -32,7 +32,7 @@ _MOST_HOPS = 12
 """The maximum number of names and calls between a transform and what it transforms."""
 
 
-class Code(NamedTuple):
+class CalledCode(NamedTuple):
     """The body of a function or lambda that is called; ``receiver``: it is a method that gets ``self`` first."""
 
     node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
@@ -46,7 +46,7 @@ class Applied(NamedTuple):
     node: ast.expr
 
 
-Target = Code | Applied
+Target = CalledCode | Applied
 """What a call certainly executes."""
 
 
@@ -116,7 +116,7 @@ class Transforms:
                 name = self._transform(decorator, function.scope)
                 if name is not None:
                     transform = Transform(name, ast.unparse(decorator), self._line(decorator))
-                    self._run([Code(function.node)], transform, first=True)
+                    self._run([CalledCode(function.node)], transform, first=True)
         found = [replace(self.calls[span], transforms=tuple(each)) for span, each in self.found.items()]
         return found + [self._record_of(*key, tuple(each)) for key, each in self.passed.items()]
 
@@ -238,7 +238,7 @@ class Transforms:
         if not hops:
             return []
         if isinstance(node, ast.Lambda):
-            return [Code(node)]
+            return [CalledCode(node)]
         if isinstance(node, ast.Name):
             return self._named(node, scope, hops)
         if isinstance(node, ast.Attribute):
@@ -266,7 +266,7 @@ class Transforms:
             return []
         if any(not self._is_transparent(each, found.scope) for each in found.node.decorator_list):
             return []
-        return [Code(found.node, receiver)]
+        return [CalledCode(found.node, receiver)]
 
     def _is_transparent(self, decorator: ast.expr, scope: Scope) -> bool:
         """Whether a decorated function still executes the same calls."""
@@ -310,7 +310,7 @@ class Transforms:
     def _returned(self, qualname: str) -> Iterator[tuple[ast.expr, Scope]]:
         """What a function of the file returns, if that is only one expression, at its end."""
         found, scope = self._function(qualname), self.scopes.get(qualname)
-        node = found[0].node if found and isinstance(found[0], Code) else None
+        node = found[0].node if found and isinstance(found[0], CalledCode) else None
         if not isinstance(node, ast.FunctionDef) or scope is None:
             return
         returns = [each for statement in node.body for each in _own_nodes(statement) if isinstance(each, ast.Return)]
@@ -346,12 +346,12 @@ def _own_nodes(statement: ast.AST) -> Iterator[ast.AST]:
         yield from _own_nodes(child)
 
 
-def _body(target: Code) -> Sequence[ast.stmt]:
+def _body(target: CalledCode) -> Sequence[ast.stmt]:
     node = target.node
     return [ast.copy_location(ast.Return(node.body), node.body)] if isinstance(node, ast.Lambda) else node.body
 
 
-def _parameters(target: Code) -> list[str]:
+def _parameters(target: CalledCode) -> list[str]:
     arguments = target.node.args
     names = [each.arg for each in (*arguments.posonlyargs, *arguments.args)]
     return names[1:] if target.receiver else names
