@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 def allow_any_layout(fn: FunctionClass, use: LayoutUse) -> Fix | None:
     """Write ``g.reshape(...)`` for ``g.view(...)``, or make the gradient contiguous before.
 
-    ``reshape`` is a view wherever ``view`` works, and a copy elsewhere; a pointer keeps no tensor alive. So if the
-    gradient may be written to, or its pointer is taken, the gradient itself is made contiguous at the start.
+    ``reshape`` is a view wherever ``view`` works, and a copy elsewhere, which is not enough for compiled code that gets
+    the result; a pointer keeps no tensor alive. So if the gradient may be written to, or its pointer is taken, the
+    gradient itself is made contiguous at the start.
     """
     method, call, gradient = fn.backward, use.node, use.name
     code = code_of_method(fn, method) if method is not None else None
@@ -34,7 +35,7 @@ def allow_any_layout(fn: FunctionClass, use: LayoutUse) -> Fix | None:
         return _contiguous_first(fn, code, gradient)
     if not isinstance(call, cst.Call) or not isinstance(func := call.func, cst.Attribute):
         return None
-    if _are_sizes(call.args):
+    if _are_sizes(call.args) and not use.compiled:
         return code.fix("Use `reshape`", [code.layout.replace(func.attr, "reshape")])
     edit = code.layout.insert(code.layout.end(func.value), ".contiguous()")  # it may be `view(dtype)`
     return code.fix(f"Make `{gradient}` contiguous first", [edit])

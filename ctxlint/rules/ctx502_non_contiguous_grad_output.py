@@ -64,7 +64,7 @@ class NonContiguousGradOutput(Rule[FunctionClass]):
 
     ## Fix safety
     Safe for `view`: `reshape` gives the same view if possible, and a copy where `view` raises. If the argument may be a
-    dtype, which `reshape` does not accept, `view(...)` becomes `contiguous().view(...)`. Unsafe for `data_ptr`, and if
+    dtype, which `reshape` does not accept, or compiled code gets the view, `view(...)` becomes `contiguous().view(...)`. Unsafe for `data_ptr`, and if
     `backward` writes to tensors that may be the gradient: `grad_output = grad_output.contiguous()` is inserted before
     it, because `grad_output.contiguous().data_ptr()` would point to memory that is already freed. There is no fix for
     these two if `set_materialize_grads` is called: the gradient may be `None`.

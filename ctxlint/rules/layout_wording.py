@@ -28,6 +28,6 @@ def assumed_contiguous(use: LayoutUse) -> str:
     if use.by:
         fact = f"`{use.by}` calls `{use.how}` on the incoming gradient `{use.name}`"
     if use.how == "view":
-        instead = instead if use.by else "Use `reshape`."
+        instead = instead if use.by or use.compiled else "Use `reshape`."
         return f"{fact}; this raises RuntimeError for many transposed or expanded ones. {instead}"
     return f"{fact}; this {_WRONG}. {instead}"

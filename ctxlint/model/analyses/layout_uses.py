@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -10,7 +11,7 @@ from ctxlint.model.analyses.output_shapes import is_without_dimensions
 from ctxlint.model.interpreter.events import LayoutAsked, MemoryRead
 from ctxlint.model.interpreter.local_names import borrowed_names
 from ctxlint.model.interpreter.summary import COLLECTIVE, EXTENSION, KERNEL
-from ctxlint.model.interpreter.values import Item, Parameter, Variadic
+from ctxlint.model.interpreter.values import Item, Parameter, Variadic, View
 from ctxlint.model.syntax import code_of, dotted
 from ctxlint.records import record
 
@@ -28,6 +29,8 @@ _FROM_OUTSIDE = ("builtins.", "torch.")
 _NEEDS_LAYOUT = ("view", "data_ptr")
 _ASKS = ("stride", "is_contiguous")
 
+_COMPILED = (KERNEL, EXTENSION, COLLECTIVE)
+
 ASSERTED = "is_contiguous"
 """The ``how`` of an assertion that a gradient is contiguous."""
 
@@ -36,7 +39,8 @@ ASSERTED = "is_contiguous"
 class LayoutUse:
     """An incoming gradient, written as ``name``, whose layout matters.
 
-    ``how`` is ``ASSERTED``, or as in a ``MemoryRead``, like ``reader``, ``by`` and ``through``.
+    ``how`` is ``ASSERTED``, or as in a ``MemoryRead``, like ``reader``, ``by`` and ``through``. ``compiled``: compiled
+    code gets the view that it creates.
     """
 
     node: cst.CSTNode
@@ -45,6 +49,7 @@ class LayoutUse:
     reader: str = ""
     by: str = ""
     through: tuple[Step, ...] = ()
+    compiled: bool = False
 
 
 def layout_uses(backward: Method, outputs: Sequence[Returned] = ()) -> Iterator[LayoutUse]:
@@ -59,14 +64,18 @@ def layout_uses(backward: Method, outputs: Sequence[Returned] = ()) -> Iterator[
         return
     asked = {option for each in backward.facts.of(LayoutAsked) if not each.changed for option in each.value.options()}
     seen = set(asked)
+    passed = {
+        each.value.of for each in backward.facts.of(MemoryRead) if each.how in _COMPILED and type(each.value) is View
+    }
     for read in backward.facts.of(MemoryRead):
         node = read.value_node
         if node is None or read.value in asked or read.is_for_a_shape or not _is_gradient(read.value):
             continue
         if isinstance(read.value, Parameter) and is_without_dimensions(outputs, read.value.index):
             continue
-        if not read.by and read.how not in (KERNEL, EXTENSION, COLLECTIVE):
-            yield _use(read.node, code_of(node), read)
+        if not read.by and read.how not in _COMPILED:
+            use = _use(read.node, code_of(node), read)
+            yield replace(use, compiled=True) if read.value in passed else use
         elif read.value not in seen:
             seen.add(read.value)
             yield _use(node, code_of(node), read)

@@ -12,7 +12,17 @@ from ctxlint.model.interpreter.events import MemoryRead
 from ctxlint.model.interpreter.names import certain_meaning
 from ctxlint.model.interpreter.summary import KERNEL
 from ctxlint.model.interpreter.tensor_calls import Arguments
-from ctxlint.model.interpreter.values import Argument, Constant, Imported, Item, Opaque, Parameter, Sequence, Slot
+from ctxlint.model.interpreter.values import (
+    Argument,
+    Constant,
+    Imported,
+    Item,
+    Opaque,
+    Parameter,
+    Sequence,
+    Slot,
+    View,
+)
 from ctxlint.model.syntax import code_of, dotted, root_name, single_index
 
 if TYPE_CHECKING:
@@ -137,7 +147,8 @@ def _kernel_of(walk: Walk, value: Value) -> str | None:
 def read_by(walk: Walk, node: cst.Call, arguments: Arguments, how: str, reader: str) -> None:
     """Compiled code gets the arguments."""
     for slot in (*arguments.positional, *arguments.keywords.values()):
-        if not slot.starred and isinstance(slot.value, (Argument, Item, Parameter)):
+        seen = slot.value.of if isinstance(slot.value, View) else slot.value
+        if not slot.starred and isinstance(seen, (Argument, Item, Parameter)):
             walk.record(MemoryRead, node, value=slot.value, value_node=slot.node, how=how, reader=reader)
 
 
