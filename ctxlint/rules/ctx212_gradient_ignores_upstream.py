@@ -31,9 +31,10 @@ class GradientIgnoresUpstream(Rule[FunctionClass]):
     ## What it does
     Reports a `backward` that returns a gradient without reading any incoming gradient, and a `jvp` that returns a
     tangent without reading any incoming one. The shape, `torch.ones_like(grad_output)`, a comparison with 0, and values that
-    `backward` has replaced, as by `grad_output.copy_(…)`, in it or in a copy, do not count. Also reports a gradient that `forward`
-    computed and `backward` returns unchanged, although it reads the incoming gradient for others, and one that is memory
-    from `torch.empty_like` or the like, which nothing writes.
+    `backward` has replaced, as by `grad_output.copy_(…)`, in it or in a copy, do not count. Also reports one gradient of
+    several that `backward` computes from saved tensors only, or that `forward` computed and `backward` returns unchanged,
+    although it reads the incoming gradient for others, and one that is memory from `torch.empty_like` or the like, which
+    nothing writes.
 
     ## Why is this bad?
     By the chain rule, the gradient is a product with the incoming gradient. Without that factor, `loss.backward()` on
@@ -80,7 +81,8 @@ class GradientIgnoresUpstream(Rule[FunctionClass]):
 
     ## Known limits
     Not reported if the gradient is computed by an object stored on ctx, as in pipeline parallelism, or if the result is
-    zeros that `backward` itself does not modify.
+    zeros that `backward` itself does not modify. One gradient of several is not reported if a
+    constant such as `torch.ones_like(x)`, or anything but saved tensors and numbers of ctx, takes part in it.
 
     ## References
     - [Extending torch.autograd](https://pytorch.org/docs/stable/notes/extending.html)

@@ -8,6 +8,7 @@ import libcst as cst
 
 from ctxlint.model.analyses.filled_by_extension import calls_that_may_fill
 from ctxlint.model.analyses.gradient_values import reads_values
+from ctxlint.model.analyses.independent_gradients import independent_gradients
 from ctxlint.model.analyses.mutations import input_written, marked_dirty
 from ctxlint.model.interpreter.events import GenericCall, Mutation
 from ctxlint.model.interpreter.values import (
@@ -66,9 +67,10 @@ def is_read_instead(fn: FunctionClass, tensor: Value) -> bool:
 
 
 def slots_without_upstream(fn: FunctionClass) -> Iterator[tuple[int, cst.BaseExpression]]:
-    """Gradients that forward computed and backward returns unchanged, by input, although it reads incoming gradients.
+    """Gradients that do not depend on an incoming one, by input, although backward reads those for other inputs.
 
-    Only a name that backward binds once and uses for nothing else, or an attribute of ctx: other code may scale it.
+    They are computed from saved tensors, or those of forward, returned unchanged: only a name that backward binds once
+    and uses for nothing else, or an attribute of ctx, because other code may scale it.
     """
     backward = fn.backward
     if backward is None or _kept_buffers(fn) or any(param.name.startswith("_") for param in backward.own_params):
@@ -79,6 +81,9 @@ def slots_without_upstream(fn: FunctionClass) -> Iterator[tuple[int, cst.BaseExp
                 return
             if slot.node is not None and _was_computed(fn, slot.value) and _only_returned(backward, slot.node):
                 yield index, slot.node
+        for index, node in independent_gradients(fn, returned) if returned.known else ():
+            if _computed(fn, returned.slots[index].value):
+                yield index, node
 
 
 def _was_computed(fn: FunctionClass, value: Value) -> bool:

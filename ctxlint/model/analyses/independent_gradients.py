@@ -1,0 +1,183 @@
+"""Gradients that backward computes, but not with any incoming gradient, although it uses those for other inputs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from ctxlint.model.index.scopes import resolve_certainly
+from ctxlint.model.interpreter.values import Fresh
+from ctxlint.model.syntax import dotted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.model.function import FunctionClass, Returned
+    from ctxlint.model.interpreter.method import Method
+
+_KNOWN = ("torch", "math", "builtins")
+"""The roots of the names outside of backward that decide nothing about the scale of a gradient."""
+
+_CONSTANT = frozenset(
+    str.split("empty empty_like full full_like new_empty new_full new_ones new_tensor ones ones_like tensor")
+)
+"""Functions of torch whose result is not computed from tensors: a gradient of 1 is a deliberate one."""
+
+
+def independent_gradients(fn: FunctionClass, returned: Returned) -> Iterator[tuple[int, cst.BaseExpression]]:
+    """The gradients in a return, by input, that are computed with saved tensors, and certainly with no incoming one.
+
+    Only in a body of simple statements, where all that may change a tensor is in view.
+    """
+    backward, ctx = fn.backward, fn.backward.ctx if fn.backward is not None else None
+    if backward is None or ctx is None or fn.escapes or backward.home is None:
+        return
+    if len(returned.slots) < 2 or not any(isinstance(slot.value, Fresh) for slot in returned.slots):
+        return
+    sources = _Sources(backward)
+    for index, slot in enumerate(returned.slots):
+        if slot.node is not None and isinstance(slot.value, Fresh) and sources.are_saved(slot.node):
+            yield index, slot.node
+
+
+class _Sources:
+    """What the value of an expression of backward is computed from."""
+
+    def __init__(self, backward: Method) -> None:
+        self.method = backward
+        self.names: dict[cst.CSTNode, set[str]] = {}
+        for each in backward.variables:
+            for around in (each, *backward.above(each)):
+                self.names.setdefault(around, set()).add(each.value)
+        self.incoming = {param.name for param in backward.own_params}
+        self.context = backward.ctx_name
+
+    def are_saved(self, node: cst.BaseExpression) -> bool:
+        """Whether they are tensors that forward saved, and numbers."""
+        names, todo = set[str](), self._names_in(node)
+        saved = self._reads_saved(node)
+        while todo:
+            name = todo.pop()
+            if name in names:
+                continue
+            names.add(name)
+            if name == self.context:
+                continue
+            if name in self.incoming:
+                return False
+            if name not in self.method.binders:
+                if not self._is_known(name):
+                    return False
+                continue
+            for statement in {self._statement(use) for use in self.method.named[name]}:
+                if statement is None:
+                    return False
+                for each in statement.body:
+                    if self._changes(each, name):
+                        todo |= self._names_in(each)
+                        saved = saved or self._reads_saved(each)
+        names -= {self.context}
+        return saved and not self._stores() and not self._calls_constant(names, node) and not self._aliased(names)
+
+    def _stores(self) -> bool:
+        """Whether backward itself stores something in ctx."""
+        nodes = (each for found in self.method.context_attributes.values() for each in found)
+        return any(isinstance(self.method.parents[each], cst.AssignTarget) for each in nodes)
+
+    def _names_in(self, node: cst.CSTNode) -> set[str]:
+        """The variables in a part of backward."""
+        return set(self.names.get(node, ()))
+
+    def _inside(self, node: cst.CSTNode, around: cst.CSTNode) -> bool:
+        return node is around or any(each is around for each in self.method.above(node))
+
+    def _statement(self, use: cst.CSTNode) -> cst.SimpleStatementLine | None:
+        """The statement around a node; None if it is in a compound one."""
+        around = [each for each in self.method.above(use) if isinstance(each, _STATEMENTS)]
+        first = around[0]
+        return first if isinstance(first, cst.SimpleStatementLine) and len(around) == 2 else None
+
+    def _changes(self, statement: cst.BaseSmallStatement, name: str) -> bool:
+        """Whether a statement binds a name, or may write to the tensor in it."""
+        mentioned = [each for each in self.method.named[name] if self._inside(each, statement)]
+        if not mentioned or isinstance(statement, (cst.Return, cst.Del, cst.Assert)):
+            return False
+        if isinstance(statement, cst.Assign):
+            bound = any(self._inside(each, target) for each in mentioned for target in statement.targets)
+            return bound or any(map(self._may_write, mentioned))
+        return True
+
+    def _may_write(self, use: cst.Name) -> bool:
+        """Whether a call in the value of an assignment may write to a tensor that it gets."""
+        for each in self.method.above(use):
+            if isinstance(each, cst.Call):
+                called = each.func.attr.value if isinstance(each.func, cst.Attribute) else ""
+                root = (dotted(each.func) or "").partition(".")[0]
+                of_tensor = root in self.method.binders and root not in self.incoming
+                if called.endswith("_") or not (of_tensor or self._is_known(root)):
+                    return True
+                if any(argument.keyword is not None and argument.keyword.value == "out" for argument in each.args):
+                    return True
+        return False
+
+    def _is_known(self, name: str) -> bool:
+        """Whether a name that backward does not bind is that of a module of torch or Python, or a builtin."""
+        home = self.method.home
+        record = home.record if home is not None else None
+        meant = resolve_certainly(name, record.scope) if record is not None else None
+        return meant is not None and meant.partition(".")[0] in _KNOWN
+
+    def _reads_saved(self, node: cst.CSTNode) -> bool:
+        """Whether a part of an expression is a saved tensor."""
+        return any(
+            isinstance(each, cst.Attribute) and each.attr.value == "saved_tensors" and self._inside(each, node)
+            for each in self.method.nodes_of(cst.Attribute)
+        )
+
+    def _calls_constant(self, names: set[str], node: cst.BaseExpression) -> bool:
+        """Whether one of the values is made of a constant."""
+        for call in self.method.nodes_of(cst.Call):
+            if (dotted(call.func) or "").rpartition(".")[2] in _CONSTANT:
+                statement = self._statement(call)
+                inside = self._inside(call, node)
+                if inside or statement is None or not names.isdisjoint(self._names_in(statement)):
+                    return True
+        return False
+
+    def _aliased(self, names: set[str]) -> bool:
+        """Whether a statement may write to one of the tensors under another name."""
+        aliases = set[str]()
+        grown = True
+        while grown:
+            before = len(aliases)
+            for each in self.method.nodes_of(cst.Assign):
+                if not (names | aliases).isdisjoint(self._names_in(each.value)):
+                    aliases.update(*(self._names_in(target) for target in each.targets))
+            grown = len(aliases) > before
+        return any(self._writes(use) for alias in aliases - names for use in self.method.named.get(alias, ()))
+
+    def _writes(self, use: cst.Name) -> bool:
+        """Whether a statement may write to the tensor in a name."""
+        statement = self._statement(use)
+        if statement is None:
+            return True
+        for each in statement.body:
+            if self._inside(use, each) and not isinstance(each, (cst.Return, cst.Del, cst.Assert)):
+                bound = isinstance(each, cst.Assign) and any(target.target is use for target in each.targets)
+                if not isinstance(each, cst.Assign) or (self._is_target(use, each) and not bound):
+                    return True
+                if self._may_write(use):
+                    return True
+        return False
+
+    def _is_target(self, use: cst.Name, statement: cst.Assign) -> bool:
+        """Whether a name is in ``x[0] = ...``, and not an element of an unpacking."""
+        return any(
+            isinstance(each, (cst.Subscript, cst.Attribute)) and self._inside(each, target)
+            for target in statement.targets
+            for each in self.method.above(use)
+        )
+
+
+_STATEMENTS = (cst.BaseCompoundStatement, cst.SimpleStatementLine)
