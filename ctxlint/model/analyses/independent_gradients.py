@@ -136,7 +136,7 @@ class _Sources:
         )
 
     def _calls_constant(self, names: set[str], node: cst.BaseExpression) -> bool:
-        """Whether one of the values is made of a constant."""
+        """Whether one of the values comes from a constant."""
         for call in self.method.nodes_of(cst.Call):
             if (dotted(call.func) or "").rpartition(".")[2] in _CONSTANT:
                 statement = self._statement(call)
