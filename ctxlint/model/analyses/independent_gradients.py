@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model.index.scopes import resolve_certainly
+from ctxlint.model.interpreter.method import variables_in
 from ctxlint.model.interpreter.values import Fresh
-from ctxlint.model.syntax import dotted
+from ctxlint.model.syntax import children, dotted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,26 +47,22 @@ class _Sources:
 
     def __init__(self, backward: Method) -> None:
         self.method = backward
-        self.names: dict[cst.CSTNode, set[str]] = {}
-        for each in backward.variables:
-            for around in (each, *backward.above(each)):
-                self.names.setdefault(around, set()).add(each.value)
+        self.names: dict[cst.CSTNode, frozenset[str]] = {}
+        """By part of backward, once requested, its variables."""
         self.incoming = {param.name for param in backward.own_params}
         self.context = backward.ctx_name
 
     def are_saved(self, node: cst.BaseExpression) -> bool:
         """Whether they are tensors that forward saved, and numbers."""
-        names, todo = set[str](), self._names_in(node)
+        names, todo = set[str](), set(self._names_in(node))
         saved = self._reads_saved(node)
-        while todo:
+        while todo.isdisjoint(self.incoming) and todo:
             name = todo.pop()
             if name in names:
                 continue
             names.add(name)
             if name == self.context:
                 continue
-            if name in self.incoming:
-                return False
             if name not in self.method.binders:
                 if not self._is_known(name):
                     return False
@@ -77,6 +74,8 @@ class _Sources:
                     if self._changes(each, name):
                         todo |= self._names_in(each)
                         saved = saved or self._reads_saved(each)
+        if todo:  # an incoming gradient
+            return False
         names -= {self.context}
         return saved and not self._stores() and not self._calls_constant(names, node) and not self._aliased(names)
 
@@ -85,9 +84,18 @@ class _Sources:
         nodes = (each for found in self.method.context_attributes.values() for each in found)
         return any(isinstance(self.method.parents[each], cst.AssignTarget) for each in nodes)
 
-    def _names_in(self, node: cst.CSTNode) -> set[str]:
+    def _names_in(self, node: cst.CSTNode) -> frozenset[str]:
         """The variables in a part of backward."""
-        return set(self.names.get(node, ()))
+        found = self.names.get(node)
+        if found is None:
+            todo, within = [node], list[cst.CSTNode]()
+            while todo:
+                each = todo.pop()
+                within.append(each)
+                todo += children(each)
+            variables = variables_in(within, self.method.parents)
+            found = self.names[node] = frozenset(each.value for each in variables)
+        return found
 
     def _inside(self, node: cst.CSTNode, around: cst.CSTNode) -> bool:
         return node is around or any(each is around for each in self.method.above(node))
