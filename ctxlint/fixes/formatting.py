@@ -29,14 +29,27 @@ if TYPE_CHECKING:
     from ctxlint.fix import Fix
 
 
-def formatted(source: Source, fix: Fix, width: int) -> Fix:
-    """``fix`` with its text formatted; inserted lines end in a bare line feed."""
+def formatted(source: Source, fix: Fix, width: int, within: StatementLines | None = None) -> Fix:
+    """``fix`` with its text formatted; inserted lines end in a bare line feed.
+
+    ``within`` are the lines of a top-level statement. If the fix changes nothing else, the rest of the file, which may
+    be half typed, does not matter.
+    """
     if "\r" in source.text or source.has_cells:
         return fix
     edits: list[Edit] = []
-    for region in _regions(source, sorted(fix.edits)):
+    for region in _regions(source, _lines_inside(source, fix, within), sorted(fix.edits)):
         edits += region.formatted(width)
     return replace(fix, edits=tuple(edits)) if edits != sorted(fix.edits) else fix
+
+
+def _lines_inside(source: Source, fix: Fix, within: StatementLines | None) -> _InsideLines | set[int]:
+    """The lines that begin inside a bracket or string, or after a backslash."""
+    if within is not None:
+        start = source.line_starts[within.first - 1]
+        if fix.is_within(start, start + len(source.lines(*within))):
+            return lines_inside(source, within)
+    return _inside(source)
 
 
 @record
@@ -75,9 +88,8 @@ class _Region:
         return found
 
 
-def _regions(source: Source, edits: Sequence[Edit]) -> Iterator[_Region]:
-    """The edits, grouped by the statements or blank lines that they affect."""
-    inside = _inside(source)
+def _regions(source: Source, inside: _InsideLines | set[int], edits: Sequence[Edit]) -> Iterator[_Region]:
+    """The edits, grouped by the statements or blank lines that they affect; ``inside`` are the continued lines."""
     spans: list[tuple[int, int, list[Edit]]] = []
     for edit in edits:
         first, last = source.position(edit.start).line, source.position(max(edit.start, edit.end - 1)).line

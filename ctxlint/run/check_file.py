@@ -19,6 +19,7 @@ from ctxlint.model.analyses.reachability import backward_never_runs
 from ctxlint.model.function import ApplyCall, FunctionClass, SourceFile
 from ctxlint.model.function_store import STORE
 from ctxlint.model.index.outside_facts import MODULE_BACKWARDS
+from ctxlint.model.index.statement_pieces import StatementLines
 from ctxlint.profiling import stage, stage_of_each
 from ctxlint.result import FileResult, describe, internal_error, nested_too_deeply
 from ctxlint.rule_names import rule_names
@@ -119,9 +120,8 @@ def _run_rules(
             stored = known.get(id(subject))
             found: list[Diagnostic] = []
             try:
-                for each in _findings_of(rule, subject, settings, effort, stored):
-                    doubted = isinstance(subject, FunctionClass) and subject.known_in_part
-                    found.append(_diagnostic(source, rule, each, settings, doubted=doubted))
+                reported = _findings_of(rule, subject, settings, effort, stored)
+                found.extend(_diagnostic(source, rule, each, settings, subject) for each in reported)
             except EffortExceeded:
                 found.extend(_given_up(subject, source, settings))
             except RecursionError:
@@ -217,18 +217,21 @@ def _those_that_are_on(rules: tuple[Rule[Any], ...], settings: Settings) -> tupl
     return tuple(each for each in rules if settings.is_selected(each.code, each.name, default=each.default))
 
 
-def _diagnostic(source: Source, rule: Rule[Any], finding: Finding, settings: Settings, *, doubted: bool) -> Diagnostic:
-    """The diagnostic of a finding; its fix is not safe if it is ``doubted``."""
+def _diagnostic(source: Source, rule: Rule[Any], finding: Finding, settings: Settings, subject: Any) -> Diagnostic:
+    """The diagnostic of a finding; its fix is not safe if its subject is known only in part."""
     fix = finding.fix if settings.is_fixable(rule.code, rule.name) else None
     if fix is not None and not source.can_take(fix.edits):
         fix = None
     if fix is not None:
+        function = subject if isinstance(subject, FunctionClass) else None
+        doubted = function is not None and function.known_in_part
         unsafe = doubted and fix.applicability is Applicability.SAFE
         applicability = Applicability.UNSAFE if unsafe else fix.applicability
         applicability = settings.applicability(rule.code, rule.name, applicability)
         from ctxlint.fixes.formatting import formatted
 
-        fix = formatted(source, fix, settings.line_length)
+        lines = StatementLines(function.slice.first_line, function.slice.last_line) if function is not None else None
+        fix = formatted(source, fix, settings.line_length, lines)
         fix = replace(with_line_endings_of(source, fix), applicability=applicability)
     errs = rule.category is Category.CORRECTNESS and not finding.only_warns
     severity = Severity.ERROR if errs else Severity.WARNING

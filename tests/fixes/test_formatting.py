@@ -12,7 +12,7 @@ import pytest
 from ctxlint.config.settings import Selection, Settings
 from ctxlint.fixes.wrapping import laid_out
 from tests.fixture_reader import rule_fixtures
-from tests.linting import apply_fixes
+from tests.linting import apply_fixes, lint
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -132,3 +132,26 @@ def test_the_layout_of_an_author_who_uses_no_formatter_stays() -> None:
     settings = Settings(command_line=Selection(select=("CTX301", "CTX302")))
     result = apply_fixes(text, "example.py", settings, unsafe=True)
     assert "ctx.save_for_backward(input_of_the_layer, \n   weight_of_the_layer, product" in result, result
+
+
+def test_half_typed_code_above() -> None:
+    """A fix has the same layout while a bracket above the class is open."""
+    function = """
+import torch
+
+
+class Scale(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, first, second, times: int):
+        return first * 2, second * 2
+
+    @staticmethod
+    def backward(ctx, of_first_output, of_second_output):
+        return of_first_output.clone().contiguous(), of_second_output.clone().float()
+"""
+    found = [
+        [each.content for edit in lint(text) if edit.code == "CTX203" and edit.fix for each in edit.fix.edits]
+        for text in (function, f"x = ({function}")
+    ]
+    assert found[0] == found[1]
+    assert "\n            None,\n" in found[0][0]

@@ -134,6 +134,16 @@ def edits(chance: random.Random, text: str, number: int) -> list[str]:
                 line[place:],
             ]
         )
+        if chance.random() < 0.3:  # another number of lines
+            changed[at:at] = [changed[at]] if chance.random() < 0.5 else lines[at : at + chance.randrange(6)]
+        if chance.random() < 0.2:  # the statements below, for a text that does not close a bracket
+            changed += [
+                "x = (1, 2)",
+                "def f(a):",
+                '    """(text"""',
+                "    return a",
+                *chance.choice([[], ["y = 'a", ")"]]),
+            ]
         found.append("\n".join(changed))
     return found
 

@@ -124,7 +124,7 @@ def _parse_known(source: Source, block: StatementLines, read: Read) -> Found:
         if isinstance(found, BrokenStatement):
             if _fails_within(found, piece) or piece.last == block.last:
                 return found
-            rest = _parse_lines(source, StatementLines(piece.first, block.last))
+            rest = read(StatementLines(piece.first, block.last))
             return rest if isinstance(rest, BrokenStatement) else [*body, *rest]
         body.extend(found)
     return body

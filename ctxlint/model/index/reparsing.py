@@ -3,6 +3,9 @@
 They are parsed with their own indentation and at their own lines. If they parse by themselves, at the indentation of
 their block, the rest of the text is tokenised as before, so that its syntax tree is the same. A single line that leaves
 no bracket and no string open, and has an error of its own, has that error in the whole text as well.
+
+Otherwise, all but the statements of a block that end before the last one above the change are parsed: Python is done
+with those when it comes to the change, so that neither the rest of the tree nor an error depends on them.
 """
 
 from __future__ import annotations
@@ -47,16 +50,19 @@ def reparsed(before: ast.stmt, old: str, new: str, first: int, parse: Parse) -> 
 
     ``first`` is the number of the first line. The nodes of unchanged statements are those of ``before``.
     """
-    if old.count("\n") != new.count("\n") or any(each in new for each in _UNLIKELY):
+    if any(each in new for each in _UNLIKELY):
         return None
     change = change_between(old, new)
     top, bottom = (first + new.count("\n", 0, at) for at in (change.start, change.new_end))
-    try:
-        return _Reparsing(new.split("\n"), first, parse).changed(before, _Lines(top, bottom))
-    except _Broken as broken:
-        return broken.error
-    except (_Whole, SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
+    reparsing, found = _Reparsing(new.split("\n"), first, parse), None
+    if old.count("\n") == new.count("\n"):
+        try:
+            found = reparsing.changed(before, _Lines(top, bottom))
+        except _Broken as broken:
+            return broken.error
+        except (_Whole, SyntaxError, ValueError, RecursionError, MemoryError):
+            pass
+    return found if found is not None else reparsing.continued(before, top)
 
 
 class _Lines(NamedTuple):
@@ -126,14 +132,76 @@ class _Reparsing(NamedTuple):
             raise _Whole
         return found
 
+    def continued(self, before: ast.stmt, top: int) -> ast.stmt | SyntaxError | None:
+        """A statement, or its error, after a change that begins at a line; what is well above is not parsed again."""
+        blocks, lines = list(_blocks_around(before, top)), list(self.lines)
+        known = [each.statements[: each.at] if self._is_apart(each.statements, each.at) else [] for each in blocks]
+        for block, above in zip(blocks, known):
+            if above:
+                first, last = _first_line(above[0]) - self.first, _first_line(block.statements[block.at]) - self.first
+                lines[first:last] = [""] * (last - first)
+        if not any(known):
+            return None
+        try:
+            found = self.parse("\n".join(lines), self.first).body
+        except SyntaxError as error:
+            return error
+        except (ValueError, RecursionError, MemoryError):
+            return None
+        statement = found[0]
+        for block, above in zip(blocks, known):
+            inside = getattr(_parts_of(statement)[block.part], block.name)
+            statement = inside[block.at - len(above)]
+            inside[:0] = above
+        return found[0] if len(found) == 1 else None
+
+    def _is_apart(self, block: list[ast.stmt], at: int) -> bool:
+        """Whether a statement of a block, and the first one, begin a line, and the statement before ends above it."""
+        firsts = [(each, _first_line(each)) for each in (block[0], block[at])]
+        if at == 0 or _last_line(block[at - 1]) >= firsts[1][1]:
+            return False
+        column = block[0].col_offset
+        return all(
+            not self._line(first)[:column].strip(" ")
+            and not self._line(first - 1).rstrip().endswith("\\")
+            and (not getattr(each, "decorator_list", ()) or self._line(first)[column] == "@")
+            for each, first in firsts
+        )
+
     def _line(self, number: int) -> str:
         return self.lines[number - self.first]
 
 
+class _Block(NamedTuple):
+    """A block: which part of its statement has it in which field, and the number of the statement to go on with."""
+
+    part: int
+    name: str
+    statements: list[ast.stmt]
+    at: int
+
+
+def _blocks_around(statement: ast.stmt, line: int) -> Iterator[_Block]:
+    """The blocks that begin above a line and go on there, or end last above it, outermost first."""
+    while True:
+        parts = _parts_of(statement)
+        above = [each for each in blocks_of(statement) if _first_line(each[2][0]) < line]
+        if not above:
+            return
+        part, name, block = max(above, key=lambda each: _first_line(each[2][0]))
+        at = sum(_first_line(each) < line for each in block) - 1
+        yield _Block(parts.index(part), name, block, at)
+        statement = block[at]
+
+
+def _parts_of(statement: ast.stmt) -> list[ast.AST]:
+    """The statement, and those of its parts that have blocks of their own."""
+    return [statement, *getattr(statement, "handlers", ()), *getattr(statement, "cases", ())]
+
+
 def blocks_of(statement: ast.stmt) -> Iterator[tuple[ast.AST, str, list[ast.stmt]]]:
     """The blocks of a statement, each after the part of it that has it, and the name of the field."""
-    parts = [statement, *getattr(statement, "handlers", ()), *getattr(statement, "cases", ())]
-    for part in parts:
+    for part in _parts_of(statement):
         for name in ("body", "orelse", "finalbody"):
             block = getattr(part, name, None)
             if block:

@@ -34,8 +34,10 @@ _TOKEN = re.compile(
 _TRIPLE_ENDS = {quotes: re.compile(rf"(?:[^\\]|\\.)*?{quotes}", re.DOTALL) for quotes in ('"""', "'''")}
 _NO_START = frozenset(("#", ")", "]", "}", ""))
 _CONTINUES = re.compile(r"(?:else|elif|except|finally)\b")
-_DECORATOR = re.compile(r"@\s*\w")
+_DECORATOR = re.compile(r"@[^\S\r\n]*\w")
 _HARD_START = re.compile(r"(?:class|def|async|import|from|if|for|while|with|try)\b|@")
+_HARD_STARTS = frozenset("cdaifwt@")
+"""The first characters of these."""
 
 
 class StatementLines(NamedTuple):
@@ -167,15 +169,14 @@ def _starts(source: Source, block: StatementLines, open_lines: set[int]) -> tupl
 
 def hard_starts(source: Source, piece: StatementLines) -> Iterator[StatementLines]:
     """A piece split at its unindented lines that start with a word that can only begin a statement."""
-    starts = [piece.first]
-    after_decorator = _DECORATOR.match(source.line(piece.first)) is not None
-    for number in range(piece.first + 1, piece.last + 1):
-        line = source.line(number)
-        if _HARD_START.match(line) is None:
+    text, starts = source.text, [piece.first]
+    after_decorator = _DECORATOR.match(text, source.line_starts[piece.first - 1]) is not None
+    for number, at in enumerate(source.line_starts[piece.first : piece.last], piece.first + 1):
+        if text[at : at + 1] not in _HARD_STARTS or _HARD_START.match(text, at) is None:
             continue
         if not after_decorator:
             starts.append(number)
-        after_decorator = _DECORATOR.match(line) is not None
+        after_decorator = _DECORATOR.match(text, at) is not None
     return _between(starts, piece.last)
 
 
