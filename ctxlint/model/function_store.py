@@ -20,6 +20,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property, partial
+from operator import is_
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeAlias, TypeVar, cast
 
 import libcst as cst
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from ctxlint.model.index.apply_calls import ApplyCall
     from ctxlint.model.index.file_index import ClassRecord
     from ctxlint.model.index.module_unit import Unit
+    from ctxlint.model.index.scopes import Scope
 
 Result = TypeVar("Result")
 
@@ -105,6 +107,16 @@ class _StoredFindings:
     start: int
     calls: tuple[ApplyCall, ...]
     rules: dict[str, _Kept] = field(default_factory=dict)
+    whole: _Whole | None = None
+
+
+class _Whole(NamedTuple):
+    """The result of all of some rules: their steps, and the codes of those that report something, or query the text."""
+
+    codes: tuple[str, ...]
+    steps: int
+    reported: frozenset[str]
+    watched: tuple[str, ...]
 
 
 @dataclass(eq=False)
@@ -165,6 +177,7 @@ class FunctionStore:
         self._entries: OrderedDict[str, dict[Hashable, OrderedDict[Hashable, _Entry]]] = OrderedDict()
         self._words: _Words = {}
         self._names: _Names = {}
+        self._closures: _Closures = {}
         self._reach: tuple[Unit, _Reach] | None = None
         self._of: dict[int, tuple[FunctionClass, _Entry, tuple[int, ...]]] = {}
         self._operators: dict[tuple[str, str], tuple[Hashable, object]] = {}
@@ -204,10 +217,9 @@ class FunctionStore:
             return builder.build(record)
         reach, source = self._reach_of(unit), unit.source
         source.note_parsed(is_whole=unit.tree is not None)
-        statements = reach.closure(record.statement)
-        firsts = tuple(reach.lines[each][0] for each in statements)
-        facts = _facts(builder, record)
-        key = (statements.index(record.statement), tuple(map(reach.text, statements)), *facts)
+        statements, _nodes, firsts, texts = reach.closure(record.statement)
+        facts = (*_facts(builder, record), reach.facts_of_file(builder))
+        key = (statements.index(record.statement), texts, *facts)
         versions = self._versions(unit, record.qualname)
         entry = versions.get(key)
         if (
@@ -308,8 +320,8 @@ class FunctionStore:
 
     def _reach_of(self, unit: Unit) -> _Reach:
         if self._reach is None or self._reach[0] is not unit:
-            self._reach = (unit, _Reach(unit, self._words, self._names))
-            self._words, self._names = self._reach[1].words, self._reach[1].names
+            self._reach = (unit, _Reach(unit, self._words, self._names, self._closures))
+            self._words, self._names, self._closures = self._reach[1].learned
         return self._reach[1]
 
     # Custom operators
@@ -321,7 +333,7 @@ class FunctionStore:
         """
         reach = self._reach_of(unit)
         roots = reach.mentioning(unit.index.names_for(_OPERATOR_NAMES))
-        statements = sorted({each for root in roots for each in reach.closure(root)})
+        statements = sorted({each for root in roots for each in reach.closure(root).statements})
         places = tuple((reach.lines[each], reach.text(each)) for each in statements)
         key = (places, unit.slices.as_written, unit.source.has_walrus, unit.source.has_cells)
         known = self._operators.get((unit.path, kind))
@@ -347,7 +359,9 @@ class FunctionStore:
         now = _StoredFindings(firsts, own, source.line_starts[own - 1], function.calls)
         known = entry.findings.pop(settings, None)
         if known is not None:
+            number = len(known.rules)
             now.rules = _at(known, now, function.slice, source)
+            now.whole = known.whole if len(now.rules) == number else None
         entry.findings[settings] = now
         while len(entry.findings) > _VERSIONS_KEPT:
             del entry.findings[next(iter(entry.findings))]
@@ -360,8 +374,8 @@ class KnownFindings:
 
     known: _StoredFindings
     source: RecordedSource
-    is_charged: bool = False
-    """Whether the steps of all rules are counted."""
+    reported: frozenset[str] | None = None
+    """The codes of the rules that report something, once the steps of all rules are counted."""
 
     def get(self, code: str) -> _Kept | None:
         """What a rule reported before; None if the rule has to run."""
@@ -370,15 +384,18 @@ class KnownFindings:
             self.source.queries.clear()
         return found
 
-    def steps_of(self, codes: Iterable[str]) -> int | None:
-        """The steps that these rules took; None if one of them has to run."""
-        found = [self.known.rules.get(code) for code in codes]
-        return None if None in found else sum(each.steps for each in found if each is not None)
-
-    @property
-    def reported(self) -> frozenset[str]:
-        """The codes of the rules that are known to report something."""
-        return frozenset(code for code, each in self.known.rules.items() if each.findings)
+    def whole(self, codes: tuple[str, ...]) -> _Whole | None:
+        """The result of all these rules; None if one of them has to run."""
+        known = self.known.whole
+        if known is None or known.codes != codes:
+            found = [self.known.rules.get(code) for code in codes]
+            if None in found:
+                return None
+            taken = sum(each.steps for each in found if each is not None)
+            watched = tuple(code for code, each in self.known.rules.items() if each.findings or each.queries)
+            reported = frozenset(code for code in watched if self.known.rules[code].findings)
+            known = self.known.whole = _Whole(codes, taken, reported, watched)
+        return known
 
     def keep(self, code: str, findings: Iterable[Finding], taken: int) -> None:
         """Store what a rule reports."""
@@ -406,11 +423,24 @@ _Names: TypeAlias = "dict[ast.stmt, frozenset[str]]"
 """The words in statements; those that have not changed are the same nodes in the next version of a file."""
 
 
+class _Closure(NamedTuple):
+    """Some statements of a file: their numbers, the nodes, the first lines and the texts."""
+
+    statements: tuple[int, ...]
+    nodes: tuple[ast.stmt, ...]
+    firsts: tuple[int, ...]
+    texts: tuple[str, ...]
+
+
+_Closures: TypeAlias = "dict[tuple[Scope, int], _Closure]"
+"""What the names in a statement lead to. A module stays the same while every statement binds the same where it did."""
+
+
 class _Reach:
     """The statements of a file, and which of them the names in a statement lead to."""
 
-    def __init__(self, unit: Unit, words: _Words, names: _Names) -> None:
-        self.source, self._statements = unit.source, unit.index.statements
+    def __init__(self, unit: Unit, words: _Words, names: _Names, closures: _Closures) -> None:
+        self.source, self._statements, self._module = unit.source, unit.index.statements, unit.index.module
         self._imports_stars = any(name == "*" for _origin, name in unit.index.renamed)
         self.lines: list[tuple[int, int]] = []
         for each in unit.index.statements:
@@ -425,10 +455,24 @@ class _Reach:
         self.words: _Words = {}
         self._known_names = names
         self.names: _Names = {}
+        self._facts: tuple[Builder, tuple[Hashable, ...]] | None = None
+        self._known_closures = closures
+        self._closures: _Closures = {}
         self._texts: dict[int, str] = {}
         self._next: dict[int, frozenset[int]] = {}
         self._members: dict[str, tuple[dict[str, str], str]] = {}
         self._around: dict[tuple[str, str], _Around] = {}
+
+    @property
+    def learned(self) -> tuple[_Words, _Names, _Closures]:
+        """What the next version of the file may use."""
+        return self.words, self.names, self._closures
+
+    def facts_of_file(self, builder: Builder) -> tuple[Hashable, ...]:
+        """What is the same for each of the Functions that are built together."""
+        if self._facts is None or self._facts[0] is not builder:
+            self._facts = (builder, _facts_of_file(builder))
+        return self._facts[1]
 
     def text(self, statement: int) -> str:
         """The lines of a statement."""
@@ -443,15 +487,26 @@ class _Reach:
             return frozenset()
         return frozenset(at for at in range(len(self.lines)) if _STAR.search(self.text(at)))
 
-    def closure(self, statement: int) -> tuple[int, ...]:
+    def closure(self, statement: int) -> _Closure:
         """A statement and all statements that its names lead to, transitively, in order."""
+        key = (self._module, statement)
+        if key not in self._closures:
+            known = self._known_closures.get(key)
+            same = known is not None and all(map(is_, known.nodes, map(self._statements.__getitem__, known.statements)))
+            self._closures[key] = known if known is not None and same else self._found_closure(statement)
+        return self._closures[key]
+
+    def _found_closure(self, statement: int) -> _Closure:
         found = {statement, *self._stars}
         pending = list(found)
         while pending:
             new = self._named_in(pending.pop()) - found
             found |= new
             pending += new
-        return tuple(sorted(found))
+        statements = tuple(sorted(found))
+        firsts = tuple(self.lines[each][0] for each in statements)
+        nodes = tuple(map(self._statements.__getitem__, statements))
+        return _Closure(statements, nodes, firsts, tuple(map(self.text, statements)))
 
     def mentioning(self, words: frozenset[str]) -> list[int]:
         """The statements with one of some words."""
@@ -577,6 +632,13 @@ def _facts(builder: Builder, record: ClassRecord) -> tuple[Hashable, ...]:
         builder.known_in_part,
         builder.stored_for(project.ancestry(Definition(unit, name))),
         record.is_redefined,
+    )
+
+
+def _facts_of_file(builder: Builder) -> tuple[Hashable, ...]:
+    """What of the file, and of others, may matter to each of its Functions."""
+    unit, project = builder.unit, builder.project
+    return (
         unit.source.has_walrus,
         project.torch_bases,
         frozenset(base for each in unit.index.classes.values() for bases in each.bases for base in bases),
@@ -707,7 +769,7 @@ def _with_calls(each: Input, moved: dict[Span, tuple[ApplyCall, ApplyCall]]) -> 
 
 
 def _at(known: _StoredFindings, now: _StoredFindings, part: Slice, source: RecordedSource) -> dict[str, _Kept]:
-    """The results of rules about a Function, moved to its present position; without those of rules to run again."""
+    """The known results, moved to the present position of the Function; without those of rules to run again."""
     own = range(known.own, known.own + part.last_line - part.first_line + 1)
     end = known.start + len(part.statement.text)
     as_is = (known.firsts, known.calls) == (now.firsts, now.calls)
@@ -722,13 +784,13 @@ def _at(known: _StoredFindings, now: _StoredFindings, part: Slice, source: Recor
             return verdict
         return verdict._replace(findings=tuple(_moved(each, lines, characters) for each in verdict.findings))
 
-    found = dict(known.rules)
-    for code, verdict in known.rules.items():
-        if verdict.findings or verdict.queries:
-            if _has_same_answers(verdict.queries, source) and all(map(stays, verdict.findings)):
-                found[code] = there(verdict)
-            else:
-                del found[code]
+    found = known.rules
+    for code in known.whole.watched if known.whole is not None else tuple(found):
+        verdict = found[code]
+        if _has_same_answers(verdict.queries, source) and all(map(stays, verdict.findings)):
+            found[code] = there(verdict)
+        else:
+            del found[code]
     return found
 
 

@@ -12,11 +12,11 @@ from ctxlint.model.analyses.open_questions import own
 from ctxlint.model.builder import Builder
 from ctxlint.model.function import Binding, GivenUp, SharedResult, SourceFile, UndeclaredWrite
 from ctxlint.model.function_store import STORE
-from ctxlint.model.index.attribute_stores import stored_on_others, unset_attributes
+from ctxlint.model.index.attribute_stores import has_context_calls, stored_on_others, unset_attributes
 from ctxlint.model.index.call_sites import CallSites
 from ctxlint.model.index.foreign_functions import Elsewhere, facts_of
 from ctxlint.model.index.instances import InstanceUse
-from ctxlint.model.index.module_backwards import module_backwards
+from ctxlint.model.index.module_backwards import has_a_backward, module_backwards
 from ctxlint.model.index.outside_facts import MODULE_BACKWARDS, NOTHING, OF_NO_FUNCTION, OutsideFacts, Own, Target
 from ctxlint.model.index.project import Definition, Project
 from ctxlint.model.operator_results import names_operators, operator_results
@@ -152,6 +152,25 @@ class _Calls(NamedTuple):
         return frozenset(calls | direct_calls | (self.patched ^ later.patched) | (self.applied ^ later.applied))
 
 
+class _Kept(NamedTuple):
+    """What is known of a file, and what that depends on, apart from its statements."""
+
+    depends_on: tuple[object, ...]
+    calls: dict[tuple[object, ...], _Calls]
+    all_facts: dict[OutsideFacts | None, FileFacts]
+
+
+def _kept(unit: Unit, project: Project) -> _Kept:
+    """What an earlier reading of the same statements has found, next to others that cannot be parsed."""
+    text, notes = unit.source.text, unit.index.notes
+    about_text = (has_context_calls(text), has_a_backward(text), unit.tree is None)
+    depends_on = (project, dict(project.declared), set(project.changed), about_text)
+    known: _Kept | None = notes.get(_Kept) if unit.index.parts else None
+    if known is None or known.depends_on != depends_on:
+        known = notes[_Kept] = _Kept(depends_on, {}, {})
+    return known
+
+
 class Reader:
     """Reads one file: by itself, and with the facts of others."""
 
@@ -160,8 +179,8 @@ class Reader:
         self.project = project
         self.functions = functions_of(self.unit, project)
         self.asked: set[ProjectQuestion] = set()
-        self._calls: dict[tuple[object, ...], _Calls] = {}
-        self._all_facts: dict[OutsideFacts | None, FileFacts] = {}
+        kept = _kept(self.unit, project)
+        self._calls, self._all_facts = kept.calls, kept.all_facts
 
     def afresh(self) -> Reader:
         """A reader of the same file after the project has learned more; it has asked as much."""
@@ -410,7 +429,12 @@ def _given_up(source: Source, record: ClassRecord) -> GivenUp:
 
 def functions_of(unit: Unit, project: Project) -> frozenset[str]:
     """The qualified names of the Functions that a file defines."""
-    return frozenset(name for name in unit.index.classes if project.is_function(Definition(unit, name)))
+    index = unit.index
+    known: tuple[Project, frozenset[str]] | None = index.shared.get(functions_of) if index.parts else None
+    if known is None or known[0] is not project:
+        found = frozenset(name for name in index.classes if project.is_function(Definition(unit, name)))
+        known = index.shared[functions_of] = project, found
+    return known[1]
 
 
 def call_sites(unit: Unit, project: Project, elsewhere: Elsewhere, functions: frozenset[str]) -> CallSites:

@@ -138,13 +138,15 @@ def _known(
     store = STORE.get()
     if store is None:
         return {}
-    codes = [rule.code for rule in rules if rule.subject is FunctionClass]
+    codes = tuple(rule.code for rule in rules if rule.subject is FunctionClass)
     found: dict[int, KnownFindings | None] = {}
+    without_fixing = settings._replace(fix=False)
     for each in functions:
-        stored = found[id(each)] = store.known_findings(each, settings._replace(fix=False))
+        stored = found[id(each)] = store.known_findings(each, without_fixing)
         if stored is not None:
-            taken = stored.steps_of(codes)
-            stored.is_charged = taken is not None and effort.charge(each.qualname, taken)
+            whole = stored.whole(codes)
+            if whole is not None and effort.charge(each.qualname, whole.steps):
+                stored.reported = whole.reported
     return found
 
 
@@ -154,7 +156,8 @@ def _still_to_check(
     """By the code of a rule, the Functions of which it is not known already that the rule reports nothing."""
     if not known:
         return lambda _code: functions
-    settled = {key: each.reported for key, each in known.items() if each is not None and each.is_charged}
+    reported = ((key, each.reported) for key, each in known.items() if each is not None)
+    settled = {key: codes for key, codes in reported if codes is not None}
     codes = frozenset().union(*settled.values())
     rest = [each for each in functions if id(each) not in settled]
 
@@ -172,7 +175,11 @@ def _findings_of(
     """The findings of a rule about a subject, computed or known."""
     name = getattr(subject, "qualname", None)
     earlier = stored.get(rule.code) if stored is not None else None
-    if earlier is not None and stored is not None and (stored.is_charged or effort.charge(name, earlier.steps)):
+    if (
+        earlier is not None
+        and stored is not None
+        and (stored.reported is not None or effort.charge(name, earlier.steps))
+    ):
         yield from earlier.findings
         return
     if isinstance(subject, FunctionClass) and subject.releases != ALL_RELEASES:

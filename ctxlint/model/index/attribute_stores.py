@@ -64,7 +64,7 @@ def unset_attributes(unit: Unit, name: str, project: Project) -> list[str]:
         return _unset_attributes(unit, name, project)
     taking = _taking_a_context(index)
     functions = tuple(each.node for within in ("", name) for each in taking.get(within, ()))
-    depends_on = (functions, stored_on_others(index, name), _has_context_calls(unit))
+    depends_on = (functions, stored_on_others(index, name), has_context_calls(unit.source.text))
     notes, key = index.parts[record.statement].notes, (unset_attributes, name)
     known: tuple[object, list[str]] | None = notes.get(key)
     if known is None or known[0] != depends_on:
@@ -94,18 +94,16 @@ def _may_get_the_ctx(unit: Unit, method: _FunctionNode, owner: str) -> bool:
     taker = _Taker(unit, method, tuple(_params(method)[:1]))
     if any(_CONTEXT_NAME.search(name) or name == "self" for name in taker.contexts):
         return True
-    if _has_context_calls(unit):
+    if has_context_calls(unit.source.text):
         return True
     stored = stored_on_others(unit.index, owner)
     return any(stored & _mentioned(taker, name) for name in taker.contexts)
 
 
-def _has_context_calls(unit: Unit) -> bool:
-    notes = unit.index.notes
-    if _has_context_calls not in notes:
-        notes[_has_context_calls] = any(map(unit.source.text.__contains__, autograd.CONTEXT_ONLY))
-    known: bool = notes[_has_context_calls]
-    return known
+@lru_cache(maxsize=4)
+def has_context_calls(text: str) -> bool:
+    """Whether a text mentions a method that only a ctx has."""
+    return any(map(text.__contains__, autograd.CONTEXT_ONLY))
 
 
 def _imported_by(unit: Unit, takers: Iterable[_Taker], project: Project) -> Iterator[_Taker]:

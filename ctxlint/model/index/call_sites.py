@@ -68,7 +68,8 @@ class CallSites:
         """
         matter = self.relevant_names()
         depends_on = (matter, self.functions, self.elsewhere.depends_on, self._classes()) if self.index.parts else ()
-        parts = [self._known_part(part, matter, depends_on) for part in self.index.parts or (self.index,)]
+        calling = (part for part in self.index.parts or (self.index,) if part.calls or part.patches)
+        parts = [self._known_part(part, matter, depends_on) for part in calling]
         calls = [call for part in parts for call in part.calls]
         patched = {name for part in parts for name in part.patched}
         direct_calls: dict[str, set[str]] = {}
@@ -129,21 +130,22 @@ class CallSites:
 
     def _classes(self) -> tuple[object, ...]:
         """The bases and attributes of all classes."""
-        found = []
-        for part in self.index.parts:
-            if FileIndex not in part.notes:
-                part.notes[FileIndex] = tuple(map(_shape_of, part.classes.values()))
-            found.append(part.notes[FileIndex])
-        return tuple(found)
+        shared = self.index.shared
+        if CallSites not in shared:
+            shared[CallSites] = tuple(part.shape[0] for part in self.index.parts)
+        found: tuple[object, ...] = shared[CallSites]
+        return found
 
     def relevant_names(self) -> frozenset[str]:
         """The last parts of the names through which a Function may be called or modified.
 
         An empty name stands for callees that are not names: an instance, for example.
         """
-        own = set(map(last_name, self.functions))
-        means_function = self.index.names_for({"apply"}.union(own, self.elsewhere.names))
-        return means_function.union(PROTOCOL, ("", "setattr"))
+        named = frozenset({"apply"}.union(map(last_name, self.functions), self.elsewhere.names))
+        known: dict[frozenset[str], frozenset[str]] = self.index.shared.setdefault("relevant", {})
+        if named not in known:
+            known[named] = self.index.names_for(named).union(PROTOCOL, ("", "setattr"))
+        return known[named]
 
     def patches(self, record: CallRecord, patched: set[str]) -> None:
         """``setattr(Fn, ...)``."""
@@ -579,17 +581,6 @@ def _entered(node: ast.expr, scope: Scope) -> tuple[str, list[str | None]]:
     """The last part of the name of a ``with`` item or a decorator, called or not, and what the name may mean."""
     path = dotted_name(node.func if isinstance(node, ast.Call) else node)
     return ("", []) if path is None else (path.rpartition(".")[2], resolutions(path, scope))
-
-
-def _shape_of(record: ClassRecord) -> tuple[object, ...]:
-    """What code outside of a class depends on: its bases, and what its body binds."""
-    body = record.body
-    bound = tuple(
-        (name, each._replace(value=None), each.is_none, dotted_name(each.value) if each.value is not None else None)
-        for name, bounds in body.names.items()
-        for each in bounds
-    )
-    return record.qualname, record.bases, tuple(body.stars), bound
 
 
 def _is_frozen_parameter(node: ast.expr | None) -> bool:

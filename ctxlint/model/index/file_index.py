@@ -141,11 +141,18 @@ class FileIndex:
     """
     parts: tuple[FileIndex, ...] = ()
     """The indexes of its statements, one for each, if they were indexed separately: see ``kept_index``."""
+    shared: dict[object, Any] = field(default_factory=dict)
+    """A cache for what follows from the scope of the module and the shapes of all parts: shared by such versions."""
 
     @cached_property
     def notes(self) -> dict[object, Any]:
         """A cache for what later stages derive from a part: it is as long-lived as the tree of the statement."""
         return {}
+
+    @cached_property
+    def shape(self) -> tuple[object, ...]:
+        """What the rest of the file sees of a part, apart from what it binds in the module."""
+        return tuple(map(_shape_of, self.classes.values())), frozenset(self.renamed)
 
     # Queries
 
@@ -172,14 +179,18 @@ class FileIndex:
     @cached_property
     def called(self) -> tuple[str, ...]:
         """The imported names of what the file calls and does not define, sorted."""
-        renamed = frozenset(name for _origin, name in self.renamed)
-        parts = self.parts or (self,)
-        return tuple(sorted(set().union(*(part.called_among(renamed) for part in parts))))
+        if "names" not in self.shared:
+            self.shared["names"] = frozenset(name for _origin, name in self.renamed)
+        called = tuple(part.called_among(self.shared["names"]) for part in self.parts or (self,))
+        known: tuple[object, tuple[str, ...]] | None = self.shared.get("called")
+        if known is None or known[0] != called:
+            known = self.shared["called"] = called, tuple(sorted(set().union(*called)))
+        return known[1]
 
     def called_among(self, names: frozenset[str]) -> frozenset[str]:
         """Like ``called``, for a part of a file whose imports and assignments bind these ``names``."""
         known = self.notes.get("called")
-        if known is None or known[0] != names:
+        if known is None or (known[0] is not names and known[0] != names):
             found = frozenset(
                 name
                 for path, scope, line in self._calls_of_names(names)
@@ -212,3 +223,14 @@ class FileIndex:
                     continue
                 seen.add((path, owner))
             yield path, record.scope, record.node.lineno
+
+
+def _shape_of(record: ClassRecord) -> tuple[object, ...]:
+    """What code outside of a class depends on: its bases, and what its body binds."""
+    body = record.body
+    bound = tuple(
+        (name, each._replace(value=None), each.is_none, dotted_name(each.value) if each.value is not None else None)
+        for name, bounds in body.names.items()
+        for each in bounds
+    )
+    return record.qualname, record.bases, tuple(body.stars), bound

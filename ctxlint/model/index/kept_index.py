@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, NamedTuple
+from operator import is_
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ctxlint.model.index.file_index import FileIndex
 from ctxlint.model.index.indexer import add_statement, index_module, resolve_bases
@@ -49,9 +50,12 @@ class IndexedStatements:
         self._versions.move_to_end(path)
         while len(self._versions) > self.files:
             self._versions.popitem(last=False)
-        found = next((new for old in versions if (new := _changed(old, module.body)) is not None), None)
-        if found is None:
-            found = _composed(module)
+        same = next((at for at, old in enumerate(versions) if _is_same(old, module.body)), None)
+        if same is not None:  # only what cannot be parsed has changed
+            found = versions.pop(same)
+        else:
+            changed = (_changed(old, module.body) for old in versions)
+            found = next((new for new in changed if new is not None), None) or _composed(module)
         versions.insert(0, found)
         del versions[_VERSIONS:]
         return found
@@ -78,12 +82,14 @@ def _composed(module: ast.Module) -> FileIndex:
         root.conditions += bound.conditions
     for part in parts:
         resolve_bases(part)
-    return _joined(root, module.body, parts) or index_module(module)
+    return _joined(root, module.body, parts, {}) or index_module(module)
 
 
-def _joined(root: Scope, statements: list[ast.stmt], parts: Sequence[FileIndex]) -> FileIndex | None:
+def _joined(
+    root: Scope, statements: list[ast.stmt], parts: Sequence[FileIndex], shared: dict[object, Any]
+) -> FileIndex | None:
     """The index of a file with these parts; None if two of them define something of the same name."""
-    found = FileIndex(root, statements, parts=tuple(parts))
+    found = FileIndex(root, statements, parts=tuple(parts), shared=shared)
     for each in parts:
         found.classes.update(each.classes)
         found.functions.update(each.functions)
@@ -99,18 +105,23 @@ def _joined(root: Scope, statements: list[ast.stmt], parts: Sequence[FileIndex])
     return found if is_plain and len(found.functions) == sum(len(each.functions) for each in parts) else None
 
 
+def _is_same(old: FileIndex, statements: list[ast.stmt]) -> bool:
+    return bool(old.parts) and len(old.statements) == len(statements) and all(map(is_, old.statements, statements))
+
+
 def _changed(old: FileIndex, statements: list[ast.stmt]) -> FileIndex | None:
     """The index of other statements, with the parts of those that are the same; None if the module may differ."""
     if not old.parts or len(old.statements) != len(statements):
         return None
-    parts = list(old.parts)
+    parts, same_shape = list(old.parts), True
     for at, statement in enumerate(statements):
         if statement is not old.statements[at]:
             parts[at] = _part(old.module, at, statement)
             if _bound_by(parts[at]) != _bound_by(old.parts[at]):
                 return None
             resolve_bases(parts[at])
-    return _joined(old.module, statements, parts)
+            same_shape &= parts[at].shape == old.parts[at].shape
+    return _joined(old.module, statements, parts, old.shared if same_shape else {})
 
 
 class _Bound(NamedTuple):

@@ -40,11 +40,16 @@ def module_backwards(unit: Unit, project: Project) -> Iterator[ModuleBackward]:
 
     A file that passes a gradient to any ``backward``, or passes one on, may well work without autograd.
     """
-    if unit.tree is None or unit.is_stub or "def backward" not in unit.source.text:
+    if unit.tree is None or unit.is_stub or not has_a_backward(unit.source.text):
         return
     found = list(_of_modules(unit, project))
     if found and not passes_gradients(unit.tree):
         yield from found
+
+
+def has_a_backward(text: str) -> bool:
+    """Whether a text may define a ``backward``."""
+    return "def backward" in text
 
 
 def _of_modules(unit: Unit, project: Project) -> Iterator[ModuleBackward]:
