@@ -28,12 +28,14 @@ import libcst as cst
 from ctxlint.effort import spend, steps
 from ctxlint.model.index.file_index import is_one_of_several
 from ctxlint.model.index.project import Definition
+from ctxlint.model.interpreter.events import ContextRead
 from ctxlint.model.interpreter.trail import Trail
 from ctxlint.model.summaries.callables import tables_in
 from ctxlint.model.syntax import KnownParents
 from ctxlint.source.recorded import RecordedSource
 from ctxlint.source.slices import Slice
 from ctxlint.source.source import Position, Source, Span
+from ctxlint.torch_api import autograd
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Sequence
@@ -84,13 +86,16 @@ class _Kept(NamedTuple):
 class _Entry:
     """A position-independent Function, the steps that its analysis took, and its former position.
 
-    ``homes`` maps the names of its methods to the classes of the file that contain them. ``has_places``: the summaries
-    of helpers name positions in the file.
+    ``names`` are those by which its code may read attributes of ctx, and ``stored`` those of them that other code of
+    the project stores. ``homes`` maps the names of its methods to the classes of the file that contain them.
+    ``has_places``: the summaries of helpers name positions in the file.
     """
 
     function: FunctionClass
     steps: int
     queries: dict[tuple[str, str], object]
+    names: frozenset[str]
+    stored: frozenset[str]
     firsts: tuple[int, ...]
     calls: tuple[ApplyCall, ...]
     homes: dict[str, str]
@@ -221,10 +226,12 @@ class FunctionStore:
         facts = (*_facts(builder, record), reach.facts_of_file(builder))
         key = (statements.index(record.statement), texts, *facts)
         versions = self._versions(unit, record.qualname)
+        stored = builder.stored_for(builder.project.ancestry(Definition(unit, record.qualname)))
         entry = versions.get(key)
         if (
             entry is not None
             and not _is_released(entry.function)
+            and entry.stored == stored & entry.names
             and _has_same_answers(entry.queries, source)
             and (not entry.has_places or entry.firsts == firsts)
         ):
@@ -242,7 +249,9 @@ class FunctionStore:
             function, homes = built, _homes(built, unit)
             taken_out, queries = _taken_out(built, homes), dict(source.queries)
             taken = before - steps.left
-            entry = _Entry(taken_out, taken, queries, firsts, built.calls, homes, _has_places(built))
+            names = reach.words_in(statements) | _read_of_ctx(built)
+            found = (taken_out, taken, queries, names, stored & names, firsts, built.calls, homes, _has_places(built))
+            entry = _Entry(*found)
             versions[key] = entry
             while len(versions) > _VERSIONS_KEPT:
                 versions.popitem(last=False)
@@ -508,6 +517,10 @@ class _Reach:
         nodes = tuple(map(self._statements.__getitem__, statements))
         return _Closure(statements, nodes, firsts, tuple(map(self.text, statements)))
 
+    def words_in(self, statements: Iterable[int]) -> frozenset[str]:
+        """The words in some statements."""
+        return frozenset().union(*map(self._words_of, statements))
+
     def mentioning(self, words: frozenset[str]) -> list[int]:
         """The statements with one of some words."""
         return [each for each in range(len(self.lines)) if not words.isdisjoint(self._words_of(each))]
@@ -620,7 +633,7 @@ def _without_prose(found: re.Match[str]) -> str:
 
 def _facts(builder: Builder, record: ClassRecord) -> tuple[Hashable, ...]:
     """What the rest of the file, and other files, do with a Function."""
-    name, unit, project = record.qualname, builder.unit, builder.project
+    name = record.qualname
     calls = builder.calls.get(name, ())
     return (
         tuple(replace(call, span=_NOWHERE, callee_span=None, line="") for call in calls if not call.path),
@@ -630,7 +643,6 @@ def _facts(builder: Builder, record: ClassRecord) -> tuple[Hashable, ...]:
         name in builder.applied,
         name in builder.subclassed,
         builder.known_in_part,
-        builder.stored_for(project.ancestry(Definition(unit, name))),
         record.is_redefined,
     )
 
@@ -689,6 +701,12 @@ def _is_bound_to_old_text(method: Method, facts: MethodFacts) -> bool:
         seen.add(id(each))
         pending += each if isinstance(each, (tuple, frozenset)) else getattr(each, "__dict__", {}).values()
     return False
+
+
+def _read_of_ctx(function: FunctionClass) -> frozenset[str]:
+    """The attributes of ctx that methods read, even if their names are not written there, or that torch reads."""
+    read = (each.attribute for method in function.methods.values() for each in method.facts.of(ContextRead))
+    return autograd.FUNCTION_CTX_ATTRIBUTES.union(read)
 
 
 def _has_places(function: FunctionClass) -> bool:
