@@ -144,9 +144,11 @@ def registrable(unit: Unit) -> Iterator[str]:
     """The functions of a file that another one may register: those that are registered here, or look like it."""
     given = [(each, call) for call in _registrations(unit) if (each := _registration(call)) is not None]
     meant = {_resolved(node, call.scope) for each, call in given for node in each.functions}
-    for qualname, record in unit.index.functions.items():
-        if record.scope.kind == "module" and (LOCAL + qualname in meant or _looks_like_a_gradient(record.node)):
-            yield qualname
+    for part in unit.index.parts or (unit.index,):
+        if registrable not in part.notes:
+            functions = ((name, each.node) for name, each in part.functions.items() if each.scope.kind == "module")
+            part.notes[registrable] = [(name, _looks_like_a_gradient(node)) for name, node in functions]
+        yield from (name for name, looks_like_it in part.notes[registrable] if looks_like_it or LOCAL + name in meant)
 
 
 def _looks_like_a_gradient(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
@@ -171,7 +173,8 @@ def needs_project(unit: Unit, using: Iterable[str]) -> bool:
 
 def _registrations(unit: Unit) -> list[CallRecord]:
     registering = unit.index.names_for({"register_autograd"})
-    return [call for call in unit.index.calls if call.name in registering and _registers(call)]
+    parts = (each for each in unit.index.parts or (unit.index,) if not registering.isdisjoint(each.call_names))
+    return [call for each in parts for call in each.calls if call.name in registering and _registers(call)]
 
 
 def in_source(operator: Operator, source: Source) -> Operator:

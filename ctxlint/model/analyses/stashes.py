@@ -210,7 +210,7 @@ def _wanted(fn: FunctionClass) -> Iterator[Stash]:
     exempt = written_by_backward(fn) | autograd.FUNCTION_CTX_ATTRIBUTES
     for write in _stores(fn):
         name = write.attribute
-        if write in of_bases and name not in read_here:
+        if of_bases and name not in read_here and write in of_bases:
             continue  # found in the base class
         if name in exempt or write.value is None:
             continue
@@ -597,9 +597,7 @@ def _is_returned_whole(fn: FunctionClass, write: ContextStore) -> bool:
     forward, stored = fn.forward, f"{fn.storing_ctx}.{write.attribute}"
     if forward is None or fn.context_calls("mark_non_differentiable") or fn.escapes:
         return False
-    bound: dict[str, list[Assigned]] = {}
-    for each in forward.facts.of(Assigned):
-        bound.setdefault(each.name, []).append(each)
+    bound = forward.assignments
     name = _taken_from(write.value_node)
     names = {name} if name is not None and _bound_once(bound, name) is not None else set()
     if len(fn.writes_by_attribute[write.attribute]) == 1:

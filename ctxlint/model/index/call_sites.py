@@ -68,8 +68,10 @@ class CallSites:
         """
         matter = self.relevant_names()
         depends_on = (matter, self.functions, self.elsewhere.depends_on, self._classes()) if self.index.parts else ()
-        calling = (part for part in self.index.parts or (self.index,) if part.calls or part.patches)
-        parts = [self._known_part(part, matter, depends_on) for part in calling]
+        concerned = (
+            part for part in self.index.parts or (self.index,) if part.patches or not matter.isdisjoint(part.call_names)
+        )
+        parts = [self._known_part(part, matter, depends_on) for part in concerned]
         calls = [call for part in parts for call in part.calls]
         patched = {name for part in parts for name in part.patched}
         direct_calls: dict[str, set[str]] = {}

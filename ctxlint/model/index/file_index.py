@@ -154,6 +154,11 @@ class FileIndex:
         """What the rest of the file sees of a part, apart from what it binds in the module."""
         return tuple(map(_shape_of, self.classes.values())), frozenset(self.renamed)
 
+    @cached_property
+    def call_names(self) -> frozenset[str]:
+        """The last parts of the names of what it calls."""
+        return frozenset(call.name for call in self.calls)
+
     # Queries
 
     def class_of(self, dotted: str, scope: Scope, line: int) -> str | None:

@@ -117,17 +117,23 @@ def facts_of(
 def _names(unit: Unit) -> Iterator[tuple[str, str]]:
     """Each name bound by an import or to a dotted name, in the module or a class body, preceded by its target."""
     index = unit.index
-    for scope in (index.module, *(record.body for record in index.classes.values())):
-        for name, bounds in scope.names.items():
-            for bound in bounds:
-                value = dotted_name(bound.value) if bound.value is not None else None
-                meant = bound.target if bound.kind == "import" else value
-                if meant:
-                    yield _last(meant), name
+    if _names not in index.shared:
+        bodies = (record.body for record in index.classes.values())
+        index.shared[_names] = frozenset(each for scope in (index.module, *bodies) for each in _bound_in(scope))
+    yield from index.shared[_names]
     for _owner, attribute, node, _scope in index.attribute_aliases:
         value = dotted_name(node)
         if value is not None:
             yield _last(value), attribute
+
+
+def _bound_in(scope: Scope) -> Iterator[tuple[str, str]]:
+    for name, bounds in scope.names.items():
+        for bound in bounds:
+            value = dotted_name(bound.value) if bound.value is not None else None
+            meant = bound.target if bound.kind == "import" else value
+            if meant:
+                yield _last(meant), name
 
 
 def _last(dotted: str) -> str:

@@ -44,10 +44,11 @@ def _declared_names(index: FileIndex) -> Iterator[str]:
 
 def operator_decorators(index: FileIndex) -> Iterator[tuple[str, ast.Call]]:
     """The decorators that make operators of functions: ``@custom_op("ns::f")``, each after the function's name."""
-    for qualname, record in index.functions.items():
-        decorator = operator_decorator(record.node, index.module)
-        if decorator is not None:
-            yield qualname, decorator
+    for part in index.parts or (index,):
+        if operator_decorators not in part.notes:
+            found = ((name, operator_decorator(each.node, index.module)) for name, each in part.functions.items())
+            part.notes[operator_decorators] = tuple(each for each in found if each[1] is not None)
+        yield from part.notes[operator_decorators]
 
 
 def operator_decorator(function: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope) -> ast.Call | None:

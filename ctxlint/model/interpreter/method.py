@@ -289,9 +289,17 @@ class Method:
         """The nodes that bind or delete each name, parameters left out."""
         return _merged(self._in_parts(_binders))
 
+    @cached_property
+    def assignments(self) -> dict[str, list[Assigned]]:
+        """What names are assigned, by name."""
+        found: dict[str, list[Assigned]] = {}
+        for each in self.facts.of(Assigned):
+            found.setdefault(each.name, []).append(each)
+        return found
+
     def bound_to(self, name: str) -> cst.BaseExpression | None:
         """The expression that a name is bound to by the only assignment of it; None if there are several, or none."""
-        bound = [each for each in self.facts.of(Assigned) if each.name == name]
+        bound = self.assignments.get(name, [])
         return bound[0].value_node if len(bound) == 1 and not bound[0].augmented else None
 
     @cached_property
