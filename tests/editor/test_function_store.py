@@ -265,6 +265,23 @@ def test_a_read_elsewhere_in_the_file_is_noticed(tmp_path: Path) -> None:
         assert shown(checker, Document(uri, text, version, "python")) == anew
 
 
+def test_what_others_store_is_noticed(tmp_path: Path) -> None:
+    """Also while the class that stores it is half typed."""
+    checker, uri = Checker(Workspace(lambda _: None, (str(tmp_path),))), (tmp_path / "a.py").as_uri()
+    unset = STASH.replace("grad * 2", "grad * ctx.late")
+    stores = unset + "\n\nclass Other:\n    def set(self, node):\n        node.late = 1\n"
+    found = []
+    for version, text in enumerate(
+        (unset, stores, stores.replace("= 1", "="), stores.replace("late = 1", "l = 1"), stores)
+    ):
+        anew = shown(Checker(Workspace(lambda _: None, (str(tmp_path),))), Document(uri, text, version, "python"))
+        assert shown(checker, Document(uri, text, version, "python")) == anew
+        found.append(
+            sum(each.code == "CTX306" for each in checker.check(Document(uri, text, version, "python")).diagnostics)
+        )
+    assert found == [1, 0, 1, 1, 0]
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_the_same_with_helpers_that_write_into_tensors(tmp_path: Path, seed: int) -> None:
     compare(HELPERS, f"helpers{seed}.py", 80, tmp_path)
@@ -407,6 +424,8 @@ def test_the_same_when_other_statements_change_what_names_mean(tmp_path: Path, s
     [
         (lambda text: "# above\n" + text, set()),
         (lambda text: text + "\n\nprint('below')\n", set()),
+        (lambda text: text + "\n\ndef note(thing):\n    thing.unread = 1\n", set()),
+        (lambda text: text + "\n\ndef note(thing):\n    thing.grad_output = 1\n", {"First", "Second", "Third"}),
         (lambda text: text.replace("def second(x):", "def second(x, y):"), set()),
         (lambda text: text.replace("class Second", "# a comment\nclass Second"), set()),
         (lambda text: text.replace("`", "").replace("x * scale", "x * scale * 1", 1), {"First"}),

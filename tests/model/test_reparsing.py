@@ -207,3 +207,25 @@ def test_only_the_changed_statement_is_parsed() -> None:
     assert isinstance(found, ast.ClassDef)
     assert isinstance(before, ast.ClassDef)
     assert found.body[1] is before.body[1]
+
+
+@pytest.mark.parametrize(
+    ("new", "name"), [("        y = 3\n        w = 3", "ClassDef"), ("        y = (2", "SyntaxError")]
+)
+def test_what_ends_above_the_change_is_not_parsed(new: str, name: str) -> None:
+    text = "class A:\n    def f(self):\n        x = 1\n\n    def g(self):\n        x = 1\n        z = 1\n        y = 2\n\n    h = 4"
+    before, parsed = statement(text), []
+    assert before is not None
+
+    def noted(text: str, first: int) -> ast.Module:
+        parsed.append(text)
+        return parse(text, first)
+
+    found = reparsed(before, text, text.replace("        y = 2", new), 5, noted)
+    assert parsed[-1] == "class A:\n\n\n\n    def g(self):\n\n        z = 1\n" + new + "\n\n    h = 4"
+    assert type(found).__name__ == name
+    if isinstance(found, ast.ClassDef) and isinstance(before, ast.ClassDef):
+        assert found.body[0] is before.body[0]
+        assert ast.dump(found, include_attributes=True) == ast.dump(
+            parse(text.replace("        y = 2", new), 5).body[0], include_attributes=True
+        )
