@@ -65,7 +65,7 @@ from ctxlint.torch_api import types
 from ctxlint.torch_api.autograd import PROTOCOL
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 
     from ctxlint.model.index.decorator_summaries import Wrapping
     from ctxlint.model.index.file_index import ClassRecord
@@ -131,6 +131,13 @@ class Builder:
         """Walks a method of the class that is built, or finds what an earlier walk recorded."""
         self.uses_in: UsesIn = lambda _method, _names, work: work()
         """Collects how a method uses its inputs, or finds what was collected earlier."""
+        self._facts: tuple[Hashable, ...] | None = None
+
+    def once_for_all(self, facts_of: Callable[[Builder], tuple[Hashable, ...]]) -> tuple[Hashable, ...]:
+        """The result of ``facts_of``, computed once for all Functions."""
+        if self._facts is None:
+            self._facts = facts_of(self)
+        return self._facts
 
     # Classes
 

@@ -223,7 +223,7 @@ class FunctionStore:
         reach, source = self._reach_of(unit), unit.source
         source.note_parsed(is_whole=unit.tree is not None)
         statements, _nodes, firsts, texts = reach.closure(record.statement)
-        facts = (*_facts(builder, record), reach.facts_of_file(builder))
+        facts = (*_facts(builder, record), builder.once_for_all(_facts_of_file))
         key = (statements.index(record.statement), texts, *facts)
         versions = self._versions(unit, record.qualname)
         stored = builder.stored_for(builder.project.ancestry(Definition(unit, record.qualname)))
@@ -464,7 +464,6 @@ class _Reach:
         self.words: _Words = {}
         self._known_names = names
         self.names: _Names = {}
-        self._facts: tuple[Builder, tuple[Hashable, ...]] | None = None
         self._known_closures = closures
         self._closures: _Closures = {}
         self._texts: dict[int, str] = {}
@@ -476,12 +475,6 @@ class _Reach:
     def learned(self) -> tuple[_Words, _Names, _Closures]:
         """What the next version of the file may use."""
         return self.words, self.names, self._closures
-
-    def facts_of_file(self, builder: Builder) -> tuple[Hashable, ...]:
-        """What is the same for each of the Functions that are built together."""
-        if self._facts is None or self._facts[0] is not builder:
-            self._facts = (builder, _facts_of_file(builder))
-        return self._facts[1]
 
     def text(self, statement: int) -> str:
         """The lines of a statement."""

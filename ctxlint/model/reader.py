@@ -37,6 +37,9 @@ if TYPE_CHECKING:
     from ctxlint.model.index.outside_facts import FileFacts, KnownNames, ProjectQuestion
     from ctxlint.source.source import Source
 
+    _Sites = tuple[list[ApplyCall], dict[str, set[str]], set[str], frozenset[str]]
+    """The fields of ``_Calls`` but the first."""
+
     FindOutsideFacts = Callable[["Reader"], OutsideFacts]
     """Finds the facts that other files contribute to the one that is being read."""
 
@@ -153,10 +156,10 @@ class _Calls(NamedTuple):
 
 
 class _Kept(NamedTuple):
-    """What is known of a file, and what that depends on, apart from its statements."""
+    """What is known of a file, and what that depends on, apart from its statements; nothing that refers to the file."""
 
     depends_on: tuple[object, ...]
-    calls: dict[tuple[object, ...], _Calls]
+    calls: dict[tuple[object, ...], tuple[_Sites, dict[str, Target]]]
     all_facts: dict[OutsideFacts | None, FileFacts]
 
 
@@ -165,9 +168,11 @@ def _kept(unit: Unit, project: Project) -> _Kept:
     text, notes = unit.source.text, unit.index.notes
     about_text = (has_context_calls(text), has_a_backward(text), unit.tree is None)
     depends_on = (project, dict(project.declared), set(project.changed), about_text)
-    known: _Kept | None = notes.get(_Kept) if unit.index.parts else None
+    known: _Kept | None = notes.get(_Kept)
     if known is None or known.depends_on != depends_on:
-        known = notes[_Kept] = _Kept(depends_on, {}, {})
+        known = _Kept(depends_on, {}, {})
+        if unit.index.parts:  # otherwise it is read once, and nothing may refer to the project, which refers to it
+            notes[_Kept] = known
     return known
 
 
@@ -180,7 +185,8 @@ class Reader:
         self.functions = functions_of(self.unit, project)
         self.asked: set[ProjectQuestion] = set()
         kept = _kept(self.unit, project)
-        self._calls, self._all_facts = kept.calls, kept.all_facts
+        self._known_calls, self._all_facts = kept.calls, kept.all_facts
+        self._calls: dict[tuple[object, ...], _Calls] = {}
 
     def afresh(self) -> Reader:
         """A reader of the same file after the project has learned more; it has asked as much."""
@@ -283,10 +289,14 @@ class Reader:
         key = (outside.names, outside.aliases)
         if key not in self._calls:
             elsewhere = Elsewhere(self.unit, self.project, outside)
-            sites = call_sites(self.unit, self.project, elsewhere, self.functions)
-            calls, direct_calls, patched = sites.collect()
-            calls = [self._with_use(call) for call in calls]
-            self._calls[key] = _Calls(elsewhere, calls, direct_calls, patched, sites.applied())
+            if key in self._known_calls:
+                found, elsewhere.targets = self._known_calls[key]
+            else:
+                sites = call_sites(self.unit, self.project, elsewhere, self.functions)
+                calls, direct_calls, patched = sites.collect()
+                found = ([self._with_use(call) for call in calls], direct_calls, patched, sites.applied())
+                self._known_calls[key] = (found, elsewhere.targets)
+            self._calls[key] = _Calls(elsewhere, *found)
         return self._calls[key]
 
     def _with_use(self, call: ApplyCall) -> ApplyCall:
@@ -430,11 +440,13 @@ def _given_up(source: Source, record: ClassRecord) -> GivenUp:
 def functions_of(unit: Unit, project: Project) -> frozenset[str]:
     """The qualified names of the Functions that a file defines."""
     index = unit.index
-    known: tuple[Project, frozenset[str]] | None = index.shared.get(functions_of) if index.parts else None
-    if known is None or known[0] is not project:
-        found = frozenset(name for name in index.classes if project.is_function(Definition(unit, name)))
-        known = index.shared[functions_of] = project, found
-    return known[1]
+    known: tuple[Project, frozenset[str]] | None = index.shared.get(functions_of)
+    if known is not None and known[0] is project:
+        return known[1]
+    found = frozenset(name for name in index.classes if project.is_function(Definition(unit, name)))
+    if index.parts:
+        index.shared[functions_of] = project, found
+    return found
 
 
 def call_sites(unit: Unit, project: Project, elsewhere: Elsewhere, functions: frozenset[str]) -> CallSites:
