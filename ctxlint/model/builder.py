@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.effort import EffortExceeded
+from ctxlint.model.analyses.apply_arity import working_calls
 from ctxlint.model.analyses.context_parameter import lacks_context
 from ctxlint.model.analyses.helper_uses import Code, used_by_functions, used_in_backward
 from ctxlint.model.analyses.input_uses import InputUses, Uses
@@ -168,7 +169,7 @@ class Builder:
         methods = self.walk_methods(drafts, style, walk)
         forward, backward = methods.get("forward"), methods.get("backward") or methods.get("vjp")
         gradients = tuple(returned_by(backward)) if backward is not None else ()
-        calls = tuple(self.calls.get(record.qualname, ()))
+        calls = working_calls(self.calls.get(record.qualname, ()), forward)
         inputs = self.inputs(forward, methods.get("setup_context"), backward, gradients, calls)
         methods.update(self.walk_forward(methods, inputs, walk))
         if self.walk_with_objects(methods):

@@ -221,7 +221,10 @@ class FunctionClass:
     tangents: tuple[Returned, ...]
     """What jvp returns."""
     calls: tuple[ApplyCall, ...]
-    """The calls of this class in the same file, and the known ones in other files."""
+    """The calls of this class in the same file, and the known ones in other files, except those that cannot work.
+
+    ``working_calls`` says which: the positions of their arguments mean nothing.
+    """
     bases_known: bool
     """Whether every base is torch's Function, harmless (Generic, ABC), or a class that could be read."""
     base_names: frozenset[str]

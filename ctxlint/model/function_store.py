@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, TypeAlias, TypeVar, cast
 import libcst as cst
 
 from ctxlint.effort import spend, steps
+from ctxlint.model.analyses.apply_arity import working_calls
 from ctxlint.model.index.file_index import is_one_of_several
 from ctxlint.model.index.project import Definition
 from ctxlint.model.interpreter.events import ContextRead
@@ -753,6 +754,7 @@ def _placed(entry: _Entry, unit: Unit, firsts: dict[int, int], calls: Sequence[A
         for name, each in function.methods.items()
     }
     inputs = function.inputs
+    calls = working_calls(calls, function.forward)
     moved = {old.span: (old, new) for old, new in zip(entry.calls, calls) if old != new}
     if moved:
         inputs = tuple(_with_calls(each, moved) for each in inputs)
@@ -763,7 +765,7 @@ def _placed(entry: _Entry, unit: Unit, firsts: dict[int, int], calls: Sequence[A
         slice=parts.of(function.slice),
         source=unit.source,
         tree=unit.tree,
-        calls=tuple(calls),
+        calls=calls,
     )
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxlint.model.function import Binding, ParameterKind, SourceFile
+from ctxlint.model.analyses.apply_arity import misfit, takes_arguments
+from ctxlint.model.function import SourceFile
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.wording import counted, quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from ctxlint.config.settings import Settings
     from ctxlint.model.function import ApplyCall, FunctionClass, Method, Param
@@ -85,22 +86,13 @@ class ApplyArity(Rule[SourceFile]):
     def check(self, file: SourceFile, settings: Settings) -> Iterator[Finding]:
         for call in file.calls:
             fn = file.by_name[call.function]
-            if not call.applies or call.expects_error or not _is_judgeable(fn):
-                continue
             forward = fn.forward
-            if forward is None or call.starred or call.double_starred:
+            if call.expects_error or forward is None or not (fn.signature_judgeable and takes_arguments(forward)):
                 continue
             problem = _problem(call, forward, _gradients(fn))
             if problem is not None:
                 called = f"`{call.alias}` (`{fn.name}.apply`)" if call.alias else f"`{fn.name}.apply`"
                 yield Finding(call.span, f"{called} {problem}")
-
-
-def _is_judgeable(fn: FunctionClass) -> bool:
-    forward = fn.forward
-    if forward is None or not fn.signature_judgeable or not forward.signature_known or forward.lacks_ctx:
-        return False
-    return forward.receiver is None or forward.binding is Binding.CLASS
 
 
 def _gradients(fn: FunctionClass) -> int | None:
@@ -111,41 +103,33 @@ def _gradients(fn: FunctionClass) -> int | None:
 
 def _problem(call: ApplyCall, forward: Method, gradients: int | None) -> str | None:
     """The problem with the call, the consequence in torch, and what to write, as predicates; None for nothing."""
-    positional = forward.positional
-    most = len(positional)
-    if call.positional > most and forward.variadic is None:
+    positional, wrong = forward.positional, misfit(call, forward)
+    if wrong is None:
+        return None
+    if wrong.surplus:
         least = "" if all(param.required for param in positional) else "at most "
         passed = counted(call.positional, "argument")
-        lacking = "a parameter" if call.positional == most + 1 else f"{call.positional - most} parameters"
+        lacking = "a parameter" if wrong.surplus == 1 else f"{wrong.surplus} parameters"
         advice = f"Add {lacking} to `forward`, as `backward` returns {gradients} gradients"
         advice = advice if gradients == call.positional else _those(positional)
-        return f"passes {passed} but `forward` takes {least}{most}; {_RAISES} {advice}."
-    by_position = {param.name for param in positional[: call.positional]}
-    bound = by_position | set(call.keywords)
-    missing = [param.name for param in forward.own_params if param.required and param.name not in bound]
-    takes_any = any(param.kind is ParameterKind.KEYWORDS for param in forward.own_params)
-    known = {param.name for param in forward.own_params}
-    unknown = [name for name in call.keywords if not takes_any and name not in known]
-    if missing and unknown:
-        what = f"{_keywords(unknown)}, which `forward` does not take, and omits {quoted(missing)}"
+        return f"passes {passed} but `forward` takes {least}{len(positional)}; {_RAISES} {advice}."
+    if wrong.missing and wrong.unknown:
+        what = f"{_keywords(wrong.unknown)}, which `forward` does not take, and omits {quoted(wrong.missing)}"
         return f"passes {what}; {_RAISES} Pass one argument for each input, by position."
-    if missing:
+    if wrong.missing:
         passed = counted(call.positional + len(call.keywords), "argument")
         if _are_shifted(call, positional):
             needed = sum(param.required for param in forward.own_params)
             return f"passes {passed} but `forward` needs {needed}; {_RAISES} Pass one argument for each input."
-        return f"passes {passed} and omits {quoted(missing)}; {_RAISES} {_rest(call, missing)}."
-    if takes_any:
-        return None
-    if unknown:
+        return f"passes {passed} and omits {quoted(wrong.missing)}; {_RAISES} {_rest(call, wrong.missing)}."
+    if wrong.unknown:
+        unknown = wrong.unknown
         return f"passes {quoted(unknown)}, which `forward` does not take; {_RAISES} Remove {_pronoun(unknown)}."
-    twice = [name for name in call.keywords if name in by_position]
-    if not twice:
-        return None
+    twice = wrong.twice
     return f"passes {quoted(twice)} by position and by keyword; {_RAISES} Pass {_pronoun(twice)} once."
 
 
-def _keywords(names: list[str]) -> str:
+def _keywords(names: Sequence[str]) -> str:
     """The keywords, or how many there are."""
     return quoted(names) if len(names) <= _MOST_NAMES else counted(len(names), "keyword")
 
@@ -168,7 +152,7 @@ def _are_shifted(call: ApplyCall, positional: tuple[Param, ...]) -> bool:
     )
 
 
-def _rest(call: ApplyCall, missing: list[str]) -> str:
+def _rest(call: ApplyCall, missing: Sequence[str]) -> str:
     """What to pass; by position, several missing arguments may have shifted the present ones."""
     if not call.positional and not call.keywords:
         return "Drop the `()` if the function itself is meant, or pass one argument for each input"
@@ -177,7 +161,7 @@ def _rest(call: ApplyCall, missing: list[str]) -> str:
     return f"Pass {_pronoun(missing)} too"
 
 
-def _pronoun(names: list[str]) -> str:
+def _pronoun(names: Sequence[str]) -> str:
     return "it" if len(names) == 1 else "them"
 
 
