@@ -55,7 +55,7 @@ class _Sources:
     def are_saved(self, node: cst.BaseExpression) -> bool:
         """Whether they are tensors that forward saved, and numbers."""
         names, todo = set[str](), set(self._names_in(node))
-        saved = self._reads_saved(node)
+        parts: list[cst.CSTNode] = [node]
         while todo.isdisjoint(self.incoming) and todo:
             name = todo.pop()
             if name in names:
@@ -73,10 +73,11 @@ class _Sources:
                 for each in statement.body:
                     if self._changes(each, name):
                         todo |= self._names_in(each)
-                        saved = saved or self._reads_saved(each)
+                        parts.append(each)
         if todo:  # an incoming gradient
             return False
         names -= {self.context}
+        saved = any(map(self._reads_saved, parts))
         return saved and not self._stores() and not self._calls_constant(names, node) and not self._aliased(names)
 
     def _stores(self) -> bool:
@@ -138,10 +139,7 @@ class _Sources:
 
     def _reads_saved(self, node: cst.CSTNode) -> bool:
         """Whether a part of an expression is a saved tensor."""
-        return any(
-            isinstance(each, cst.Attribute) and each.attr.value == "saved_tensors" and self._inside(each, node)
-            for each in self.method.nodes_of(cst.Attribute)
-        )
+        return any(self._inside(each, node) for each in self.method.context_attributes.get("saved_tensors", ()))
 
     def _calls_constant(self, names: set[str], node: cst.BaseExpression) -> bool:
         """Whether one of the values comes from a constant."""
