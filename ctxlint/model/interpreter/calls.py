@@ -61,6 +61,7 @@ from ctxlint.model.interpreter.values import (
     join_all,
     kind_of,
     tensor_when_used,
+    without,
 )
 from ctxlint.model.syntax import code_of, dotted
 from ctxlint.torch_api import autograd, operations, python
@@ -308,7 +309,8 @@ def call_method(walk: Walk, node: cst.BaseExpression, receiver: ProjectObject, n
 
 
 def object_of(walk: Walk, value: Value) -> ProjectObject | None:
-    """The object of a project class that a value is, by itself or as known from outside."""
+    """The object of a project class that a value is, by itself or as known from outside; None has no methods."""
+    value = without(value, NONE) if isinstance(value, Choice) else value
     if isinstance(value, ProjectObject):
         return value
     from_outside = isinstance(value, (Argument, ContextAttribute, Parameter))

@@ -147,8 +147,8 @@ class Resolver(Protocol):
     def surrounding(self, scope: Scope, name: str) -> ProjectObject | None:
         """The object whose method surrounds the code, if a name in the scope of that method certainly means it."""
 
-    def attribute(self, instance: ProjectObject, name: str) -> ProjectObject | None:
-        """The object that an attribute of an object certainly holds."""
+    def attribute(self, instance: ProjectObject, name: str) -> Value | None:
+        """The object that an attribute of an object holds, or perhaps None."""
 
     def property(self, instance: ProjectObject, name: str, node: cst.BaseExpression) -> Value | None:
         """What a property of an object returns, if it does nothing else; None if it is unknown, or no property."""

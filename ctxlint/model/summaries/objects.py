@@ -13,7 +13,7 @@ from ctxlint.model.index.project import MAX_ANCESTORS, Definition
 from ctxlint.model.index.scopes import LOCAL, dotted_name, resolve_certainly
 from ctxlint.model.interpreter.method import Binding
 from ctxlint.model.interpreter.sequences import literal
-from ctxlint.model.interpreter.values import UNKNOWN, ProjectObject, Sequence, Slot
+from ctxlint.model.interpreter.values import NONE, UNKNOWN, Choice, ProjectObject, Sequence, Slot
 from ctxlint.model.summaries.callables import owner_of
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     import libcst as cst
 
+    from ctxlint.model.index.file_index import FunctionRecord
     from ctxlint.model.index.module_unit import Unit
     from ctxlint.model.index.project import Project
     from ctxlint.model.index.scopes import Scope
@@ -130,7 +131,8 @@ def instance_of_module(project: Project, unit: Unit, name: str) -> ProjectObject
     if found is None:
         owner, _, last = name.rpartition(".")
         holder = instance_of_module(project, unit, owner) if owner.strip(".") else None
-        return attribute_of(project, holder, last) if holder is not None else None
+        held = attribute_of(project, holder, last) if holder is not None else None
+        return held if isinstance(held, ProjectObject) else None
     home, owner, last, scope = found
     bounds = scope.names.get(last, [])
     value = bounds[0].value if len(bounds) == 1 and not bounds[0].conditional else None
@@ -141,17 +143,41 @@ def instance_of_module(project: Project, unit: Unit, name: str) -> ProjectObject
 
 
 def surrounding_object(project: Project, unit: Unit, scope: Scope, name: str) -> ProjectObject | None:
-    """The ``self`` of a method around nested code, by its own name or by one that is only bound to it.
+    """The object that a name of a function around nested code certainly means; ``scope`` is that of the function.
 
-    ``scope`` is that of the method.
+    It is a parameter with an annotation, or the ``self`` of a method, by its own name or by one only bound to it.
     """
+    key = ("surrounding", scope.qualname, name)
+    return project.once(
+        key,
+        lambda: _passed_object(project, unit, scope, name) or _surrounding_self(project, unit, scope, name),
+        unit.summaries,
+    )
+
+
+def _passed_object(project: Project, unit: Unit, scope: Scope, name: str) -> ProjectObject | None:
+    """The object that a function gets for a parameter, which it does not bind again."""
+    function = unit.index.functions.get(scope.qualname)
+    if function is None or not function.certain or len(scope.names.get(name, [])) != 1:
+        return None
+    definition = _class_of_parameter(project, unit, function, name)
+    return ProjectObject(definition, (), (unit.path, scope.qualname, name)) if definition is not None else None
+
+
+def _class_of_parameter(project: Project, unit: Unit, function: FunctionRecord, name: str) -> Definition | None:
+    """The plain class that the annotation of a parameter without a default names."""
+    arguments = function.node.args
+    plain = [*arguments.posonlyargs, *arguments.args]
+    defaults = [None] * (len(plain) - len(arguments.defaults)) + [*arguments.defaults, *arguments.kw_defaults]
+    for each, default in zip([*plain, *arguments.kwonlyargs], defaults):
+        if each.arg == name and default is None:
+            return _class_named(project, unit, each.annotation, function.scope)
+    return None
+
+
+def _surrounding_self(project: Project, unit: Unit, scope: Scope, name: str) -> ProjectObject | None:
     if scope.parent is None or scope.parent.kind != "class":
         return None
-    key = ("surrounding", scope.qualname, name)
-    return project.once(key, lambda: _surrounding_object(project, unit, scope, name), unit.summaries)
-
-
-def _surrounding_object(project: Project, unit: Unit, scope: Scope, name: str) -> ProjectObject | None:
     definition = Definition(unit, scope.qualname.rpartition(".")[0])
     method, record = unit.index.functions.get(scope.qualname), definition.record
     if method is None or record is None or not method.certain or project.is_function(definition):
@@ -169,16 +195,43 @@ def _surrounding_object(project: Project, unit: Unit, scope: Scope, name: str) -
     return ProjectObject(definition, (), (unit.path, scope.qualname))
 
 
-def attribute_of(project: Project, instance: ProjectObject, name: str) -> ProjectObject | None:
-    """The object that only ``__init__`` creates for an attribute of an object: ``self.name = Class(…)``."""
+def attribute_of(project: Project, instance: ProjectObject, name: str) -> Value | None:
+    """The object that an attribute of an object holds, or perhaps None.
+
+    Only ``__init__`` sets it, to ``Class(…)`` or a parameter that is annotated with a class, or it is a field of a
+    dataclass with such an annotation.
+    """
     definition = instance.definition
     key = ("attribute", definition.qualname, name)
-    made = project.once(key, lambda: _class_of_attribute(project, definition, name), definition.unit.summaries)
-    return ProjectObject(made, (), (definition.unit.path, definition.qualname, name)) if made is not None else None
+    made, optional = project.once(
+        key,
+        lambda: _class_of_field(project, definition, name) or (_class_of_attribute(project, definition, name), False),
+        definition.unit.summaries,
+    )
+    held = ProjectObject(made, (), (definition.unit.path, definition.qualname, name)) if made is not None else None
+    return Choice((held, NONE)) if held is not None and optional else held
+
+
+def _class_of_field(project: Project, definition: Definition, name: str) -> tuple[Definition | None, bool] | None:
+    """The class of a field of a dataclass that nothing sets later, and whether it may be None; None for others."""
+    record, index = definition.record, definition.unit.index
+    own = {definition.qualname + initialiser for initialiser in INITIALISERS}
+    if record is None or f"{definition.qualname}.__init__" in index.functions:
+        return None
+    if [_meant(each, record.scope) for each in record.node.decorator_list] != [_DATACLASS]:
+        return None
+    if not is_set_at_first(definition, name) or own & index.attribute_owners.get(name, set()):
+        return None
+    fields = (each for each in record.node.body if isinstance(each, ast.AnnAssign) and each.value is None)
+    annotation = next((each.annotation for each in fields if dotted_name(each.target) == name), None)
+    if isinstance(annotation, ast.BinOp) and isinstance(annotation.right, ast.Constant):
+        optional = annotation.right.value is None
+        return (_class_named(project, definition.unit, annotation.left, record.scope), True) if optional else None
+    return _class_named(project, definition.unit, annotation, record.scope), False
 
 
 def _class_of_attribute(project: Project, definition: Definition, name: str) -> Definition | None:
-    """The class of the object that ``__init__`` creates for an attribute."""
+    """The class of the object that ``__init__`` creates, or is passed, for an attribute."""
     index = definition.unit.index
     init = index.functions.get(f"{definition.qualname}.__init__")
     if init is None or not init.certain or not init.node.args.args:
@@ -189,7 +242,15 @@ def _class_of_attribute(project: Project, definition: Definition, name: str) -> 
     wanted = f"{init.node.args.args[0].arg}.{name}"
     values = [each.value for each in stores if _target(each) == wanted]
     value = values[0] if len(values) == 1 else None
+    if isinstance(value, ast.Name) and not _binds(init.node, value.id):
+        return _class_of_parameter(project, definition.unit, init, value.id)
     return _class_called(project, definition.unit, value, init.scope) if isinstance(value, ast.Call) else None
+
+
+def _binds(function: ast.FunctionDef | ast.AsyncFunctionDef, name: str) -> bool:
+    """Whether the body of a function may bind a name."""
+    names = (node for node in ast.walk(function) if isinstance(node, ast.Name))
+    return any(node.id == name and not isinstance(node.ctx, ast.Load) for node in names)
 
 
 def _target(node: ast.Assign | ast.AnnAssign) -> str | None:
@@ -208,15 +269,17 @@ def declared_class(project: Project, unit: Unit, annotation: str) -> Definition 
 def promised_class(project: Project, definition: Definition) -> Definition | None:
     """The plain class that the annotation of a function's result names; see ``declared_class``."""
     record = definition.unit.index.functions.get(definition.qualname)
-    returns = record.node.returns if record is not None else None
-    if isinstance(returns, ast.Constant) and isinstance(returns.value, str):
-        written: str | None = returns.value
+    return _class_named(project, definition.unit, record.node.returns, record.scope) if record is not None else None
+
+
+def _class_named(project: Project, unit: Unit, annotation: ast.expr | None, scope: Scope) -> Definition | None:
+    """The plain class that a written annotation names; see ``declared_class``."""
+    if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
+        written: str | None = annotation.value
     else:
-        written = dotted_name(returns) if returns is not None else None
-    if record is None or written is None or not _NAME.fullmatch(written):
-        return None
-    meant = resolve_certainly(written, record.scope)
-    return declared_class(project, definition.unit, meant) if meant is not None else None
+        written = dotted_name(annotation) if annotation is not None else None
+    meant = resolve_certainly(written, scope) if written is not None and _NAME.fullmatch(written) else None
+    return declared_class(project, unit, meant) if meant is not None else None
 
 
 def _declared_class(project: Project, unit: Unit, annotation: str) -> Definition | None:

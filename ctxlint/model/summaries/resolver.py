@@ -330,8 +330,8 @@ class CalleeResolver:
             return None
         return found
 
-    def attribute(self, instance: ProjectObject, name: str) -> ProjectObject | None:
-        """The object that an attribute of an object certainly holds."""
+    def attribute(self, instance: ProjectObject, name: str) -> Value | None:
+        """The object that an attribute of an object holds, or perhaps None."""
         return attribute_of(self.summaries.project, instance, name)
 
     def property(self, instance: ProjectObject, name: str, node: cst.BaseExpression) -> Value | None:
