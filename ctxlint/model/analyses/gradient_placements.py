@@ -104,9 +104,35 @@ def shortfalls(fn: FunctionClass, *, defaults_are_bound: bool) -> Iterator[Short
         if returned.count < expected.count:
             placement = explain(fn, returned, expected.count)
             guess = guessed(fn, returned, expected.count) if placement is None else None
+            if _skips_a_parameter(fn, returned, placement or guess):
+                placement = guess = None
             yield Shortfall(
                 returned, expected, _with_optional(fn, placement, expected), _with_optional(fn, guess, expected)
             )
+
+
+def _skips_a_parameter(fn: FunctionClass, returned: Returned, way: Placement | None) -> bool:
+    """Whether a reading gives None to a parameter that a call passes, and a missing None in front of it another one.
+
+    That is: an input there shows no sign of a tensor, and a gradient that is not named after the input that it faces
+    then moves to the parameter.
+    """
+    if way is None:
+        return False
+    lacking = len(way.slots) - len(returned.slots)
+    tensors = _tensors(fn, Trust.HINT)
+    passed = (call.leaves for call in fn.calls if call.applies and not (call.expects_error or call.under_no_grad))
+    for at in frozenset[int]().union(*passed):
+        gets = way.slots[at] if at < len(way.slots) else None
+        if at >= len(way.slots) or (gets is not None and is_none(gets.value) is not Tri.YES):
+            continue
+        before = [*enumerate(returned.slots)][max(at - lacking, 0) : at]
+        moved = (each for each in before if is_none(each[1].value) is not Tri.YES)
+        if not tensors.issuperset(range(1, at)) and any(
+            named_input(slot.node, fn.inputs) != position for position, slot in moved
+        ):
+            return True
+    return False
 
 
 def _with_optional(fn: FunctionClass, placement: Placement | None, expected: Expectation) -> Placement | None:
