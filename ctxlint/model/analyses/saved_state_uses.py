@@ -11,6 +11,7 @@ import libcst as cst
 
 from ctxlint.effort import spend
 from ctxlint.model.analyses.kept_by_helpers import PUTTING, keeps_argument
+from ctxlint.model.analyses.unread_arguments import unread_by_callee
 from ctxlint.model.interpreter.events import ContextLent, ContextRead, Escape, GenericCall
 from ctxlint.model.syntax import code_of, dotted, literal_text
 from ctxlint.records import record
@@ -37,14 +38,16 @@ class KeptUses:
 
     ``reads_values`` is certain. ``handed_on``: it, or a view of it, escapes. ``as_object``: this very object escapes,
     for instance to a call that may keep or compare it. ``put_away``: a function of the project keeps it, or an unknown
-    method gets nothing else, and its result is dropped. ``always``: one of these happens on every path. ``metadata`` is
-    what else is read: ``shape``, ``dtype`` and the like. ``tests`` are what else conditions ask about it.
+    method gets nothing else, and its result is dropped. ``unread``: a function of the project gets it and never reads
+    it; that counts as ``handed_on`` if there is no other use. ``always``: it is read or handed on on every path.
+    ``metadata`` is what else is read: ``shape``, ``dtype`` and the like. ``tests`` are what else conditions ask about it.
     """
 
     reads_values: bool = False
     handed_on: bool = False
     as_object: bool = False
     put_away: bool = False
+    unread: bool = False
     always: bool = False
     metadata: set[str] = field(default_factory=set)
     tests: set[Asked] = field(default_factory=set)
@@ -89,6 +92,7 @@ def _uses_of_kept(fn: FunctionClass, attribute: str, contained: bool, places: Se
             uses.handed_on = uses.as_object = True
         for place in places:
             _Uses(fn, method, uses, place).visit_all(nodes, contained)
+    uses.handed_on = uses.handed_on or (uses.unread and not (uses.metadata or uses.tests))
     return uses
 
 
@@ -283,6 +287,8 @@ class _Uses:
             self.uses.metadata.update(_METADATA[name])
         elif (of_torch and callee not in _KEEPING) or (callee is None and "." in called and name in _READING_ARGUMENT):
             self.read_values()
+        elif known is not None and unread_by_callee(self.method, parent) is not None:
+            self.uses.unread = True
         else:
             self.hand_on()
             if self.same and known is not None and known.definition is not None:

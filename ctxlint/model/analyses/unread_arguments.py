@@ -37,18 +37,18 @@ def only_given_away(method: Method, name: str) -> tuple[Unread, ...]:
     found: list[Unread] = []
     for node in method.named.get(name, ()):
         if not isinstance(method.parents[node], cst.Param):
-            unread = _unread_by_callee(method, node)
+            argument = method.parents[node]
+            unread = unread_by_callee(method, argument) if isinstance(argument, cst.Arg) else None
             if unread is None:
                 return ()
             found.append(unread)
     return tuple(found)
 
 
-def _unread_by_callee(method: Method, node: cst.Name) -> Unread | None:
-    """The parameter that gets a name as an argument, if the function is certain and never reads it."""
-    argument = method.parents.get(node)
-    call = method.parents.get(argument) if isinstance(argument, cst.Arg) else None
-    if not isinstance(argument, cst.Arg) or not isinstance(call, cst.Call) or any(each.star for each in call.args):
+def unread_by_callee(method: Method, argument: cst.Arg) -> Unread | None:
+    """The parameter that an argument goes to, if the function is certain and never reads it."""
+    call = method.parents.get(argument)
+    if not isinstance(call, cst.Call) or any(each.star for each in call.args):
         return None
     called = next((each for each in method.facts.of(GenericCall) if each.node is call), None)
     definition, home = called.definition if called is not None else None, method.home
