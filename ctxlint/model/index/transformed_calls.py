@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from ctxlint.model.index.apply_calls import APPLIES, ApplyCall, Transform
@@ -95,7 +96,11 @@ class Transforms:
                 scope = scope.parent
         self.found: dict[Span, list[Transform]] = {}
         self.passed: dict[tuple[str, Span], list[Transform]] = {}
-        self.guarded = {
+
+    @cached_property
+    def guarded(self) -> set[int]:
+        """The identities of the calls in a ``try`` with handlers."""
+        return {
             id(each)
             for statement in self.index.statements
             for tried in ast.walk(statement)
@@ -109,7 +114,7 @@ class Transforms:
         """The calls that are transformed, and a record of each ``apply`` that a transform gets itself."""
         names = self.index.names_for({*TRANSFORMS.values(), "make_dual"})
         for record in self.index.calls:
-            if record.name in names and not record.expects_error and id(record.node) not in self.guarded:
+            if record.name in names and not record.expects_error:
                 self._of_call(record)
         for function in self.index.functions.values():
             for decorator in function.node.decorator_list:
@@ -125,6 +130,8 @@ class Transforms:
         node, scope = record.node, record.scope
         written = dotted_name(node.func) or ""
         meant = set(meanings(written, scope, node.lineno)) if written else set()
+        if meant.isdisjoint((DUAL, *TRANSFORMS)) or id(node) in self.guarded:
+            return
         if meant == {DUAL}:
             self._with_duals(record, Transform("make_dual", written, self._line(node)))
             return
