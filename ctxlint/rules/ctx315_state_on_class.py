@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxlint.model.analyses.shared_state import shared_writes
+import libcst as cst
+
+from ctxlint.model.analyses.shared_state import shared_gradients, shared_writes
 from ctxlint.model.function import FunctionClass
+from ctxlint.model.syntax import code_of
 from ctxlint.rules.base import Finding, Rule
 
 if TYPE_CHECKING:
@@ -20,9 +23,11 @@ class StateOnClass(Rule[FunctionClass]):
     Reports an attribute of the Function class itself that `forward` (or `setup_context`) writes and `backward` reads. Also
     an attribute of another class, a global variable, and an item of a global dict that gets an input or a tensor.
 
+    Reports gradients that are a buffer of the module around the class, `self.buffer`, which each run of `backward` overwrites.
+
     ## Why is this bad?
     There is one class, and one module, for all calls. Each backward reads what the last forward wrote: with two calls before
-    `backward()`, the first silently gets the second's value.
+    `backward()`, the first silently gets the second's value. A gradient that is kept until others are ready is overwritten, too.
 
     ## Example
     ```python
@@ -75,7 +80,15 @@ class StateOnClass(Rule[FunctionClass]):
     about_backward = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
-        ctx = fn.storing_ctx
+        backward, ctx = fn.judgeable_backward, fn.storing_ctx
+        for node, buffer in shared_gradients(fn, backward) if backward is not None else ():
+            name = code_of(node.value) if isinstance(node, cst.Return) and node.value is not None else code_of(node)
+            what = f"`{buffer}`" if name == buffer else f"`{name}`, which is `{buffer}`,"
+            yield Finding(
+                fn.span(node),
+                f"`backward` returns {what} as a gradient, and overwrites it on each run; with two calls in one graph, the first "
+                f"gradient is silently lost. Return `{name}.clone()`.",
+            )
         for write in shared_writes(fn):
             stored = any(each.attribute == write.attribute for each in fn.context_writes)
             advice = f"Use `{ctx}.{write.attribute}`" if stored else f"Write `{ctx}.{write.attribute} = ...`"

@@ -1,15 +1,17 @@
-"""What forward stores where all calls of a Function share it, and backward reads: attributes of classes, globals."""
+"""What all calls of a Function share: attributes of classes, globals, and buffers that backward returns."""
 
 from __future__ import annotations
 
+import ast
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model.interpreter.events import Assigned, ClassAttribute
-from ctxlint.model.interpreter.values import Parameter, Scalar, Tri, is_tensor, usual_storage
-from ctxlint.model.syntax import code_of, single_index, words_of
+from ctxlint.model.interpreter.events import Assigned, ClassAttribute, Mutation
+from ctxlint.model.interpreter.values import Opaque, Parameter, Scalar, Tri, is_tensor, usual_storage
+from ctxlint.model.syntax import code_of, dotted, single_index, words_of
 from ctxlint.records import record
+from ctxlint.torch_api import operations
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -129,3 +131,30 @@ def _is_saveable(value: Value | None) -> bool:
 def _filled_once(event: Event, name: str) -> bool:
     """Whether the write is under a test of the place for None: created once and shared on purpose."""
     return any(f"{name} is None" in guard.text and guard.holds for guard in event.guards)
+
+
+def shared_gradients(fn: FunctionClass, backward: Method) -> Iterator[tuple[cst.CSTNode, str]]:
+    """The gradients that are an attribute of the ``self`` of an enclosing method, which every run overwrites.
+
+    Each comes with the code of that buffer.
+    """
+    writes = [each for each in backward.facts.of(Mutation) if each.how in operations.OVERWRITING]
+    for returned in fn.gradients if writes else ():
+        slots = returned.slots if returned.known else ()
+        given = [(slot.value, slot.node) for slot in slots if not slot.starred] or [(returned.value, None)]
+        for value, node in given:
+            buffer = _attribute_of_module(fn, backward, value)
+            certain = (each.target for each in writes if returned.event.implies(each) and each.target is not None)
+            if buffer and any(_attribute_of_module(fn, backward, each) == buffer for each in certain):
+                yield node or returned.node, buffer
+
+
+def _attribute_of_module(fn: FunctionClass, backward: Method, value: Value) -> str:
+    """``self.buffer``, for the ``self`` of an enclosing method; empty for any other value, and for a property."""
+    buffer = usual_storage(value)
+    node = buffer.node if isinstance(buffer, Opaque) else None
+    if not isinstance(node, cst.Attribute) or dotted(node.value) != "self" or _is_local(backward, "self"):
+        return ""
+    name, nodes = node.attr.value, ast.walk(fn.tree) if fn.tree is not None else ()
+    is_property = any(isinstance(each, ast.FunctionDef) and each.name == name for each in nodes)
+    return f"self.{name}" if "self" in fn.enclosing_names and fn.tree is not None and not is_property else ""
