@@ -91,14 +91,16 @@ CONTEXT_NAMES = frozenset(
 
 FUNCTION_CTX_ATTRIBUTES = CONTEXT_NAMES | CONTEXT_METHODS
 
-GRADIENTS_OFF = frozenset(
+INFERENCE_MODE = frozenset(
+    {"torch.inference_mode", "torch.autograd.inference_mode", "torch.autograd.grad_mode.inference_mode"}
+)
+"""The context manager and decorator for inference mode, by each of its names."""
+
+GRADIENTS_OFF = INFERENCE_MODE.union(
     {
         "torch.no_grad",
         "torch.autograd.no_grad",
-        "torch.inference_mode",
-        "torch.autograd.inference_mode",
         "torch.autograd.grad_mode.no_grad",
-        "torch.autograd.grad_mode.inference_mode",
         "torch.library.custom_op",
         "torch.library.triton_op",
         "torch.library.impl",

@@ -11,6 +11,7 @@ from ctxlint.model.interpreter.events import GenericCall
 from ctxlint.model.interpreter.values import Fresh, storage
 from ctxlint.model.syntax import code_of, dotted
 from ctxlint.records import record
+from ctxlint.torch_api.autograd import INFERENCE_MODE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -63,12 +64,9 @@ def _given(fn: FunctionClass, method: Method) -> Iterator[tuple[Use, Iterable[Sl
 
 def _modes(method: Method) -> dict[cst.CSTNode, bool]:
     """The calls and decorators that switch inference mode, and whether they switch it on."""
-    calls = (each.node for each in method.facts.of(GenericCall) if (each.callee or "").endswith(_MODE))
-    decorators = (each.node.decorator for each in method.decorators if (each.name or "").endswith(_MODE))
+    calls = (each.node for each in method.facts.of(GenericCall) if each.callee in INFERENCE_MODE)
+    decorators = (each.node.decorator for each in method.decorators if each.name in INFERENCE_MODE)
     return {node: _switches_on(node) for node in (*calls, *decorators)}
-
-
-_MODE = ".inference_mode"
 
 
 def _switches_on(node: cst.CSTNode) -> bool:
