@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ctxlint.model.analyses.dropped_handles import dropped_handles
 from ctxlint.model.analyses.mutations import on_a_temporary, written_node
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.interpreter.events import Mutation
@@ -21,12 +22,16 @@ if TYPE_CHECKING:
 class DiscardedInplaceCollective(Rule[FunctionClass]):
     """
     ## What it does
-    Reports `dist.all_reduce(...)` of a temporary tensor such as `x.contiguous()`, also in a helper that gets the tensor.
+    Reports `dist.all_reduce(...)` of a temporary tensor such as `x.contiguous()`, also in a helper that gets the tensor. Also
+    reports `dist.all_reduce(x, async_op=True)` whose handle is discarded, if the method returns `x`.
 
     ## Why is this bad?
     The collective writes its result to its argument. If `contiguous()` copies (a transposed or expanded tensor), the
     sum is written to the copy and lost, and every rank silently continues with its local values. If it does not copy,
     the input or the incoming gradient itself is modified.
+
+    With `async_op=True`, the result is there after `wait()` of the handle that the call returns. Until then, whatever reads the
+    tensor silently gets its old values, or any others.
 
     ## Example
     ```python
@@ -68,7 +73,8 @@ class DiscardedInplaceCollective(Rule[FunctionClass]):
     There is no fix.
 
     ## Known limits
-    Only collectives that certainly write on every rank count.
+    Only collectives that certainly write on every rank count. An asynchronous one is not reported in a method that waits for
+    anything, or under a context manager.
 
     ## References
     - [torch.distributed.all_reduce](https://pytorch.org/docs/stable/distributed.html#torch.distributed.all_reduce)
@@ -82,6 +88,12 @@ class DiscardedInplaceCollective(Rule[FunctionClass]):
         for method in fn.methods.values():
             if method.inherited:
                 continue
+            for mutation in dropped_handles(method):
+                yield Finding(
+                    fn.span(mutation.node),
+                    f"`{mutation.how}` writes to `{mutation.name}` asynchronously, and nothing waits for it; `{method.name}` silently "
+                    f"returns `{mutation.name}` before the result is there. Drop `async_op=True`.",
+                )
             for mutation in method.facts.of(Mutation):
                 written = written_node(mutation)
                 if written is not None and _is_temporary_copy(mutation):

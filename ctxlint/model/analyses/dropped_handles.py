@@ -1,0 +1,64 @@
+"""Collectives that run asynchronously and that nothing waits for, although their result is returned."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from ctxlint.model.interpreter.events import Assigned, Mutation
+from ctxlint.model.syntax import dotted, words_of
+from ctxlint.torch_api import operations
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.model.interpreter.method import Method
+
+_WAITING = frozenset(
+    str.split("barrier current_stream is_completed stream synchronize wait wait_event wait_stream wait_tensor")
+)
+"""The names of functions by which a method may wait, for whatever it is."""
+
+
+def dropped_handles(method: Method) -> Iterator[Mutation]:
+    """The collectives with ``async_op=True`` whose handle is discarded, of a name that the method then returns."""
+    for mutation in method.facts.of(Mutation):
+        call = mutation.node
+        if mutation.how not in operations.IN_PLACE_COLLECTIVES or mutation.by or not isinstance(call, cst.Call):
+            continue
+        if (
+            _is_async(call)
+            and _is_discarded(method, call)
+            and _is_returned(method, mutation)
+            and not _waits(method, call)
+        ):
+            yield mutation
+
+
+def _is_async(call: cst.Call) -> bool:
+    keywords = {each.keyword.value: each.value for each in call.args if each.keyword is not None}
+    return "async_op" in keywords and dotted(keywords["async_op"]) == "True"
+
+
+def _is_discarded(method: Method, call: cst.Call) -> bool:
+    """Whether a call is a statement, or bound to a name that nothing reads."""
+    above = method.parents.get(call)
+    target = above.targets[0].target if isinstance(above, cst.Assign) and len(above.targets) == 1 else None
+    unread = isinstance(target, cst.Name) and len(method.named.get(target.value, ())) == 1
+    return isinstance(above, cst.Expr) or unread
+
+
+def _is_returned(method: Method, mutation: Mutation) -> bool:
+    """Whether a return mentions the name of the tensor, which is still bound to it."""
+    name = dotted(mutation.target_node) if mutation.target_node is not None else None
+    if name is None or any(each.name == name and each.may_follow(mutation) for each in method.facts.of(Assigned)):
+        return False
+    later = (each.node for each in method.returns if each.may_follow(mutation))
+    return any(isinstance(each, cst.Return) and name in words_of(each) for each in later)
+
+
+def _waits(method: Method, call: cst.Call) -> bool:
+    """Whether something in the method may wait for the collective, such as a manager around it."""
+    managed = any(isinstance(each, cst.With) for each in method.above(call))
+    return managed or any(each.attr.value in _WAITING for each in method.nodes_of(cst.Attribute))
