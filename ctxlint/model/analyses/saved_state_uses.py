@@ -40,7 +40,7 @@ class KeptUses:
     for instance to a call that may keep or compare it. ``put_away``: a function of the project keeps it, or an unknown
     method gets nothing else, and its result is dropped. ``unread``: a function of the project gets it and never reads
     it; that counts as ``handed_on`` if there is no other use. ``always``: it is read or handed on on every path.
-    ``metadata`` is what else is read: ``shape``, ``dtype`` and the like. ``tests`` are what else conditions ask about it.
+    ``metadata`` is what else is read: ``shape``, ``dtype`` and the like. ``tests`` are what else conditions ask.
     """
 
     reads_values: bool = False
