@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import libcst as cst
+
 from ctxlint.fixes.missing_none import write_none
 from ctxlint.model.analyses.absent_inputs import absent_reason, has_gradient_if_absent
 from ctxlint.model.analyses.gradient_placements import exact_calls, shortfalls
@@ -11,7 +13,8 @@ from ctxlint.model.analyses.reachability import judged_gradients
 from ctxlint.model.analyses.shifted import is_shifted
 from ctxlint.model.analyses.tensor_containers import container_inputs_with_gradient, holds_tensors
 from ctxlint.model.function import FunctionClass
-from ctxlint.model.interpreter.values import Tri, is_none
+from ctxlint.model.interpreter.values import NONE, Tri, View, is_none
+from ctxlint.model.syntax import dotted
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.rules.releases import defaults_are_bound
 from ctxlint.rules.wording import counted, place_of_gradients, quoted
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
 
     from ctxlint.config.settings import Settings
     from ctxlint.model.function import Input, Returned
+    from ctxlint.model.interpreter.values import Value
 
 
 class GradientForNonTensor(Rule[FunctionClass]):
@@ -147,9 +151,28 @@ def _for_none(fn: FunctionClass) -> Iterator[Finding]:
         reason = absent_reason(fn, entry)
         if reason is None or not has_gradient_if_absent(fn, entry):
             continue
+        value = returns[0].slots[entry.index].value
+        raises = "torch raises RuntimeError at backward"
+        rests_on: tuple[Returned | Value, ...] = (returns[0], value)
+        absent = _read_of_none(value)
+        if absent is not None:
+            name, attribute = absent
+            raises = f"`{name}.{attribute}` raises AttributeError if that is `None` too, else torch raises RuntimeError"
+            rests_on = (returns[0],)
         yield Finding(
             place_of_gradients(fn, returns[0]),
-            f"`{fn.backward.name}` of `{fn.name}` returns a gradient for `{entry.name}` even if that is `None` ({reason}); torch "
-            f"raises RuntimeError at backward. Return `None` for it then.",
-            rests_on=(returns[0], returns[0].slots[entry.index].value),
+            f"`{fn.backward.name}` of `{fn.name}` returns a gradient for `{entry.name}` even if that is `None` ({reason}); {raises}. "
+            f"Return `None` for it then.",
+            rests_on=rests_on,
         )
+
+
+def _read_of_none(value: Value) -> tuple[str, str] | None:
+    """What a gradient is a method's result of, if that may be None, and the method: ``dh.to(h)``."""
+    while isinstance(value, View):
+        function = value.node.func if isinstance(value.node, cst.Call) else value.node
+        name = dotted(function.value) if isinstance(function, cst.Attribute) else None
+        value = value.of
+        if NONE in value.options():
+            return (name, function.attr.value) if name is not None and isinstance(function, cst.Attribute) else None
+    return None
