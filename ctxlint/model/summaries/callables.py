@@ -32,7 +32,7 @@ class Made(NamedTuple):
 
 
 def made_callable(project: Project, unit: Unit, name: str, hops: int) -> Made | None:
-    """What a name of ``unit`` was made of; None unless it is a partial, a wrapped or an inherited function."""
+    """What a name of ``unit`` was made of: a partial, a wrapped or an inherited function, or an ``apply``, or None."""
     if hops >= _MOST_HOPS:
         return None
     found = owner_of(project, unit, name)
@@ -45,6 +45,9 @@ def made_callable(project: Project, unit: Unit, name: str, hops: int) -> Made | 
     value = bounds[0].value if len(bounds) == 1 and not bounds[0].conditional else None
     if isinstance(value, ast.Lambda) and home is not unit:  # a function there
         return Made(home, f"{LOCAL}{last}", (), {}) if scope.kind == "module" else None
+    if isinstance(value, ast.Attribute) and value.attr == "apply" and home is not unit:
+        target = resolve_certainly(dotted_name(value) or "", scope)
+        return Made(home, target, (), {}) if target is not None and target.startswith(LOCAL) else None
     return _made(home, value, scope) if isinstance(value, ast.Call) else None
 
 
