@@ -247,10 +247,12 @@ def guessed(fn: FunctionClass, returned: Returned, expected: int) -> Placement |
     one of those for the first inputs, followed by None. The inserted None join written ones, or are for inputs that do
     not look like tensors with a gradient. Backward computes nothing for these.
     """
+    if expected > len(fn.inputs):
+        return None  # some are for `*args`
     wanted = [(at, slot) for at, slot in enumerate(returned.slots) if is_none(slot.value) is not Tri.YES]
     named = _named_way(fn, wanted)
     way = named or _way_of_first(fn, returned, wanted)
-    if not way or expected > len(fn.inputs) or way[-1] >= expected:
+    if not way or way[-1] >= expected:
         return None
     slots: list[Slot | None] = [None] * expected
     missing: list[int] = []
