@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import libcst as cst
+
+from ctxlint.model.analyses.flags import computed_under, flag_of_conditional
 from ctxlint.model.analyses.gradient_placements import exact_calls
 from ctxlint.model.analyses.reachability import judged_gradients
 from ctxlint.model.analyses.tensor_containers import holds_tensors
@@ -69,8 +72,9 @@ class TooManyGradients(Rule[FunctionClass]):
     There is no fix: only the author knows which gradient is surplus.
 
     ## Known limits
-    Not reported if a surplus gradient may be `None`, which is legal, if `forward` takes `*args`, or if a subclass or a
-    direct call uses the result. A surplus of only `None` is reported by surplus-none (CTX206), which is off by default.
+    Not reported if a surplus gradient may be `None`, which is legal, unless `backward` computes it whenever a certain input
+    needs a gradient; if `forward` takes `*args`, or if a subclass or a direct call uses the result. A surplus of only
+    `None` is reported by surplus-none (CTX206), which is off by default.
 
     ## References
     - [torch.autograd.Function.backward](https://pytorch.org/docs/stable/generated/torch.autograd.Function.backward.html)
@@ -85,14 +89,16 @@ class TooManyGradients(Rule[FunctionClass]):
         if fn.backward is None or fn.variadic_inputs is not None:
             return
         for returned in judged_gradients(fn):
-            surplus = _surplus(fn, returned)
+            surplus, when = _surplus(fn, returned), ""
+            if surplus is None and (flag := _flag_of_surplus(fn, returned)) is not None:
+                surplus, when = f"`forward` takes {all_inputs(fn)}", f" when `{fn.inputs[flag].name}` needs a gradient,"
             if surplus is None:
                 continue
             actual = f"{'' if returned.exact else 'at least '}{counted(returned.minimum, 'gradient')}"
             yield Finding(
                 place_of_gradients(fn, returned),
                 f"`{fn.backward.name}` of `{fn.name}` returns {actual} but {surplus}; torch raises RuntimeError at "
-                f"backward because the surplus is not `None`. {_advice(fn)}",
+                f"backward{when} because the surplus is not `None`{' then' * bool(when)}. {_advice(fn)}",
                 rests_on=(returned,),
             )
 
@@ -114,6 +120,22 @@ def _surplus(fn: FunctionClass, returned: Returned) -> str | None:
     for call, passed in exact_calls(fn):
         if passed < len(fn.inputs) and _gradient_beyond(returned, passed):
             return f"the call on {call.place} passes {counted(passed, 'input')}"
+    return None
+
+
+def _flag_of_surplus(fn: FunctionClass, returned: Returned) -> int | None:
+    """An input with whose flag, and only with that, a gradient beyond the inputs is computed: then it is not None."""
+    count = len(fn.inputs)
+    if fn.backward is None or not returned.known or any(slot.starred for slot in returned.slots[:count]):
+        return None
+    for slot in returned.slots[count:]:
+        if slot.starred or not any(is_none(option) is Tri.NO for option in slot.value.options()):
+            continue
+        flag = flag_of_conditional(slot.node)
+        flags = computed_under(fn.backward, slot.node.value) if isinstance(slot.node, cst.Name) else None
+        found = flags if flag is None else frozenset([flag])
+        if found is not None and len(found) == 1 and max(found) < count and fn.inputs[max(found)].is_tensor is Tri.YES:
+            return max(found)
     return None
 
 
