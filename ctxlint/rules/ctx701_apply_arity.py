@@ -20,7 +20,7 @@ class ApplyArity(Rule[SourceFile]):
     """
     ## What it does
     Reports calls of `Fn.apply` that pass fewer arguments than `forward` needs, or more than it takes, if `Fn` is
-    defined in a linted file. Calls through an alias (`relu = ReLU.apply`) count too.
+    defined in a linted file. Calls through an alias (`relu = ReLU.apply`, `self.relu = ReLU.apply`) count too.
 
     ## Why is this bad?
     `apply` passes its arguments to `forward` by position: `TypeError: F.forward() missing 1 required positional

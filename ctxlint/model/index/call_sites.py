@@ -18,6 +18,7 @@ from ctxlint.torch_api.operations import TORCH_SINGLE, USUAL_VIEW_METHODS, VIEW_
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+    from typing import TypeGuard
 
     from ctxlint.model.index.file_index import CallRecord, ClassRecord
     from ctxlint.model.index.foreign_functions import Elsewhere
@@ -147,7 +148,7 @@ class CallSites:
         known: dict[frozenset[str], frozenset[str]] = self.index.shared.setdefault("relevant", {})
         if named not in known:
             known[named] = self.index.names_for(named).union(PROTOCOL, ("", "setattr"))
-        return known[named]
+        return known[named].union(attribute for _owner, attribute, _value, _scope in self.index.attribute_aliases)
 
     def patches(self, record: CallRecord, patched: set[str]) -> None:
         """``setattr(Fn, ...)``."""
@@ -255,6 +256,7 @@ class CallSites:
         if path is None:
             return None
         owner = self.aliased(path, record.scope, node.lineno) or self.elsewhere.aliased(func, record.scope)
+        owner = owner or self.applied_by_attribute(func, record.scope)
         return self.build(record, owner, "apply", func, alias=path) if owner is not None else None
 
     def applied_by(self, node: ast.Name, scope: Scope) -> str | None:
@@ -271,6 +273,14 @@ class CallSites:
         if isinstance(value, ast.Attribute) and value.attr == "apply":
             return self.function_of(value.value.func if isinstance(value.value, ast.Call) else value.value, owner)
         return self.aliased(value.id, owner, found[0].line, hops + 1) if isinstance(value, ast.Name) else None
+
+    def applied_by_attribute(self, node: ast.expr, scope: Scope) -> str | None:
+        """The Function whose ``apply`` an attribute of ``self`` certainly is: ``self.relu = ReLU.apply``."""
+        if not isinstance(node, ast.Attribute) or not isinstance(node.value, ast.Name) or node.value.id != "self":
+            return None
+        values = self.attribute_values(node.attr, scope)
+        taken = {self.function_of(each.value, scope) if _is_apply(each) else None for each in values}
+        return taken.pop() if len(taken) == 1 else None
 
     def build(
         self,
@@ -608,6 +618,10 @@ def _mentions_flag(record: ClassRecord) -> bool:
 
 
 _FREEZING = frozenset({"requires_grad", "requires_grad_"})
+
+
+def _is_apply(node: ast.expr | None) -> TypeGuard[ast.Attribute]:
+    return isinstance(node, ast.Attribute) and node.attr == "apply"
 
 
 def is_detached(node: ast.expr) -> bool:
