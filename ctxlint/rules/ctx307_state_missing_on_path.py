@@ -105,7 +105,7 @@ def _message(skipped: SkippedState, ctx: str) -> str:
         return f"{skips}; `backward` then raises {skipped.error}. {advice} before the return."
     if skipped.flags:
         who = f"`{skipped.only}` needs" if skipped.only else "other inputs need"
-        remedy = f"Test `any({ctx}.needs_input_grad)` instead." if skipped.has_else else "Drop the test."
+        remedy = f"Test `any({ctx}.needs_input_grad)` instead." if skipped.decides_more else "Drop the test."
         if skipped.unserved:
             remedy = (
                 f"Test `any({ctx}.needs_input_grad)` instead, and return a gradient for `{skipped.unserved}` as well."

@@ -43,8 +43,8 @@ class SkippedState:
     ``what`` is ``ctx.name`` or ``ctx.save_for_backward``; ``node`` the early return, or the statement under the test;
     ``condition`` the text of the test, and ``holds`` its outcome on the way to the node; ``returns`` means that the
     node is a return that comes too early. ``flags`` are the inputs whose flags decide, if so. ``error`` is what
-    backward raises then, first of all. ``alone``: nothing else that backward reads is skipped there. ``has_else``: the
-    test of flags chooses between this and other code. ``others``: further returns that come too early. ``events``
+    backward raises then, first of all. ``alone``: nothing else that backward reads is skipped there. ``decides_more``:
+    the test of flags decides about other code, too. ``others``: further returns that come too early. ``events``
     store it elsewhere. ``only`` is the input under whose flag alone backward reads it, if not on every path. ``inputs``
     are those of ``flags``, if backward reads it on every path, at ``read``. ``unserved`` is another input that may
     need a gradient although backward returns none for it.
@@ -58,7 +58,7 @@ class SkippedState:
     flags: tuple[str, ...] = ()
     error: str = "AttributeError"
     alone: bool = True
-    has_else: bool = False
+    decides_more: bool = False
     others: tuple[cst.CSTNode, ...] = ()
     events: tuple[ContextEvent, ...] = ()
     only: str = ""
@@ -263,11 +263,11 @@ def _by_flags(fn: FunctionClass, needed: _Needed) -> SkippedState | None:
         failing = [next((flags for flags in tests if other not in flags), None) for tests in tested]
         if failing and failing[0] is not None and None not in failing:
             names = [fn.inputs[at].name if at < len(fn.inputs) else str(at) for at in sorted(failing[0])]
-            text, chooses = _nearest(events[0].guards).text, _has_else(fn, events[0])
+            text, chooses = _nearest(events[0].guards).text, _decides_more(fn, events[0])
             only = fn.inputs[other].name if needed.flags is not None else ""
             inputs = frozenset[int]().union(*filter(None, failing)) if needed.flags is None else frozenset[int]()
             unserved = fn.inputs[other].name if fn.inputs[other].gradient is Tri.NO else ""
-            skipped = SkippedState(events[0].node, what, text, False, flags=tuple(names), has_else=chooses)
+            skipped = SkippedState(events[0].node, what, text, False, flags=tuple(names), decides_more=chooses)
             return replace(skipped, only=only, inputs=inputs, unserved=unserved)
     return None
 
@@ -282,12 +282,40 @@ def _asked_for_by_backward(fn: FunctionClass) -> Iterator[int]:
                     yield saved.index
 
 
-def _has_else(fn: FunctionClass, event: ContextEvent) -> bool:
-    """Whether one of the tests of flags on the way to an event belongs to an ``if`` with an ``else``."""
+def _decides_more(fn: FunctionClass, event: ContextEvent) -> bool:
+    """Whether one of the tests of flags on the way to an event decides about more than what is stored on ctx.
+
+    That is, it belongs to an ``if`` with an ``else``, or with other statements.
+    """
+    forward = fn.forward
+    if forward is None:
+        return False
     tests = [guard.test for guard in event.guards if _flags_for(fn, event, guard)]
-    nodes = fn.forward.body_nodes if fn.forward is not None else ()
-    ifs = (node for node in nodes if isinstance(node, cst.If) and node.orelse is not None)
-    return any(node.test is test for node in ifs for test in tests)
+    ifs = [node for node in forward.nodes_of(cst.If) if any(node.test is test for test in tests)]
+    return any(node.orelse is not None or not _only_stores(node.body, forward.ctx_name) for node in ifs)
+
+
+def _only_stores(body: cst.BaseSuite, ctx: str) -> bool:
+    """Whether statements only set attributes of ctx and call its methods."""
+
+    def stores(statement: cst.CSTNode) -> bool:
+        if isinstance(statement, cst.Expr) and isinstance(statement.value, cst.Call):
+            return _is_on(statement.value.func, ctx)
+        return isinstance(statement, cst.Assign) and all(_is_on(each.target, ctx) for each in statement.targets)
+
+    statements = body.body if isinstance(body, cst.SimpleStatementSuite) else _lines(body)
+    return all(map(stores, statements))
+
+
+def _lines(body: cst.BaseSuite) -> Iterator[cst.CSTNode]:
+    """The statements of a block: the parts of simple ones, and compound ones as they are."""
+    for line in body.body:
+        yield from line.body if isinstance(line, cst.SimpleStatementLine) else (line,)
+
+
+def _is_on(node: cst.BaseExpression, ctx: str) -> bool:
+    """Whether an expression is ``ctx.name``."""
+    return isinstance(node, cst.Attribute) and isinstance(node.value, cst.Name) and node.value.value == ctx
 
 
 def _flags_for(fn: FunctionClass, event: ContextEvent, guard: Guard) -> frozenset[int]:
