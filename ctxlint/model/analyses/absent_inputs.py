@@ -71,5 +71,5 @@ def _may_refuse(fn: FunctionClass, test: cst.CSTNode) -> bool:
     if home is None:
         return True
     choices = [each for each in home.above(test) if isinstance(each, (cst.Assert, cst.If))]
-    raising = {around for node in home.body_nodes if isinstance(node, cst.Raise) for around in home.above(node)}
+    raising = {around for node in home.nodes_of(cst.Raise) for around in home.above(node)}
     return any(isinstance(each, cst.Assert) or each in raising for each in choices)

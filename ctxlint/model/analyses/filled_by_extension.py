@@ -24,8 +24,8 @@ def calls_that_may_fill(method: Method, value: Value) -> Iterator[cst.Call]:
         each.name for each in method.facts.of(Assigned) if each.value is not None and before_views(each.value) == value
     }
     known = {id(each.node): each for each in method.facts.of(GenericCall)}
-    for node in method.body_nodes:
-        if not isinstance(node, cst.Call) or not isinstance(method.parents[node], cst.Expr):
+    for node in method.nodes_of(cst.Call):
+        if not isinstance(method.parents[node], cst.Expr):
             continue
         called = known.get(id(node))
         if called is not None and called.definition is not None:

@@ -216,8 +216,8 @@ def input_names(fn: FunctionClass) -> tuple[str, ...]:
         return names
     targets = [
         each.targets[0].target
-        for each in fn.forward.body_nodes
-        if isinstance(each, cst.Assign) and len(each.targets) == 1 and dotted(each.value) == fn.variadic_inputs.name
+        for each in fn.forward.nodes_of(cst.Assign)
+        if len(each.targets) == 1 and dotted(each.value) == fn.variadic_inputs.name
     ]
     unpacked = (
         [each.value for each in targets[0].elements] if len(targets) == 1 and isinstance(targets[0], cst.Tuple) else []

@@ -67,8 +67,8 @@ def side_gradients(fn: FunctionClass, method: Method) -> Iterator[SideGradient]:
 
 def _writes(method: Method) -> Iterator[tuple[cst.Attribute, cst.BaseExpression | None]]:
     """The attributes named like a gradient that a method assigns or adds to, with the assigned value."""
-    for attribute in method.body_nodes:
-        if not isinstance(attribute, cst.Attribute) or not _GRADIENT.fullmatch(attribute.attr.value):
+    for attribute in method.nodes_of(cst.Attribute):
+        if not _GRADIENT.fullmatch(attribute.attr.value):
             continue
         if any(isinstance(each, _FUNCTIONS) and each is not method.node for each in method.above(attribute)):
             continue

@@ -402,7 +402,7 @@ def _chooses(forward: Method, guard: Guard) -> bool:
     """Whether a test, not about gradients or training, chooses between two branches that both compute something."""
     if guard.test is None or any(word in guard.text.lower() for word in _NO_GRADIENT_WORDS):
         return False
-    node = next((each for each in forward.body_nodes if isinstance(each, cst.If) and each.test is guard.test), None)
+    node = next((each for each in forward.nodes_of(cst.If) if each.test is guard.test), None)
     other = node and (node.orelse if guard.holds else node.body)
     block: cst.CSTNode | None = other.body if isinstance(other, cst.Else) else other
     return block is not None and any(block in forward.above(each.node) for each in forward.facts.of(Assigned))

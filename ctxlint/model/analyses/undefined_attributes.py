@@ -88,12 +88,14 @@ def _comes_first(fn: FunctionClass, method: Method, read: ContextRead) -> bool:
     if not writes or any(read.may_follow(each) for each in writes) or name in autograd.FUNCTION_CTX_ATTRIBUTES:
         return False
     elsewhere = name in stored_on_others(home.unit.index) or any(each.by for each in _writes(fn, name))
-    return not elsewhere and all(_is_of(method, each) for each in method.body_nodes if _stores(method, each, name))
+    return not elsewhere and all(
+        _is_of(method, each) for each in method.nodes_of(cst.Attribute) if _stores(method, each, name)
+    )
 
 
-def _stores(method: Method, node: cst.CSTNode, name: str) -> bool:
-    """Whether a node is an attribute of this name that is not just read."""
-    if not isinstance(node, cst.Attribute) or node.attr.value != name:
+def _stores(method: Method, node: cst.Attribute, name: str) -> bool:
+    """Whether an attribute has this name and is not just read."""
+    if node.attr.value != name:
         return False
     return isinstance(method.parents.get(node), (cst.AssignTarget, cst.AugAssign, cst.AnnAssign, cst.Element))
 

@@ -157,13 +157,13 @@ class _Lengths:
 
     def of_rest(self, name: str, method: Method) -> _Length | None:
         """``args`` of ``*args, last = …``."""
-        for each in method.body_nodes:
-            target = each.targets[0].target if isinstance(each, cst.Assign) and len(each.targets) == 1 else None
+        for each in method.nodes_of(cst.Assign):
+            target = each.targets[0].target if len(each.targets) == 1 else None
             elements = target.elements if isinstance(target, (cst.Tuple, cst.List)) else ()
             starred = [part for part in elements if isinstance(part, cst.StarredElement)]
             if not starred or code_of(starred[0].value) != name or times_bound(method.node.body)[name] != 1:
                 continue
-            whole = self.of(each.value, method) if isinstance(each, cst.Assign) else None
+            whole = self.of(each.value, method)
             fixed = whole.fixed - len(elements) + 1 if whole is not None else -1
             return _Length(fixed, whole.parts) if whole is not None and fixed >= 0 else None
         return None
