@@ -92,7 +92,9 @@ class Instances:
         target = _stored_as(parent)
         if target is None or isinstance(self._names.scope(target), ast.ClassDef):
             return Instance(InstanceUse.UNKNOWN)
-        key, home = _written(target), self._names.home(target)
+        home = self._names.home(target)
+        one_of_several = 1 < len(self._names.bindings(target, home)) <= _MOST_BINDINGS
+        key = target if one_of_several else _written(target)
         if (key, home) not in self._by_name:
             found = self._stored_as(target, home)
             shared = replace(found, use=InstanceUse.SHARED, methods=())
@@ -102,7 +104,8 @@ class Instances:
     def _stored_as(self, target: ast.Name | ast.Attribute, home: ast.AST | None, hops: int = 0) -> Instance:
         """The use of the instances that are bound to a name of a scope, or passed on from there to an attribute."""
         reads = self._names.reads[_last(target)]
-        known = [each for each in reads if _written(each) == _written(target) and self._names.home(each) is home]
+        named = [each for each in reads if _written(each) == _written(target) and self._names.home(each) is home]
+        known = self._names.reached(target, named, home)
         tests = sorted(self._source.span_of(call) for each in known if (call := self._tested_at(each)) is not None)
         if tests:
             return Instance(InstanceUse.UNKNOWN, tests=tuple(tests[:_MOST_CALLS]), wanted=True)
@@ -171,6 +174,9 @@ _USES = {"apply": InstanceUse.APPLY_TAKEN, **dict.fromkeys(PROTOCOL, InstanceUse
 _MOST_CALLS = 5
 """The maximum number of calls of one name that a finding shows."""
 
+_MOST_BINDINGS = 20
+"""The maximum number of bindings of one name of which each gets its own reads."""
+
 
 class _Names:
     """Parents of nodes, reads of names, and the scopes that bind them."""
@@ -179,7 +185,7 @@ class _Names:
         self.parents: dict[ast.AST, ast.AST] = {}
         self.reads: defaultdict[str, list[ast.Name | ast.Attribute]] = defaultdict(list)
         self._scopes: dict[ast.AST, ast.AST] = {}
-        self._bound: defaultdict[ast.AST, set[str]] = defaultdict(set)
+        self._bound: defaultdict[ast.AST, defaultdict[str, list[ast.AST]]] = defaultdict(lambda: defaultdict(list))
         self._module = tree
         waiting: list[tuple[ast.AST, ast.AST]] = [(tree, tree)] if tree is not None else []
         while waiting:
@@ -194,12 +200,12 @@ class _Names:
         if isinstance(node, (*_SCOPES, ast.Name, ast.Attribute)):
             self._scopes[node] = scope
         if isinstance(node, ast.arg):
-            self._bound[scope].add(node.arg)
+            self._bound[scope][node.arg].append(node)
         elif isinstance(node, (ast.Name, ast.Attribute)):
             if isinstance(node.ctx, ast.Load):
                 self.reads[_last(node)].append(node)
             elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-                self._bound[scope].add(node.id)
+                self._bound[scope][node.id].append(node)
 
     def scope(self, node: ast.AST) -> ast.AST:
         """The function, class or module around a name."""
@@ -217,6 +223,52 @@ class _Names:
             scope = self._scopes[scope]
         return scope if isinstance(target, ast.Name) else None
 
+    def bindings(self, target: ast.Name | ast.Attribute, home: ast.AST | None) -> list[ast.AST]:
+        """What binds a name in its scope; nothing for an attribute."""
+        return self._bound[home][target.id] if isinstance(target, ast.Name) and home is not None else []
+
+    def reached(
+        self, target: ast.Name | ast.Attribute, reads: list[ast.Name | ast.Attribute], home: ast.AST | None
+    ) -> list[ast.Name | ast.Attribute]:
+        """The reads of a name that a binding of it may reach: not those before it, nor those after the next one.
+
+        Reads of other scopes happen at any time, and those in a loop before it.
+        """
+        bindings = self.bindings(target, home)
+        if not 1 < len(bindings) <= _MOST_BINDINGS or self._in_loop(target):
+            return reads
+        start, block = _position(target), self._block(target)
+        later = (each for each in bindings if self._block(each) is block and _position(each) > start)
+        end = min((_end(self._statement(each)) for each in later), default=None)
+        return [
+            each
+            for each in reads
+            if self._scopes[each] is not home or (start < _position(each) and (end is None or _position(each) < end))
+        ]
+
+    def _statement(self, node: ast.AST) -> ast.AST:
+        while not isinstance(node, ast.stmt):
+            node = self.parents[node]
+        return node
+
+    def _block(self, node: ast.AST) -> object:
+        """The list of statements that a node is in; a name of a compound statement is in none."""
+        statement = self._statement(node)
+        if not isinstance(statement, _SIMPLE):
+            return None
+        around = self.parents[statement]
+        blocks = (getattr(around, each, None) for each in ("body", "orelse", "finalbody"))
+        return next((each for each in blocks if isinstance(each, list) and statement in each), None)
+
+    def _in_loop(self, node: ast.AST) -> bool:
+        while not isinstance(node, (*_SCOPES, ast.Module)):
+            node = self.parents[node]
+            if isinstance(node, (ast.For, ast.AsyncFor, ast.While)):
+                return True
+        return False
+
+
+_SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign)
 
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 
@@ -242,6 +294,14 @@ def _method(call: ast.Call) -> tuple[str, int]:
     """The method that ``fn.method(...)`` calls, and the number of its arguments; -1 if that is unknown."""
     known = not call.keywords and not any(isinstance(each, ast.Starred) for each in call.args)
     return call.func.attr if isinstance(call.func, ast.Attribute) else "", len(call.args) if known else -1
+
+
+def _position(node: ast.AST) -> tuple[int, int]:
+    return getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
+
+
+def _end(node: ast.AST) -> tuple[int, int]:
+    return getattr(node, "end_lineno", None) or 0, getattr(node, "end_col_offset", None) or 0
 
 
 def _takes_apply(node: ast.AST) -> bool:
