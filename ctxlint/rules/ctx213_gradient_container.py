@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import libcst as cst
+
 from ctxlint.fix import Applicability
 from ctxlint.fixes.tuples import return_a_tuple
 from ctxlint.model.analyses.reachability import judged_gradients
@@ -131,15 +133,36 @@ def _complaint(fn: FunctionClass, returned: Returned, refused: RefusedGradient) 
         )
     entry = _faces(fn, refused)
     name = f"`{entry.name}`" if entry is not None else f"input {refused.position + 1}"
+    raises = "torch raises RuntimeError at backward"
     if _is_plain(refused):
         advice = "Return a tensor, or `None`."
     elif _starred_fits(fn, returned, value):
         advice = "Put a star before it."
+    elif entry is not None and _is_alone(fn, entry):
+        raises = f"{raises}, or silently never runs it if {name} is a container"
+        advice = f"Pass the tensors of {name} to `apply` one by one."
     elif entry is not None and entry.is_tensor is not Tri.YES:
         advice = f"Return a tensor, or pass the tensors of {name} to `apply` one by one."
     else:
         advice = "Return a tensor."
-    return f"{_kind(value)} as the gradient for {name}; torch raises RuntimeError at backward. {advice}"
+    return f"{_kind(value)} as the gradient for {name}; {raises}. {advice}"
+
+
+def _is_alone(fn: FunctionClass, entry: Input) -> bool:
+    """Whether an input seems to be a container, and no other one may be a tensor: then none may need a gradient."""
+    others = [each for each in fn.inputs if each is not entry]
+    indexed = not any(each.tensor for each in entry.evidence) and _is_only_indexed(fn, entry)
+    return fn.variadic_inputs is None and indexed and all(each.against_a_gradient for each in others)
+
+
+def _is_only_indexed(fn: FunctionClass, entry: Input) -> bool:
+    """Whether forward uses an input for nothing but its elements: ``pair[0]``."""
+    forward = fn.forward
+    if forward is None:
+        return False
+    around = [forward.parents[each] for each in forward.named.get(entry.name, ())]
+    uses = [each for each in around if not isinstance(each, cst.Param)]
+    return bool(uses) and all(isinstance(each, cst.Subscript) for each in uses)
 
 
 def _faces(fn: FunctionClass, refused: RefusedGradient) -> Input | None:
