@@ -108,10 +108,11 @@ def _problem(call: ApplyCall, forward: Method, gradients: int | None) -> str | N
         return None
     if wrong.surplus:
         least = "" if all(param.required for param in positional) else "at most "
-        passed = counted(call.positional, "argument")
+        passed = counted(call.positional + len(call.keywords), "argument") + _by_keyword(call)
         lacking = "a parameter" if wrong.surplus == 1 else f"{wrong.surplus} parameters"
         advice = f"Add {lacking} to `forward`, as `backward` returns {gradients} gradients"
-        advice = advice if gradients == call.positional else _those(positional)
+        if call.keywords or gradients != call.positional:
+            advice = _those(positional) + (", by position" if call.keywords and positional else "")
         return f"passes {passed} but `forward` takes {least}{len(positional)}; {_RAISES} {advice}."
     if wrong.missing and wrong.unknown:
         what = f"{_keywords(wrong.unknown)}, which `forward` does not take, and omits {quoted(wrong.missing)}"
@@ -127,6 +128,14 @@ def _problem(call: ApplyCall, forward: Method, gradients: int | None) -> str | N
         return f"passes {quoted(unknown)}, which `forward` does not take; {_RAISES} Remove {_pronoun(unknown)}."
     twice = wrong.twice
     return f"passes {quoted(twice)} by position and by keyword; {_RAISES} Pass {_pronoun(twice)} once."
+
+
+def _by_keyword(call: ApplyCall) -> str:
+    """Which arguments are passed by keyword, or how many: ``, `mode` by keyword,``; empty if none."""
+    if not call.keywords:
+        return ""
+    few = len(call.keywords) <= _MOST_NAMES
+    return f", {quoted(call.keywords) if few else f'{len(call.keywords)} of them'} by keyword,"
 
 
 def _keywords(names: Sequence[str]) -> str:
