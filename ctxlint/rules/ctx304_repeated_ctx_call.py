@@ -122,7 +122,7 @@ class RepeatedCtxCall(Rule[FunctionClass]):
                 return
             consequence = "that call has no effect, because this one passes all its tensors. Drop that call."
         elif later.method == "mark_non_differentiable" and not leaves_differentiable(fn, (earlier, later)):
-            consequence = "that mark is silently dropped. Mark only the outputs without a gradient, in one call."
+            consequence = "that mark is silently dropped. Mark all outputs without a gradient in one call."
         else:
             consequence = "the tensors passed there are silently dropped. Pass all tensors to one call."
         yield Finding(

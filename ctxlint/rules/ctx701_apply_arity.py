@@ -165,9 +165,13 @@ def _rest(call: ApplyCall, missing: Sequence[str]) -> str:
     """What to pass; by position, several missing arguments may have shifted the present ones."""
     if not call.positional and not call.keywords:
         return "Drop the `()` if the function itself is meant, or pass one argument for each input"
-    if len(missing) > 1 and not call.keywords:
+    if not call.keywords and (len(missing) > 1 or call.positional > _FEW):
         return "Pass one argument for each input"
     return f"Pass {_pronoun(missing)} too"
+
+
+_FEW = 2
+"""Among more arguments, another than the last one may be missing."""
 
 
 def _pronoun(names: Sequence[str]) -> str:

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 class InvalidSyntax(Rule[SourceFile]):
     """
     ## What it does
-    Reports a top-level statement that cannot be parsed, in a file that may define a `torch.autograd.Function`.
+    Reports a top-level statement that cannot be parsed, in a file that mentions torch and may define a
+    `torch.autograd.Function`.
 
     ## Why is this bad?
     A statement that cannot be parsed is not checked, so the absence of findings says nothing about it. The other
@@ -68,6 +69,8 @@ class InvalidSyntax(Rule[SourceFile]):
 
     def check(self, file: SourceFile, settings: Settings) -> Iterator[Finding]:
         """One finding for each run of such statements: the first error often makes the others."""
+        if not file.functions and not file.source.mentions("torch"):
+            return  # a parameter `ctx` made it look like part of a gradient
         for broken, following in _runs(file.broken):
             end = "" if broken.message.endswith((".", "?", "!")) else "."
             what = "Syntax error" if broken.is_syntax else "Unsupported syntax"
