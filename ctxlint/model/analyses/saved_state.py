@@ -285,11 +285,15 @@ def marks_of_no_output(fn: FunctionClass) -> Iterator[tuple[ContextCall, Slot]]:
             outputs.append(option)
     for call in fn.context_calls("mark_non_differentiable"):
         for argument in call.arguments:
-            value = argument.value
-            if argument.starred or not isinstance(value, _OBJECTS) or value in outputs:
-                continue
-            if not any(_may_be_same(value, output) for output in outputs):
+            if not argument.starred and all(_is_none_of(outputs, value) for value in argument.value.options()):
                 yield call, argument
+
+
+def _is_none_of(outputs: list[Value], value: Value) -> bool:
+    """Whether a value is certainly another object than each of the outputs."""
+    if not isinstance(value, _OBJECTS) or value in outputs:
+        return False
+    return not any(_may_be_same(value, output) for output in outputs)
 
 
 def _may_be_same(value: Value, output: Value) -> bool:
