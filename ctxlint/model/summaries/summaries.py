@@ -7,6 +7,7 @@ not it is cached: so results do not depend on the order in which files are read.
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -57,7 +58,7 @@ if TYPE_CHECKING:
 
     from ctxlint.model.index.module_unit import Unit
     from ctxlint.model.index.project import Project
-    from ctxlint.model.interpreter.events import Event
+    from ctxlint.model.interpreter.events import Event, Guard
     from ctxlint.model.interpreter.method import Decorator, MethodFacts
     from ctxlint.model.summaries.wrappers import Wrapper
 
@@ -392,6 +393,15 @@ def _for_any_type(event: Return) -> Return:
 
     A function that maps over any structure returns a dict for a dict, and a tensor for a tensor.
     """
-    if is_container(event.value) is not Tri.YES or not any("isinstance" in guard.words for guard in event.guards):
+    if is_container(event.value) is not Tri.YES or not any(map(_asks_type, event.guards)):
         return event
     return replace(event, value=Opaque(event.node))
+
+
+def _asks_type(guard: Guard) -> bool:
+    """Whether a condition asks for the type of something: ``isinstance``, ``torch.is_tensor``, ``type(x) is dict``."""
+    words = guard.words
+    return "isinstance" in words or "is_tensor" in words or ("type" in words and bool(_TYPE_OF.search(guard.text)))
+
+
+_TYPE_OF = re.compile(r"(?<![\w.])type\(")
