@@ -9,13 +9,23 @@ import libcst as cst
 
 from ctxlint.model.interpreter.assignments import assign_target
 from ctxlint.model.interpreter.calls import call_method
-from ctxlint.model.interpreter.conditions import decided, enter_arm
+from ctxlint.model.interpreter.conditions import asks_unknown_type, by_type, decided, enter_arm
 from ctxlint.model.interpreter.events import Guard
 from ctxlint.model.interpreter.local_names import captured_by, times_bound
 from ctxlint.model.interpreter.names import canonical
 from ctxlint.model.interpreter.sequences import is_mutable, unknown_content
 from ctxlint.model.interpreter.state import State, covers, join_environments, join_states
-from ctxlint.model.interpreter.values import UNKNOWN, Context, Opaque, ProjectObject, Sequence, Slot, Value, join
+from ctxlint.model.interpreter.values import (
+    UNBOUND,
+    UNKNOWN,
+    Context,
+    Opaque,
+    ProjectObject,
+    Sequence,
+    Slot,
+    Value,
+    join,
+)
 from ctxlint.model.syntax import children
 
 if TYPE_CHECKING:
@@ -36,13 +46,23 @@ def execute_if(walk: Walk, node: cst.If) -> None:
         walk.skip(node.orelse if outcome else node.body)
         _execute_arm(walk, node.body if outcome else node.orelse)
         return
-    before = walk.state
+    before, asks_type = walk.state, asks_unknown_type(walk, node.test)
     arms: list[State] = []
     for holds, body in ((True, node.body), (False, node.orelse)):
         enter_arm(walk, before, node, node.test, holds)
         _execute_arm(walk, body)
         arms.append(walk.state)
     walk.state = join_states(before, arms)
+    if asks_type and all(arm.live for arm in arms):
+        _forget_containers(walk, before)
+
+
+def _forget_containers(walk: Walk, before: State) -> None:
+    """After an ``if`` about an unknown type: the names that its arms have bound to containers or other values."""
+    for name in tuple(walk.state.names):
+        options = walk.state.names[name].options()
+        if len(options) > 1 and not set(options) <= set(before.names.get(name, UNBOUND).options()):
+            walk.state.names[name] = by_type(walk, walk.state.names[name])
 
 
 def _execute_arm(walk: Walk, body: cst.BaseSuite | cst.If | cst.Else | None) -> None:

@@ -9,7 +9,7 @@ import libcst as cst
 
 from ctxlint.model.interpreter.events import Asks, Assigned, FlagsTested, Guard, Question
 from ctxlint.model.interpreter.names import canonical
-from ctxlint.model.interpreter.type_tests import is_instance, only_instances
+from ctxlint.model.interpreter.type_tests import is_instance, only_instances, type_of
 from ctxlint.model.interpreter.values import (
     NONE,
     UNKNOWN,
@@ -18,14 +18,19 @@ from ctxlint.model.interpreter.values import (
     Constant,
     Context,
     Fresh,
+    Item,
     Mapping,
     NeedsInputGrad,
+    Opaque,
     Scalar,
     Sequence,
     SomeTensor,
     Tri,
     Value,
+    View,
+    is_container,
     is_none,
+    join_all,
     without,
 )
 from ctxlint.model.syntax import words_of
@@ -193,6 +198,45 @@ def _type_test(walk: Walk, test: cst.BaseExpression) -> tuple[cst.BaseExpression
     written = [each.value for each in kinds.elements] if isinstance(kinds, cst.Tuple) else [kinds]
     names = [canonical(walk, each) or "" for each in written]
     return test.args[0].value, tuple(names)
+
+
+def asks_unknown_type(walk: Walk, test: cst.BaseExpression) -> bool:
+    """Whether a test asks for the type of what the caller gives, or of an unknown result."""
+    if isinstance(test, cst.UnaryOperation):
+        return asks_unknown_type(walk, test.expression)
+    if isinstance(test, cst.BooleanOperation):
+        return asks_unknown_type(walk, test.left) or asks_unknown_type(walk, test.right)
+    if isinstance(test, cst.Name):
+        held = _held_test(walk, test, walk.peek(test))
+        return held is not None and asks_unknown_type(walk, held)
+    subject = _subject_of_type(walk, test)
+    value = walk.peek(subject) if subject is not None else NONE
+    while isinstance(value, (View, Item)):
+        value = value.of
+    return isinstance(value, (Argument, Opaque))
+
+
+def _subject_of_type(walk: Walk, test: cst.BaseExpression) -> cst.BaseExpression | None:
+    """The subject of ``isinstance(x, C)``, and of ``type(x) is C``; None for any other test."""
+    if not isinstance(test, cst.Comparison):
+        asked = _type_test(walk, test)
+        return None if asked is None else asked[0]
+    call = test.left
+    if not isinstance(call, cst.Call) or len(call.args) != 1 or canonical(walk, call.func) != "builtins.type":
+        return None
+    return call.args[0].value
+
+
+def by_type(walk: Walk, value: Value) -> Value:
+    """What a test of an unknown type decides: which of the containers and other values it may be is unknown, too.
+
+    A function that maps over any structure gives a list for a list, and a tensor for a tensor.
+    """
+    containers = [option for option in value.options() if is_container(option) is Tri.YES]
+    if not containers or (len(containers) == len(value.options()) and len(set(map(type_of, containers))) == 1):
+        return value
+    walk.state.escape(value)
+    return join_all(Opaque(getattr(each, "node", None)) if each in containers else each for each in value.options())
 
 
 def _is_local(walk: Walk, node: cst.Name) -> bool:

@@ -14,7 +14,7 @@ from ctxlint.model.interpreter.attribute_access import (
 )
 from ctxlint.model.interpreter.calls import evaluate_call
 from ctxlint.model.interpreter.comprehensions import evaluate_comprehension, evaluate_dict_comprehension
-from ctxlint.model.interpreter.conditions import decided, enter_arm, guards_of
+from ctxlint.model.interpreter.conditions import asks_unknown_type, by_type, decided, enter_arm, guards_of
 from ctxlint.model.interpreter.events import Yield
 from ctxlint.model.interpreter.names import evaluate_lambda, evaluate_name, evaluate_walrus
 from ctxlint.model.interpreter.sequences import concatenation, fold, repetition, spread
@@ -240,7 +240,7 @@ def evaluate_conditional(walk: Walk, node: cst.IfExp) -> Value:
     outcome = decided(walk, node.test)
     if outcome is not None:
         return walk.use(node.body if outcome else node.orelse)
-    before = walk.state
+    before, asks_type = walk.state, asks_unknown_type(walk, node.test)
     values: list[Value] = []
     arms: list[State] = []
     for holds, arm in ((True, node.body), (False, node.orelse)):
@@ -248,7 +248,8 @@ def evaluate_conditional(walk: Walk, node: cst.IfExp) -> Value:
         values.append(walk.use(arm))
         arms.append(walk.state)
     walk.state = join_states(before, arms)
-    return join(*values)
+    value = join(*values)
+    return by_type(walk, value) if asks_type else value
 
 
 def evaluate_yield(walk: Walk, node: cst.Yield) -> Value:
