@@ -293,12 +293,15 @@ class Double(torch.autograd.Function):
 """
 
 
-@pytest.mark.parametrize(("required", "findings"), [(">=2.3", 2), ("==2.3.0", 0), (">=2.1,<2.3", 0)])
-def test_what_a_project_cannot_use_yet_is_not_reported(required: str, findings: int) -> None:
-    """torch 2.3 warns of nothing and has no ``torch.amp.custom_fwd``: the remedy would break the project."""
-    Path("setup.py").write_text(f"setup(install_requires=['torch{required}'])\n", encoding="utf-8")
+def test_what_a_project_will_meet_later_is_reported_and_not_fixed() -> None:
+    """torch 2.1 has no ``torch.amp.custom_fwd``; a project that stays on it sets ``target-torch``."""
+    Path("setup.py").write_text("setup(install_requires=['torch>=2.1,<2.3'])\n", encoding="utf-8")
     Path("module.py").write_text(_DEPRECATED, encoding="utf-8")
-    assert [each.code for each in lint_paths(["module.py"])] == ["CTX602"] * findings
+    found = lint_paths(["module.py"])
+    assert [(each.code, each.fix) for each in found] == [("CTX602", None)] * 2
+    assert "that and newer releases warn when `Double` is defined" in found[0].message
+    Path("ctxlint.toml").write_text("target-torch = '>=2.1,<2.3'\n", encoding="utf-8")
+    assert lint_paths(["module.py"]) == []
 
 
 @pytest.mark.parametrize("arguments", [["--version"], ["."]])

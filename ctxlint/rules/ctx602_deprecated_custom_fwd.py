@@ -73,14 +73,13 @@ class DeprecatedCustomFwd(Rule[FunctionClass]):
     with `device_type="cuda"`. Unsafe if older releases are included, or if no torch release is specified, because older
     releases do not have the new functions. The import changes too, and `from torch.cuda import amp` is removed if
     nothing else uses it. If the old names have other uses, or other files import them from this one, the import stays
-    and the decorator becomes `torch.amp.custom_fwd`. There is no fix for an import under a condition, or for a name that
-    the module itself assigns.
+    and the decorator becomes `torch.amp.custom_fwd`. There is no fix if the project requires a torch before 2.4, for an
+    import under a condition, or for a name that the module itself assigns.
 
     ## Known limits
-    Not reported if `target-torch`, or what the project requires, ends before 2.4, where nothing is deprecated, or for a
-    name that is bound in one branch of an `if` or only in an `except` clause, because such code supports both. A class in
-    such a branch is skipped too if the `if` tests a version or an attribute. An import that no Function uses is not
-    reported.
+    Not reported if `target-torch` is set and ends before 2.4, where nothing is deprecated, or for a name that is bound
+    in one branch of an `if` or only in an `except` clause, because such code supports both. A class in such a branch is
+    skipped too if the `if` tests a version or an attribute. An import that no Function uses is not reported.
 
     ## References
     - [torch.amp.custom_fwd](https://pytorch.org/docs/stable/amp.html#torch.amp.custom_fwd)
@@ -100,6 +99,7 @@ class DeprecatedCustomFwd(Rule[FunctionClass]):
         everywhere = bool(settings.torch.specifiers) and not settings.torch.fall_below(2, 4)  # not by default: a guess
         applicability = Applicability.SAFE if everywhere else Applicability.UNSAFE
         missing = "" if everywhere else ", which older releases do not have"
+        warns = "torch warns" if warned else "that and newer releases warn"
         for method in fn.methods.values():
             if method.inherited:
                 continue
@@ -109,8 +109,8 @@ class DeprecatedCustomFwd(Rule[FunctionClass]):
                 name = decorator.name.rpartition(".")[2]
                 if "device_type" in decorator.keywords:
                     fact = f"`torch.cuda.amp.{name}` takes no `device_type`; torch raises TypeError"
-                elif warned:
-                    fact = f"`torch.cuda.amp.{name}` is deprecated since torch 2.4; torch warns"
+                elif warned or settings.target_torch is None:
+                    fact = f"`torch.cuda.amp.{name}` is deprecated since torch 2.4; {warns}"
                 else:
                     continue
                 yield Finding(
