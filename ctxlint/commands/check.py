@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import gc
 import os
 import sys
@@ -49,7 +48,6 @@ def run(arguments: Sequence[str]) -> int:
     options, configuration = overrides.parse(list(arguments))
     collects = gc.isenabled()
     gc.disable()  # a short run ends before anything needs collecting
-    atexit.register(gc.freeze)  # and the rest is freed with the process
     try:
         if options.show_settings:
             return _show_settings(options, configuration)

@@ -26,8 +26,8 @@ def run(arguments: Sequence[str]) -> int:
 
     rules = all_rules()
     if options.rule is not None:
-        wanted = options.rule.lower().removeprefix("ctx")
-        rules = tuple(rule for rule in rules if wanted in (rule.code.removeprefix("CTX"), rule.name))
+        wanted = options.rule.lower()
+        rules = tuple(rule for rule in rules if wanted in (rule.code.lower(), rule.code.removeprefix("CTX"), rule.name))
     if not rules:
         known = [label for rule in all_rules() for label in (rule.code, rule.name)]
         options_parser.error(f"unknown rule `{options.rule}`{nearest(options.rule, known)}")

@@ -113,6 +113,7 @@ def _run_rules(
         rules = tuple(each for each in rules if not settings.is_ignored_in(path, each.code, each.name))
     functions = subjects.get(FunctionClass, ())
     known = _known(functions, rules, settings, effort)
+    limited = {id(each): settings.limited_to(each.releases) for each in functions if each.releases != ALL_RELEASES}
     still_to_check = _still_to_check(functions, known)
     for rule in rules:
         of_rule = subjects.get(rule.subject, ())
@@ -120,7 +121,7 @@ def _run_rules(
             stored = known.get(id(subject))
             found: list[Diagnostic] = []
             try:
-                reported = _findings_of(rule, subject, settings, effort, stored)
+                reported = _findings_of(rule, subject, limited.get(id(subject), settings), effort, stored)
                 found.extend(_diagnostic(source, rule, each, settings, subject) for each in reported)
             except EffortExceeded:
                 found.extend(_given_up(subject, source, settings))
@@ -182,8 +183,6 @@ def _findings_of(
     ):
         yield from earlier.findings
         return
-    if isinstance(subject, FunctionClass) and subject.releases != ALL_RELEASES:
-        settings = settings.limited_to(subject.releases)
     with effort.on(name):
         before, found = steps.left, []
         if not rule.about_backward or not (_is_out_of_use(subject, settings) or backward_never_runs(subject)):

@@ -10,10 +10,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.model.interpreter.values import (
-    NEVER,
-    NONE,
     Constant,
     Fresh,
+    Never,
     Opaque,
     Scalar,
     Sequence,
@@ -43,6 +42,6 @@ def _outputs(returned: Value, call: cst.BaseExpression) -> Value:
 
 
 def _output(value: Value, call: cst.BaseExpression) -> Value:
-    if isinstance(value, (Fresh, Single, Scalar, Constant)) or value in (NONE, NEVER):
+    if isinstance(value, (Fresh, Single, Scalar, Constant, Never)):
         return value
     return SomeTensor() if is_tensor(value) is Tri.YES else Opaque(call)
