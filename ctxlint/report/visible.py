@@ -17,9 +17,10 @@ if TYPE_CHECKING:
     from ctxlint.result import FileResult
 
 TAB = " " * 4
-_CONTROL = re.compile("[\0-\x08\x0a-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
-_COMMAND = re.compile(r"#(?=#(?:vso)?\[)")
-_COMMAND_AT_START = re.compile(r"^(\s*):(?=:)")
+# Compiled at first use: few texts contain what they might match.
+_CONTROL = "[\0-\x08\x0a-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]"
+_COMMAND = r"#(?=#(?:vso)?\[)"
+_COMMAND_AT_START = r"^(\s*):(?=:)"
 
 
 def visible(text: str) -> str:
@@ -27,8 +28,8 @@ def visible(text: str) -> str:
     if not text.isprintable():
         text = "".join(map(_visible, text))
     if "::" in text:
-        text = _COMMAND_AT_START.sub("\\1\u2236", text)
-    return _COMMAND.sub("\u266f", text) if "##" in text else text
+        text = re.sub(_COMMAND_AT_START, "\\1\u2236", text)
+    return re.sub(_COMMAND, "\u266f", text) if "##" in text else text
 
 
 def _visible(char: str) -> str:
@@ -48,7 +49,7 @@ def is_active(text: str) -> bool:
 
 def is_command(text: str) -> bool:
     """Whether ``text``, a line of a list for programs, is several lines, or commands a terminal or a CI system."""
-    return any(found.search(text) for found in (_CONTROL, _COMMAND, _COMMAND_AT_START))
+    return any(re.search(found, text) for found in (_CONTROL, _COMMAND, _COMMAND_AT_START))
 
 
 def visible_result(result: FileResult) -> FileResult:
@@ -89,7 +90,7 @@ def in_xml(text: str) -> str:
 def _escaped(text: str, escape: Callable[[str], str]) -> str:
     if not text.replace("\n", "").isprintable():
         text = "".join(char if char.isprintable() or char == "\n" else escape(char) for char in text)
-    return _COMMAND.sub(lambda found: escape(found[0]), text) if "##" in text else text
+    return re.sub(_COMMAND, lambda found: escape(found[0]), text) if "##" in text else text
 
 
 def _units(char: str) -> tuple[int, ...]:

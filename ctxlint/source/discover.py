@@ -23,7 +23,7 @@ SUFFIXES = (*PYTHON_SUFFIXES, ".ipynb")
 """The suffixes of the files that a walk finds, in addition to scripts. An explicit file may have any suffix."""
 
 _SHEBANG = 256
-_INTERPRETER = re.compile(rb"(?:i?python|pypy)\d*(?:\.\d+)*[tw]?(?:\.exe)?")
+_INTERPRETER = rb"(?:i?python|pypy)\d*(?:\.\d+)*[tw]?(?:\.exe)?"
 
 DEFAULT_EXCLUDE = (
     ".bzr",
@@ -309,7 +309,7 @@ def is_script(path: str) -> bool:
     if not line.startswith(b"#!"):
         return False
     words = [each.rpartition(b"/")[2] for each in line[2:].split()]
-    return any(map(_INTERPRETER.fullmatch, words)) or (b"uv", b"run") in pairwise(words)
+    return any(re.fullmatch(_INTERPRETER, word) for word in words) or (b"uv", b"run") in pairwise(words)
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:

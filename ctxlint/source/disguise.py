@@ -21,22 +21,20 @@ FOREIGN_MARKS = {
 """The byte order marks of encodings that Python does not accept for source code; the longer ones first."""
 
 _ASCII = bytes(range(128))
-_LOOK_ALIKES = re.compile(
-    rb"""
+# Compiled at first use, as few files contain what they might match.
+_LOOK_ALIKES = rb"""(?x)
       \xc2[\xaa\xba] | \xc4\xb3 | \xc5[\x89\xbf] | \xc7[\x86\x8c\xb3] | \xca\xb3 | \xcb\xa2
     | \xe1[\xb4-\xb6\xba] | \xe2\x81[\xb1\xbf] | \xe2\x82[\x90-\x9c] | \xe2\x84[\x8a\xaf\xb1\xb4\xb9]
     | \xe2\x85[\x86-\x88\xb0-\xbe] | \xea\x9f\xb3 | \xef\xac[\x81-\x86] | \xef\xb8[\xb3\xb4] | \xef\xb9[\x8d-\x8f]
     | \xef\xbc[\xa6\xbf] | \xef\xbd[\x81-\x95] | \xf0\x9d[\x90-\x9b]
-    """,
-    re.VERBOSE,
-)
+"""
 """The UTF-8 sequences that are equivalent to a letter of the relevant words, and some others."""
-_JSON = re.compile(rb"(?:\xef\xbb\xbf)?\s*\{")
-_ESCAPE = re.compile(r"\\u([0-9a-fA-F]{4})")
-_COOKIE = re.compile(rb"coding[:=][ \t]*([-\w.]+)")
+_JSON = rb"(?:\xef\xbb\xbf)?\s*\{"
+_ESCAPE = r"\\u([0-9a-fA-F]{4})"
+_COOKIE = rb"coding[:=][ \t]*([-\w.]+)"
 SLOW = ("punycode", "idna")
 """Encodings for the names of hosts, which Python needs quadratic time to decode."""
-_MARKS = re.compile(r"[^\0-\u02ff]{1001}")
+_MARKS = r"[^\0-\u02ff]{1001}"
 _MOST_MARKS = 1000
 _TRANSPARENT = (b"utf-8", b"utf8", b"ascii", b"us-ascii")
 
@@ -45,12 +43,12 @@ def contains_words(data: bytes) -> bool:
     """Whether the bytes contain the words that every Function, and every custom gradient of an operator, needs."""
     if b"autograd" not in data:
         return False
-    return b"register_autograd" in data or (_MODULE(data) is not None and _BASE(data) is not None)
+    return b"register_autograd" in data or (re.search(_MODULE, data) is not None and re.search(_BASE, data) is not None)
 
 
-_MODULE = re.compile(rb"autograd\b(?:(?<![A-Za-z0-9_]autograd)|(?<=\\[bfnrt]autograd))").search
+_MODULE = rb"autograd\b(?:(?<![A-Za-z0-9_]autograd)|(?<=\\[bfnrt]autograd))"
 """The whole name of the module, also after a line break in JSON; not ``is_autograd_on``."""
-_BASE = re.compile(rb"Function\b").search
+_BASE = rb"Function\b"
 """The end of the name of a base: ``Function``, ``InplaceFunction``; not ``FunctionCtx``."""
 
 
@@ -59,7 +57,7 @@ def contains_hidden_words(data: bytes) -> bool:
     encoding = _encoding(data)
     if encoding.lower() in SLOW:
         return True  # `decode` refuses it
-    escaped = _JSON.match(data) is not None and b"\\u" in data
+    escaped = re.match(_JSON, data) is not None and b"\\u" in data
     if not (encoding or escaped or _has_look_alikes(data)):
         return False
     try:
@@ -67,7 +65,7 @@ def contains_hidden_words(data: bytes) -> bool:
     except (LookupError, ValueError, AssertionError):  # not a text encoding: `decode` reports it
         return False
     if escaped:
-        text = _ESCAPE.sub(lambda found: chr(int(found[1], 16)), text)
+        text = re.sub(_ESCAPE, lambda found: chr(int(found[1], 16)), text)
         text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")  # two escapes may be one letter
     return _contains_words(text.translate({ord(each): unicodedata.normalize("NFKC", each) for each in set(text)}))
 
@@ -83,7 +81,7 @@ def has_many_marks(text: str) -> bool:
     """Whether there are so many combining marks in a sequence that Python needs long to normalise a name of them."""
     if len(text.encode("utf-8", "surrogatepass")) - len(text) <= _MOST_MARKS:  # each takes several bytes
         return False
-    return any(_longest_marks(found[0]) > _MOST_MARKS for found in _MARKS.finditer(text))
+    return any(_longest_marks(found[0]) > _MOST_MARKS for found in re.finditer(_MARKS, text))
 
 
 def _longest_marks(text: str) -> int:
@@ -101,9 +99,9 @@ def _encoding(data: bytes) -> str:
         if data.startswith(mark):
             return name
     head = data[: data.find(b"\n", data.find(b"\n") + 1)]
-    found = _COOKIE.search(head) if b"coding" in head else None
+    found = re.search(_COOKIE, head) if b"coding" in head else None
     return "" if found is None or found[1].lower().replace(b"_", b"-") in _TRANSPARENT else found[1].decode("ascii")
 
 
 def _has_look_alikes(data: bytes) -> bool:
-    return not data.isascii() and _LOOK_ALIKES.search(data.translate(None, _ASCII)) is not None
+    return not data.isascii() and re.search(_LOOK_ALIKES, data.translate(None, _ASCII)) is not None

@@ -19,19 +19,20 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _PART = r"[^\s/*?\\\[\]]+"
-_PLAIN = re.compile(rf"!?(?:\*(?P<ending>{_PART})|/?(?P<whole>{_PART}(?:/{_PART})*))(?P<folder>/?)[ ]*")
+# Compiled at first use, as most runs meet no pattern that asks for them.
+_PLAIN = rf"!?(?:\*(?P<ending>{_PART})|/?(?P<whole>{_PART}(?:/{_PART})*))(?P<folder>/?)[ ]*"
 """A pattern that is ``*`` and a suffix, or a whole name or path."""
-_FOLDERS_INSIDE = re.compile(r"(?:/\*\*)+/(?=[ ]*$)")
+_FOLDERS_INSIDE = r"(?:/\*\*)+/(?=[ ]*$)"
 """The end of ``a/**/``: for git the folders in ``a``, for ``pathspec`` all of ``a``."""
-_EVERY_FOLDER = re.compile(r"(!?)/?(?:\*\*/)+(?:\*/)?[ ]*")
+_EVERY_FOLDER = r"(!?)/?(?:\*\*/)+(?:\*/)?[ ]*"
 """``**/`` and the like: ``pathspec`` matches only the first folder of a path."""
-_ANYWHERE = re.compile(r"\A(!?)/?\*\*/(?=[^/]+/?[ ]*$)")
+_ANYWHERE = r"\A(!?)/?\*\*/(?=[^/]+/?[ ]*$)"
 """The start of ``**/name``, which is ``name``."""
-_CHOICE = re.compile(r"(?<!\\)\[([a-zA-Z0-9]+)\]")
+_CHOICE = r"(?<!\\)\[([a-zA-Z0-9]+)\]"
 """As in ``*.py[cod]``, which is three patterns."""
-_START = re.compile(r"\A[\w./-]+")
-_WORD = re.compile(r"[^\s*?/]+")
-_UNCLEAR = re.compile(r"[\[\\]")
+_START = r"\A[\w./-]+"
+_WORD = r"[^\s*?/]+"
+_UNCLEAR = r"[\[\\]"
 
 # Files and patterns beyond these limits are skipped, as git skips what it cannot read: no project has them, and they
 # would be slow.
@@ -111,9 +112,9 @@ class _Other:
         """Store the pattern and its line number. Most are never compiled: no path requires them."""
         body = _body(line)
         self.number = number
-        self.start = "".join(_START.findall(body.lstrip("/"))[:1])
+        self.start = "".join(re.findall(_START, body.lstrip("/"))[:1])
         self._line = line
-        self._words = _WORD.findall(_UNCLEAR.split(body)[0])
+        self._words = re.findall(_WORD, re.split(_UNCLEAR, body)[0])
         self._fits_inside = body.endswith("/**")  # matches the content of a folder, not the folder
 
     def fits(self, path: str) -> bool:
@@ -157,12 +158,12 @@ class _Patterns:
         self._any_start = tuple({each.start for each in self._others})
 
     def _add(self, number: int, line: str) -> None:
-        choice = _CHOICE.search(line)
+        choice = re.search(_CHOICE, line)
         if choice is not None and line.count("[") == 1:
             for char in dict.fromkeys(choice[1]):
                 self._add(number, line[: choice.start()] + char + line[choice.end() :])
             return
-        plain = _PLAIN.fullmatch(line)
+        plain = re.fullmatch(_PLAIN, line)
         if plain is None:
             if len(self._others) < _MOST_OTHERS:
                 self._others.insert(0, _Other(number, line))
@@ -186,9 +187,9 @@ class _Patterns:
 
 
 _STAR = "[^/]*"
-_FIXED = re.compile(r"(?:\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|[^\\\[\]()/$^.*+?|{}])*", re.DOTALL)
+_FIXED = r"(?s:(?:\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|[^\\\[\]()/$^.*+?|{}])*)"
 """A part of a regular expression that matches texts of one length only."""
-_NEGATED = re.compile(r"(?<!\\)\[\^(?!/\])")
+_NEGATED = r"(?<!\\)\[\^(?!/\])"
 """The start of ``[!a]``, which matches a slash in ``pathspec``, but not in git."""
 
 
@@ -199,10 +200,10 @@ def without_backtracking(regex: str) -> str | None:
     """
     if regex.count(".+") > _MOST_ANY_FOLDERS:
         return None
-    first, *pieces = _NEGATED.sub("[^/", regex).split(_STAR)
+    first, *pieces = re.sub(_NEGATED, "[^/", regex).split(_STAR)
     out = [first]
     for number, piece in enumerate(pieces, start=1):
-        fixed = _FIXED.match(piece)
+        fixed = re.match(_FIXED, piece)
         if number < len(pieces) and fixed is not None and fixed.end() == len(piece):
             out.append(f"(?=(?P<_{number}>[^/]*?{piece}))(?P=_{number})")
         elif number == len(pieces) or (fixed is not None and piece[fixed.end()] == "/"):
@@ -214,8 +215,8 @@ def without_backtracking(regex: str) -> str | None:
 
 def _normal(line: str) -> str:
     """A pattern that means in ``pathspec`` what ``line`` means in git."""
-    every = _EVERY_FOLDER.fullmatch(line)
-    return f"{every[1]}*/" if every else _ANYWHERE.sub(r"\1", _FOLDERS_INSIDE.sub("/**/*/", line))
+    every = re.fullmatch(_EVERY_FOLDER, line)
+    return f"{every[1]}*/" if every else re.sub(_ANYWHERE, r"\1", re.sub(_FOLDERS_INSIDE, "/**/*/", line))
 
 
 def _body(line: str) -> str:

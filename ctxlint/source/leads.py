@@ -129,7 +129,7 @@ class _File:
 
     @cached_property
     def words(self) -> frozenset[bytes]:
-        return frozenset(_WORDS.findall(self.data))
+        return frozenset(re.findall(_WORDS, self.data))
 
     @cached_property
     def is_candidate(self) -> bool:
@@ -138,19 +138,19 @@ class _File:
     @cached_property
     def bases(self) -> dict[bytes, list[bytes]]:
         """The names of the bases of its classes."""
-        return {name: _NAME.findall(bases) for name, bases in _CLASS.findall(self.data)}
+        return {name: re.findall(_NAME, bases) for name, bases in re.findall(_CLASS, self.data)}
 
     @cached_property
     def given(self) -> frozenset[bytes]:
         """The names that are assigned something that may be an ``apply``."""
-        return (
-            frozenset(_WORDS.findall(b" ".join(_ASSIGNED.findall(self.data)))) if b".apply" in self.data else _NO_WORDS
-        )
+        if b".apply" not in self.data:
+            return _NO_WORDS
+        return frozenset(re.findall(_WORDS, b" ".join(re.findall(_ASSIGNED, self.data))))
 
     @cached_property
     def called(self) -> frozenset[bytes]:
         """The names that are called, or used with an attribute."""
-        return frozenset(_CALLED_OR_READ.findall(self.data))
+        return frozenset(re.findall(_CALLED_OR_READ, self.data))
 
     @cached_property
     def _bound(self) -> dict[str, list[str]]:
@@ -174,12 +174,13 @@ class _File:
 
 
 _WORD = re.compile(rb"[\w\x80-\xff]")
-_WORDS = re.compile(rb"[\w\x80-\xff]+")
-_NAME = re.compile(rb"[A-Za-z_][\w.]*")
 _ATTRIBUTES = re.compile(rb"(?:\s*\.\s*[A-Za-z_]\w*)*")
-_CALLED_OR_READ = re.compile(rb"\b([A-Za-z_]\w*)\s*[.(]")
-_ASSIGNED = re.compile(rb"^([^=\n(]*)=", re.MULTILINE)
-_CLASS = re.compile(rb"\bclass\s+(\w+)\s*\(([^()]*)")
+# Compiled at first use: a file without imports from its project needs none of them.
+_WORDS = rb"[\w\x80-\xff]+"
+_NAME = rb"[A-Za-z_][\w.]*"
+_CALLED_OR_READ = rb"\b([A-Za-z_]\w*)\s*[.(]"
+_ASSIGNED = rb"(?m:^)([^=\n(]*)="
+_CLASS = rb"\bclass\s+(\w+)\s*\(([^()]*)"
 _NO_WORDS: frozenset[bytes] = frozenset()
 
 
@@ -195,13 +196,11 @@ def _uses(target: str, bound: str, file: _File) -> Iterator[str]:
 
 def _may_lead(path: str, statement: bytes) -> bool:
     """Whether an import statement of a file may lead into its project, without parsing it."""
-    absolute = _ABSOLUTE.match(statement)
+    absolute = re.match(_ABSOLUTE, statement)
     return absolute is None or holds(path, (absolute[1] or absolute[2]).decode())
 
 
-_ABSOLUTE = re.compile(
-    rb"[ \t]*(?:from[ \t]+([A-Za-z_]\w*)[ \t.]|import[ \t]+([A-Za-z_]\w*)[\w.]*[ \t]*(?:as\b[^,]*)?$)"
-)
+_ABSOLUTE = rb"[ \t]*(?:from[ \t]+([A-Za-z_]\w*)[ \t.]|import[ \t]+([A-Za-z_]\w*)[\w.]*[ \t]*(?:as\b[^,]*)?$)"
 """An import from one module; others are parsed."""
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _BINARY = getattr(os, "O_BINARY", 0)
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | _BINARY
-_TEMPORARY = re.compile(r"\.ctxlint-(\d{1,10})-[0-9a-f]{16}\.tmp")
+_TEMPORARY = r"\.ctxlint-(\d{1,10})-[0-9a-f]{16}\.tmp"
 _IN_USE = 60
 """A temporary file exists for milliseconds; one older than so many seconds may belong to a killed run."""
 _PATIENCE = 10
@@ -141,7 +141,7 @@ def _remove_leftovers(folder: str) -> None:
     """Remove temporary files of killed runs."""
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
-            found = _TEMPORARY.fullmatch(entry.name)
+            found = re.fullmatch(_TEMPORARY, entry.name)
             if found is not None and _is_leftover(entry, int(found[1])):
                 os.remove(entry.path)
 
