@@ -294,6 +294,16 @@ JOINING = frozenset(_words("cat concat concatenate stack hstack vstack dstack co
 """Torch functions that join a sequence of tensors."""
 
 TORCH_LIKE = frozenset(_words("zeros_like ones_like empty_like full_like rand_like randn_like"))
+"""Functions of torch that ask their first argument only for its shape, dtype and device."""
+
+ALLOCATIONS = frozenset(_words("empty empty_like empty_strided new_empty new_empty_strided"))
+"""Functions and methods that return memory without writing it."""
+
+BUFFERS = ALLOCATIONS | frozenset(_words("new_zeros zeros zeros_like"))
+"""Functions and methods that return memory to be written by others, or added to."""
+
+LAYOUT_QUERIES = frozenset(["is_contiguous", "stride"])
+"""Methods that tell the layout of a tensor."""
 
 TORCH_NAMESPACES = ("torch.", "torch.nn.functional.", "torch.special.", "torch.linalg.", "torch.fft.", "torch.Tensor.")
 

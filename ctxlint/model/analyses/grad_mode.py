@@ -125,12 +125,10 @@ def _input_if_not_copied(method: Method, value: Value) -> _Copied | None:
     guards = [guard for each in method.facts.of(LayoutAsked) if each.node is call for guard in each.guards]
     asked = {word for each in guards for word in each.words}
     return _Copied(
-        base, last_name(call.func), not _LAYOUTS.isdisjoint(asked) and not any("grad" in each for each in asked)
+        base,
+        last_name(call.func),
+        not operations.LAYOUT_QUERIES.isdisjoint(asked) and not any("grad" in each for each in asked),
     )
-
-
-_LAYOUTS = frozenset({"is_contiguous", "stride"})
-"""Methods that tell the layout of a tensor."""
 
 
 def differentiated_untracked(fn: FunctionClass, method: Method, value: Value | None) -> Method | None:

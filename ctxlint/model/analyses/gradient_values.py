@@ -30,9 +30,6 @@ _COPYING = frozenset(["clone", "contiguous"])
 _OVERWRITING = frozenset(str.split("copy_ fill_ normal_ uniform_ zero_"))
 """Methods that replace all values."""
 
-_LIKE = frozenset(str.split("empty_like full_like ones_like rand_like randn_like zeros_like"))
-"""Functions of torch that ask their first argument only for its shape, dtype and device."""
-
 _ABOUT_TYPES = frozenset(["isinstance", "type"])
 
 _STATEMENTS = (cst.BaseCompoundStatement, cst.SimpleStatementLine)
@@ -138,5 +135,5 @@ def _asks_for_shape(call: cst.CSTNode, argument: cst.Arg) -> bool:
     first = call.args[0] is argument
     if isinstance(call.func, cst.Attribute):
         name, of_torch = call.func.attr.value, dotted(call.func.value) == "torch"
-        return (name in _LIKE and first) if of_torch else name in _AS
-    return isinstance(call.func, cst.Name) and first and call.func.value in _LIKE | _ABOUT_TYPES
+        return (name in operations.TORCH_LIKE and first) if of_torch else name in _AS
+    return isinstance(call.func, cst.Name) and first and call.func.value in operations.TORCH_LIKE | _ABOUT_TYPES

@@ -14,6 +14,7 @@ from ctxlint.model.interpreter.summary import COLLECTIVE, EXTENSION, KERNEL
 from ctxlint.model.interpreter.values import Item, Parameter, Variadic, View
 from ctxlint.model.syntax import code_of, dotted
 from ctxlint.records import record
+from ctxlint.torch_api import operations
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -27,8 +28,6 @@ _FROM_OUTSIDE = ("builtins.", "torch.")
 """Prefixes of decorators that certainly preserve the layout of gradients; a project's own may make them contiguous."""
 
 _NEEDS_LAYOUT = ("view", "data_ptr")
-_ASKS = ("stride", "is_contiguous")
-
 _COMPILED = (KERNEL, EXTENSION, COLLECTIVE)
 
 ASSERTED = "is_contiguous"
@@ -96,7 +95,7 @@ def _use(node: cst.CSTNode, name: str, read: MemoryRead) -> LayoutUse:
 def _uses_inside(backward: Method, name: str) -> Iterator[LayoutUse]:
     """Those of a gradient in the functions that backward defines; none if one of them asks for its layout."""
     calls = [backward.called_on(node) for node in backward.named.get(name, ())]
-    if any(method in _ASKS for _call, method in calls):
+    if any(method in operations.LAYOUT_QUERIES for _call, method in calls):
         return
     for call, method in calls:
         if call is None or method not in _NEEDS_LAYOUT:

@@ -13,6 +13,7 @@ from ctxlint.model.interpreter.events import Assigned
 from ctxlint.model.interpreter.values import ContextAttribute, Item, Parameter, SavedTensor, Tri
 from ctxlint.model.syntax import code_of, last_name
 from ctxlint.records import record
+from ctxlint.torch_api import operations
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,7 +28,6 @@ _PARAMETER = re.compile(r"(?:\w+_)?(?:weight|bias)s?\d*")
 """What a layer calls its parameters; an input that has such an attribute is not a tensor."""
 
 _FUNCTIONS = (cst.Lambda, cst.FunctionDef)
-_EMPTY = frozenset({"zeros", "zeros_like", "empty", "empty_like", "new_zeros", "new_empty"})
 _FOR_OPTIMIZERS = frozenset({"grad", "main_grad"})
 """Gradients that optimizers use; any other attribute of what a module holds may be kept only to be looked at."""
 
@@ -57,7 +57,7 @@ def side_gradients(fn: FunctionClass, method: Method) -> Iterator[SideGradient]:
     for node, value in _writes(method):
         if isinstance(value, cst.Name) and value.value == "None":
             return
-        if isinstance(value, cst.Call) and last_name(value.func) in _EMPTY:
+        if isinstance(value, cst.Call) and last_name(value.func) in operations.BUFFERS:
             continue  # what is added to it later counts
         entry = _of_input(fn, method, node)
         if entry is not None:

@@ -75,10 +75,6 @@ _RELEASES = re.compile(r"__version__|torch_?(version|v?\d|[gl][et]_?\d)|(old|new
 _CONVERSIONS = operations.CONVERSIONS | operations.FLOAT_CONVERSIONS | {"contiguous", "detach"}
 """Methods whose result is the same tensor, or another one with the same elements."""
 
-_ALLOCATIONS = frozenset(
-    str.split("empty empty_like empty_strided new_empty new_empty_strided new_zeros zeros zeros_like")
-)
-
 
 class Held(Enum):
     """The kinds of stored tensors, the worst first."""
@@ -131,7 +127,7 @@ class Stash:
         value = self.write.value
         origin = before_views(value) if value is not None else None
         called = dotted(origin.node.func) if isinstance(origin, Fresh) and isinstance(origin.node, cst.Call) else None
-        if called is None or called.rpartition(".")[2] not in _ALLOCATIONS or self.uses.reads_values:
+        if called is None or called.rpartition(".")[2] not in operations.BUFFERS or self.uses.reads_values:
             return False
         written = (each.target for method in self.fn.context_methods for each in method.facts.of(Mutation))
         return all(target is None or usual_storage(target) != origin for target in written)

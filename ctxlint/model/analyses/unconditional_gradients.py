@@ -14,6 +14,7 @@ from ctxlint.model.interpreter.events import Assigned, GenericCall, NeedsInputGr
 from ctxlint.model.interpreter.values import NONE, Context
 from ctxlint.model.syntax import code_of, dotted
 from ctxlint.records import record
+from ctxlint.torch_api import operations
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -228,10 +229,7 @@ def _filled(method: Method, slot: Slot) -> tuple[cst.BaseExpression, str, list[s
 def _is_new(node: cst.BaseExpression | None) -> bool:
     """Whether an expression makes a tensor: ``torch.zeros_like(x)``, ``x.new_empty(…)``."""
     path = dotted(node.func) if isinstance(node, cst.Call) else None
-    return path is not None and path.rpartition(".")[2] in _MAKERS
-
-
-_MAKERS = frozenset(_words("empty empty_like new_empty new_zeros zeros zeros_like"))
+    return path is not None and path.rpartition(".")[2] in operations.BUFFERS
 
 
 def _written_to(method: Method, node: cst.Name) -> cst.BaseExpression | None:

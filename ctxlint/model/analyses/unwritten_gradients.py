@@ -79,10 +79,7 @@ def _may_be(value: Value, made: list[Fresh]) -> bool:
 def _allocates(node: cst.CSTNode) -> bool:
     """Whether a node is ``torch.empty_like(x)`` and the like, of a size that is not written as 0."""
     path = dotted(node.func) if isinstance(node, cst.Call) else None
-    return path is not None and path.rpartition(".")[2] in _ALLOCATIONS and "0" not in words_of(node)
-
-
-_ALLOCATIONS = frozenset(["empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided"])
+    return path is not None and path.rpartition(".")[2] in operations.ALLOCATIONS and "0" not in words_of(node)
 
 
 def _is_harmless(method: Method, use: cst.CSTNode) -> bool:

@@ -121,7 +121,7 @@ def _note_use(walk: Walk, node: cst.Call, func: cst.Attribute, receiver: Value, 
         walk.record(Differentiated, node, value=receiver, value_node=func.value, how=".backward()")
     elif name == "data_ptr" or (name == "view" and not only_adds_ones(node)):
         walk.record(MemoryRead, node, value=receiver, value_node=func.value, how=name)
-    elif name in ("stride", "is_contiguous", "contiguous"):
+    elif name == "contiguous" or name in operations.LAYOUT_QUERIES:
         muted, walk.recorder.muted = walk.recorder.muted, 0  # a comprehension asks each of its elements
         walk.record(LayoutAsked, node, value=receiver, changed=name == "contiguous")
         walk.recorder.muted = muted
