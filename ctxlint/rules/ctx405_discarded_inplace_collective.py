@@ -23,7 +23,8 @@ class DiscardedInplaceCollective(Rule[FunctionClass]):
     """
     ## What it does
     Reports `dist.all_reduce(...)` of a temporary tensor such as `x.contiguous()`, also in a helper that gets the tensor. Also
-    reports `dist.all_reduce(x, async_op=True)` whose handle is discarded, if the method returns `x`.
+    reports `dist.all_reduce(x, async_op=True)` whose handle is discarded, if the method returns `x`, also through a function that
+    only passes `async_op` on.
 
     ## Why is this bad?
     The collective writes its result to its argument. If `contiguous()` copies (a transposed or expanded tensor), the
@@ -93,6 +94,7 @@ class DiscardedInplaceCollective(Rule[FunctionClass]):
                     fn.span(mutation.node),
                     f"`{mutation.how}` writes to `{mutation.name}` asynchronously, and nothing waits for it; `{method.name}` silently "
                     f"returns `{mutation.name}` before the result is there. Drop `async_op=True`.",
+                    related=way_to(fn, mutation),
                 )
             for mutation in method.facts.of(Mutation):
                 written = written_node(mutation)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model.interpreter.events import Assigned, Mutation
+from ctxlint.model.analyses.helper_places import present
+from ctxlint.model.interpreter.events import Assigned, GenericCall, MethodCall, Mutation
 from ctxlint.model.syntax import dotted, words_of
 from ctxlint.torch_api import operations
 
@@ -25,13 +27,14 @@ def dropped_handles(method: Method) -> Iterator[Mutation]:
     """The collectives with ``async_op=True`` whose handle is discarded, of a name that the method then returns."""
     for mutation in method.facts.of(Mutation):
         call = mutation.node
-        if mutation.how not in operations.IN_PLACE_COLLECTIVES or mutation.by or not isinstance(call, cst.Call):
+        if mutation.how not in operations.IN_PLACE_COLLECTIVES or not isinstance(call, cst.Call):
             continue
         if (
             _is_async(call)
             and _is_discarded(method, call)
             and _is_returned(method, mutation)
             and not _waits(method, call)
+            and (not mutation.by or _passes_handle_on(method, call))
         ):
             yield mutation
 
@@ -39,6 +42,21 @@ def dropped_handles(method: Method) -> Iterator[Mutation]:
 def _is_async(call: cst.Call) -> bool:
     keywords = {each.keyword.value: each.value for each in call.args if each.keyword is not None}
     return "async_op" in keywords and dotted(keywords["async_op"]) == "True"
+
+
+def _passes_handle_on(method: Method, call: cst.Call) -> bool:
+    """Whether a function of the project is one ``return`` of a collective, to which it passes its ``async_op``."""
+    calls: tuple[GenericCall | MethodCall, ...] = (*method.facts.of(GenericCall), *method.facts.of(MethodCall))
+    called = next((each.definition for each in calls if each.node is call), None)
+    if called is None or method.home is None:
+        return False
+    definition = present(called, method.home)
+    known = definition.unit.index.functions.get(definition.qualname)
+    body = known.node.body if known is not None and not known.alternatives else []
+    result = body[-1].value if body and isinstance(body[-1], ast.Return) else None
+    documented = all(isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant) for each in body[:-1])
+    passed = [each.value for each in result.keywords if each.arg == "async_op"] if isinstance(result, ast.Call) else []
+    return documented and any(isinstance(each, ast.Name) and each.id == "async_op" for each in passed)
 
 
 def _is_discarded(method: Method, call: cst.Call) -> bool:

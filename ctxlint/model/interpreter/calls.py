@@ -17,7 +17,7 @@ from ctxlint.model.interpreter.attribute_access import (
     tuple_used,
 )
 from ctxlint.model.interpreter.effects import apply_summary, either, record_reads, record_writes
-from ctxlint.model.interpreter.events import ContextCall, Escape, GenericCall
+from ctxlint.model.interpreter.events import ContextCall, Escape, GenericCall, MethodCall
 from ctxlint.model.interpreter.extension_calls import calls_extension, calls_loaded_extension
 from ctxlint.model.interpreter.launches import TILE_LAUNCH, WRAP_KERNELS, launch, launch_by_name, read_by
 from ctxlint.model.interpreter.names import canonical, certain_meaning, function_of, handed_on, meanings, sees_context
@@ -342,6 +342,7 @@ def _call_value(
             walk.record(Escape, node, how="passed")
         walk.record(GenericCall, node, arguments=arguments.positional, statement=walk.statement)
         return Opaque(node)
+    walk.record(MethodCall, node, definition=found[0])
     return apply_summary(walk, node, found, arguments)
 
 

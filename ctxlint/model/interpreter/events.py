@@ -523,3 +523,10 @@ class GenericCall(Event):
     keywords: tuple[tuple[str, Slot], ...] = ()
     statement: cst.CSTNode | None = None
     definition: Definition | None = None
+
+
+@record
+class MethodCall(Event):
+    """A call of a method of the project, ``definition``, of an object or a base class."""
+
+    definition: Definition | None = None
