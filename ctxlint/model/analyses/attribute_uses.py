@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model.interpreter.events import ContextWrite, Mutation
-from ctxlint.model.interpreter.values import NONE, ContextAttribute, Item, usual_storage
+from ctxlint.model.interpreter.values import NONE, ContextAttribute, Item, Sequence, usual_storage
 from ctxlint.torch_api import operations
 
 if TYPE_CHECKING:
@@ -21,11 +21,18 @@ def written_by_backward(fn: FunctionClass) -> frozenset[str]:
     for method in fn.reading_methods:
         for mutation in method.facts.of(Mutation):
             origin = usual_storage(mutation.target) if mutation.target is not None else None
+            replaces = mutation.how == "[...] =" and not isinstance(origin, Item)
             while isinstance(origin, Item):
                 origin = usual_storage(origin.of)
-            if isinstance(origin, ContextAttribute):
+            if isinstance(origin, ContextAttribute) and not (replaces and _is_list(fn, origin.name)):
                 names.add(origin.name)
     return frozenset(names)
+
+
+def _is_list(fn: FunctionClass, attribute: str) -> bool:
+    """Whether forward keeps a list there: ``ctx.a[i] = x`` writes to no tensor."""
+    stored = [each.value for each in fn.writes_by_attribute.get(attribute, ())]
+    return bool(stored) and all(isinstance(each, Sequence) and each.kind == "list" for each in stored)
 
 
 OF_A_TENSOR = (

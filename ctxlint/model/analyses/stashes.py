@@ -337,13 +337,25 @@ def _are_detached(fn: FunctionClass, attribute: str) -> bool:
     """Whether backward detaches each element of ``ctx.attribute``: ``[x.detach() for x in ctx.inputs]``."""
     for method in fn.reading_methods:
         for node in method.context_attributes.get(attribute, ()):
-            clause = method.parents[node]
-            if not isinstance(clause, (cst.For, cst.CompFor)) or clause.iter is not node:
-                continue
-            around = clause if isinstance(clause, cst.For) else method.parents[clause]
-            if isinstance(clause.target, cst.Name) and _detaches(around, clause.target.value):
+            loop, name = _element_in_loop(method, node)
+            if loop is not None and name is not None and _detaches(loop, name):
                 return True
     return False
+
+
+def _element_in_loop(method: Method, node: cst.CSTNode) -> tuple[cst.CSTNode | None, str | None]:
+    """The loop over the container at a node, and the name of the element: ``for x in xs``, or ``x = xs[i]`` in it."""
+    clause = method.parents[node]
+    if isinstance(clause, (cst.For, cst.CompFor)) and clause.iter is node:
+        return clause if isinstance(clause, cst.For) else method.parents[clause], dotted(clause.target)
+    bound = method.parents[clause] if isinstance(clause, cst.Subscript) and clause.value is node else None
+    loop = next((each for each in method.above(clause) if isinstance(each, cst.For)), None)
+    if not isinstance(loop, cst.For) or not isinstance(bound, cst.Assign) or len(bound.targets) > 1:
+        return None, None
+    container = code_of(node)
+    counted = code_of(loop.iter) == f"range(len({container}))"
+    taken = code_of(clause) == f"{container}[{code_of(loop.target)}]"
+    return loop, dotted(bound.targets[0].target) if counted and taken else None
 
 
 def _detaches(node: cst.CSTNode, name: str) -> bool:
