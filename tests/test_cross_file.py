@@ -980,3 +980,98 @@ def test_imports_that_lead_on_and_on(files: dict[str, str], capsys: pytest.Captu
     for path in ("use.py", "."):
         assert main([path, "--no-cache", "--exit-zero"]) == 0
         assert capsys.readouterr().err == ""
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Who transforms
+
+LAYERS = """
+from torch import nn
+
+from ops import Scale
+
+half = Scale.apply
+
+
+class Layer(nn.Module):
+    def forward(self, x):
+        return self.scaled(x).sum()
+
+    def scaled(self, x):
+        return half(x, 2)
+
+
+class Head(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = Layer()
+
+    def forward(self, x):
+        return self.layer(x)
+
+
+class Other(Layer):
+    def scaled(self, x):
+        return x
+
+
+def loss(x):
+    return model(x)
+
+
+def make():
+    return Layer()
+
+
+model = nn.Sequential(nn.Tanh(), Head())
+"""
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "from torch.func import grad\n\nfrom layers import loss\n\nslope = grad(loss)\n",
+        "import torch\n\nimport layers as l\n\nslope = torch.func.grad(l.loss)\n",
+        "from torch.func import grad\n\nfrom layers import make\n\nslope = grad(make())\n",
+        "from torch.func import grad\n\nfrom api import model\n\nslope = grad(lambda x: model(x) * 2)\n",
+        "from api import model, vmap\n\nslope = vmap(model)\n",
+        "from torch.func import grad\n\nfrom layers import Head\n\n\nclass Tail(Head):\n    pass\n\n\nslope = grad(Tail())\n",
+        (
+            "from torch.func import functional_call, grad\n\nfrom layers import Head\n\nhead = Head()\n\n\n"
+            "def run(w, x):\n    return functional_call(head, w, (x,))\n\n\nslope = grad(run)\n"
+        ),
+        "from torch.func import grad\n\nfrom layers import *\n\nslope = grad(loss)\n",
+    ],
+)
+def test_transforms_in_a_third_file(program: str) -> None:
+    api = "from functorch import vmap as vmap\n\nfrom layers import model as model\n"
+    write({"ops.py": OPS, "layers.py": LAYERS, "api.py": api, "use.py": program})
+    last = program.count("\n")
+    name = next(each for each in ("torch.func.grad", "vmap", "grad") if f"= {each}(" in program)
+    text = f"CTX114 `{name}` (line {last} of `use.py`) runs `Scale`, which has no `setup_context`; torch raises RuntimeError"
+    assert any(line.startswith(f"ops.py:5: {text}") for line in found())
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "from torch.func import grad\n\nfrom layers import Other\n\nslope = grad(Other())\n",
+        (
+            "from torch.func import grad\n\nfrom layers import Layer\n\n\nclass Mine(Layer):\n"
+            "    def scaled(self, x):\n        return x\n\n\nslope = grad(Mine())\n"
+        ),
+        "from elsewhere import grad\n\nfrom layers import loss\n\nslope = grad(loss)\n",
+        "from torch.func import grad\n\nfrom layers import missing\n\nslope = grad(missing)\n",
+        (
+            "import pytest\nfrom torch.func import grad\n\nfrom layers import loss\n\n\n"
+            "def test():\n    with pytest.raises(RuntimeError):\n        grad(loss)(1)\n"
+        ),
+        (
+            "from torch.func import grad\n\nfrom layers import loss\n\n\n"
+            "def run(x, fast):\n    return grad(lambda x: loss(x) if fast else x)(x)\n"
+        ),
+    ],
+)
+def test_what_a_third_file_may_not_transform(program: str) -> None:
+    write({"ops.py": OPS, "layers.py": LAYERS, "use.py": program})
+    assert not any("CTX114" in line for line in found())

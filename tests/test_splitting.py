@@ -7,9 +7,7 @@ import ast
 import pytest
 
 from tests.fixture_reader import Fixture, Program, programs, rule_fixtures
-from tests.splitting import Found, differences, findings, splits
-
-Difference = tuple[dict[str, str], set[Found], set[Found]]
+from tests.splitting import differences, findings, splits
 
 PROGRAMS = [program for folder in ("broken", "clean") for program in programs(folder)]
 
@@ -32,8 +30,7 @@ def test_fixtures_in_two_files(fixture: Fixture) -> None:
     for case in fixture.cases:
         text = case.marked.text
         if case.suffix == ".py" and _parses(text):
-            found = [each for each in differences(text, 2) if _codes(each)]
-            assert found == [], case.place
+            assert list(differences(text, 2)) == [], case.place
 
 
 @pytest.mark.parametrize("fixture", rule_fixtures(), ids=lambda each: each.code)
@@ -45,18 +42,7 @@ def test_a_case_of_each_fixture_in_three_files(fixture: Fixture) -> None:
     if every:
         split, whole = every[len(every) // 2], findings({"whole.py": text})
         parts = findings(split)
-        assert not _codes((split, whole - parts, parts - whole)), split
-
-
-WITHIN_A_FILE = {"CTX114": "CTX110"}
-"""The rules that follow calls within a file only, each with the rule that reports the class then."""
-
-
-def _codes(difference: Difference) -> set[str]:
-    """The rules whose findings differ, but for those that follow calls within a file only and find less."""
-    _split, lost, added = difference
-    within = {code for code in WITHIN_A_FILE if any(each.code == code for each in lost)}
-    return {each.code for each in lost ^ added}.difference(within, map(WITHIN_A_FILE.__getitem__, within))
+        assert whole == parts, split
 
 
 def _parses(text: str) -> bool:

@@ -93,9 +93,10 @@ def _known() -> dict[str, type]:
     from ctxlint.fix import Fix
     from ctxlint.model.index.apply_calls import ApplyCall, Modified
     from ctxlint.model.index.outside_facts import FileFacts, OutsideFacts
-    from ctxlint.source.source import Span
+    from ctxlint.source.source import Position, Span
 
-    return {each.__name__: each for each in (ApplyCall, Diagnostic, FileFacts, Fix, Modified, OutsideFacts, Span)}
+    known = (ApplyCall, Diagnostic, FileFacts, Fix, Modified, OutsideFacts, Position, Span)
+    return {each.__name__: each for each in known}
 
 
 def _exactly(kind: type) -> Reader:

@@ -13,7 +13,7 @@ from ctxlint.model.builder import Builder
 from ctxlint.model.function import Binding, GivenUp, SharedResult, SourceFile, UndeclaredWrite
 from ctxlint.model.function_store import STORE
 from ctxlint.model.index.attribute_stores import has_context_calls, stored_on_others, unset_attributes
-from ctxlint.model.index.call_sites import CallSites
+from ctxlint.model.index.call_sites import CallSites, functions_of
 from ctxlint.model.index.foreign_functions import Elsewhere, facts_of
 from ctxlint.model.index.instances import InstanceUse
 from ctxlint.model.index.module_backwards import has_a_backward, module_backwards
@@ -292,7 +292,7 @@ class Reader:
             if key in self._known_calls:
                 found, elsewhere.targets = self._known_calls[key]
             else:
-                sites = call_sites(self.unit, self.project, elsewhere, self.functions)
+                sites = CallSites(elsewhere)
                 calls, direct_calls, patched = sites.collect()
                 found = ([self._with_use(call) for call in calls], direct_calls, patched, sites.applied())
                 self._known_calls[key] = (found, elsewhere.targets)
@@ -437,28 +437,6 @@ def _given_up(source: Source, record: ClassRecord) -> GivenUp:
     return GivenUp(Position(node.lineno, max(column, 0) + 1), node.name, record.qualname)
 
 
-def functions_of(unit: Unit, project: Project) -> frozenset[str]:
-    """The qualified names of the Functions that a file defines."""
-    index = unit.index
-    known: tuple[Project, frozenset[str]] | None = index.shared.get(functions_of)
-    if known is not None and known[0] is project:
-        return known[1]
-    found = frozenset(name for name in index.classes if project.is_function(Definition(unit, name)))
-    if index.parts:
-        index.shared[functions_of] = project, found
-    return found
-
-
-def call_sites(unit: Unit, project: Project, elsewhere: Elsewhere, functions: frozenset[str]) -> CallSites:
-    """The search for calls of Functions in a file."""
-
-    def bases(qualname: str) -> list[str]:
-        above = project.ancestry(Definition(unit, qualname))[1:]
-        return [elsewhere.key_of(Target(os.path.abspath(each.unit.path), each.qualname)) for each in above]
-
-    return CallSites(unit.source, unit.index, functions, bases, elsewhere)
-
-
 def outline_of(target: Target, project: Project) -> FunctionClass | None:
     """A Function of another file as far as its callers need it: its methods are not walked."""
     return project.once(target, lambda: _outline(target, project))
@@ -483,7 +461,7 @@ def _outliner(
     stored: Iterable[tuple[str, str]] = (),
 ) -> Builder:
     """The builder of a file's Functions, or their outlines, with ``more_calls`` and attributes of another file."""
-    sites = call_sites(unit, project, Elsewhere(unit, project, NOTHING), functions_of(unit, project))
+    sites = CallSites(Elsewhere(unit, project, NOTHING))
     calls, direct_calls, patched = sites.collect()
     every = [*calls, *more_calls]
     return Builder(unit, project, every, direct_calls, patched, sites.applied(), stored_elsewhere=stored)

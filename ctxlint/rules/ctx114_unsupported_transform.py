@@ -92,11 +92,10 @@ class UnsupportedTransform(Rule[FunctionClass]):
     `jvp`: `generate_vmap_rule = True` is right only if all methods use nothing but operations of torch.
 
     ## Known limits
-    The function that is transformed is followed within its file: functions, lambdas, methods, and modules that are
-    created in view, also in `torch.nn.Sequential`. Calls that a condition, a loop or a `try` may skip do not count, nor do
-    those under `pytest.raises`. A missing `jvp` is reported if an input is the first parameter of the transformed
-    function, or computed from it by operators and usual methods. Of transforms in other files, those of `Fn.apply` itself
-    and of functions there are known.
+    The function that is transformed is followed through the project: functions, lambdas, methods, and modules that are
+    created in view, also in `torch.nn.Sequential`. Calls that a condition, a loop or a `try` may skip do not count, nor
+    do those under `pytest.raises`. A missing `jvp` is reported if an input is the first parameter of the transformed
+    function, or computed from it by operators and usual methods.
 
     ## References
     - [Extending torch.func with autograd.Function](https://pytorch.org/docs/stable/notes/extending.func.html)
@@ -112,15 +111,13 @@ class UnsupportedTransform(Rule[FunctionClass]):
             return
         if any(base.endswith("_SingleLevelFunction") for base in fn.base_names):
             return  # its `apply` knows no transforms
-        for call in fn.calls:
-            if call.expects_error:
-                continue
-            for transform in call.transforms:
-                found = _missing(fn, call, transform)
-                if found is not None:
-                    fixable = fn.style is Style.CTX_IN_FORWARD and not settings.torch.fall_below(2, 2)
-                    yield Finding(fn.span(fn.node.name), found, split_forward(fn) if fixable else None)
-                    return
+        run = [(call, each) for call in fn.calls if not call.expects_error for each in call.transforms]
+        for call, transform in sorted(run, key=lambda pair: (pair[0].path, pair[1].start)):
+            found = _missing(fn, call, transform)
+            if found is not None:
+                fixable = fn.style is Style.CTX_IN_FORWARD and not settings.torch.fall_below(2, 2)
+                yield Finding(fn.span(fn.node.name), found, split_forward(fn) if fixable else None)
+                return
 
 
 def _missing(fn: FunctionClass, call: ApplyCall, transform: Transform) -> str | None:

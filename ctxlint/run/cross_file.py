@@ -27,7 +27,7 @@ from ctxlint.run.function_names import ProjectNames, names_in
 from ctxlint.source.discover import Found, path_of
 from ctxlint.source.modules import root_of, root_of_file
 from ctxlint.source.reading import content_or_nothing
-from ctxlint.source.scanner import Mentions
+from ctxlint.source.scanner import Mentions, Transforming
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
@@ -216,17 +216,32 @@ class _Run:
             new = each.since(before.get(root))
             if not each.known.names or not new:
                 continue
-            mentions = Mentions(new)
-            for other in self.which_mention(self.unread(self.others_by_root[root]), mentions):
+            searches: list[Search] = [Mentions(new)]
+            if root not in before and self.defines_any(root):
+                searches.append(Transforming())
+            for other in self.found_by(searches, self.others_by_root[root]):
                 candidate = self.admit(*other)
                 if candidate is not None:
                     self.perhaps_related[candidate.path] = other[1]
                     yield _if_related(candidate, each.known)
-            for other in self.which_mention(self.unread(self.rest(root)), mentions):
+            for other in self.found_by(searches, self.rest(root)):
                 with suppress(ConfigurationError):  # it is about files outside the run
                     candidate = self.admit(*other)
                     if candidate is not None:
                         yield _if_related(candidate, each.known)._replace(facts_only=True)
+
+    def defines_any(self, root: str) -> bool:
+        """Whether a file of the project defines a Function."""
+        return any(facts.functions and facts.root == root for _path, facts in self.facts())
+
+    def found_by(self, searches: Sequence[Search], others: Iterable[Other]) -> Iterator[Other]:
+        """The files that were not read yet and that one of some searches finds."""
+        unread = self.unread(others)
+        for search in searches:
+            found = list(self.which_mention(unread, search))
+            yield from found
+            paths = {path_of(each) for each, _settings in found}
+            unread = [each for each in unread if path_of(each[0]) not in paths] if found else unread
 
     def unread(self, others: Iterable[Other]) -> list[Other]:
         """The files that were not read yet."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 from ctxlint.source.disguise import contains_hidden_words, contains_words
 from ctxlint.source.imports import imports_in, read_import
 from ctxlint.source.reading import read_bytes
+from ctxlint.torch_api.transforms import may_use_transforms
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -138,6 +139,24 @@ class Mentions:
             return None
         # An import from a module of such a name may be a class that has it.
         return known.union(*(self.by_module.get(word, _NOTHING) for word in statement.words))
+
+
+class Transforming:
+    """Finds files that use transforms of ``torch.func``, or forward-mode AD."""
+
+    question = "transforms"
+
+    def covers(self, other: Search) -> bool:
+        """Whether the other search is the same."""
+        return isinstance(other, Transforming)
+
+    def in_data(self, data: bytes) -> bool:
+        """Whether a file with these bytes uses one."""
+        return may_use_transforms(data)
+
+    def in_file(self, path: str, _imports: Imports, *, once: bool = False) -> bool:  # noqa: ARG002
+        """Like ``in_data`` for a file."""
+        return may_use_transforms(read_bytes(path))
 
 
 _NOTHING: frozenset[bytes] = frozenset()

@@ -5,6 +5,8 @@ Source: torch 2.13, ``torch/_functorch/autograd_function.py`` and ``torch/autogr
 
 from __future__ import annotations
 
+import re
+
 _REVERSE = frozenset({"grad", "grad_and_value", "vjp", "jacrev", "functionalize"})
 _MAPPING = frozenset({"vmap"})
 _FORWARD = frozenset({"jvp", "linearize"})
@@ -23,11 +25,12 @@ NEEDS_JVP = _FORWARD | _BOTH | {"make_dual"}
 TRANSFORMS = {f"{module}.{name}": name for module in ("torch.func", "functorch") for name in NEEDS_SETUP_CONTEXT} | {
     "torch.vmap": "vmap",
     "torch.func.linearize": "linearize",
+    "torch.autograd.forward_ad.make_dual": "make_dual",
 }
-"""Their full names, and the last part of each. The first argument is the function that is transformed."""
+"""Their full names, and the last part of each.
 
-DUAL = "torch.autograd.forward_ad.make_dual"
-"""Its result carries a tangent."""
+The first argument is the function that is transformed; for ``make_dual``, the result carries a tangent.
+"""
 
 FUNCTIONAL_CALLS = frozenset(
     {
@@ -37,6 +40,26 @@ FUNCTIONAL_CALLS = frozenset(
     }
 )
 """These call the module that is their first argument."""
+
+_MENTIONED = (
+    *(rf"{word}(?<=\b{word})\b" for word in ("vmap", "functorch", r"torch\.func", "jacrev", "forward_ad")),
+    r"from torch import (?<=\bfrom torch import )(?:.*, *)?func\b",
+)
+"""What a file that uses transforms contains; all begin with fixed text, for which ``re`` searches fast."""
+
+_IN_TEXT = [re.compile(each) for each in _MENTIONED]
+_IN_DATA = [re.compile(each.encode()) for each in _MENTIONED]
+
+
+def uses_transforms(text: str) -> bool:
+    """Whether a file with this text may use a transform."""
+    return any(each.search(text) is not None for each in _IN_TEXT)
+
+
+def may_use_transforms(data: bytes) -> bool:
+    """Like ``uses_transforms``, for the bytes of a file."""
+    return any(each.search(data) is not None for each in _IN_DATA)
+
 
 TRANSPARENT = frozenset({"torch.compile", "torch.no_grad", "torch.enable_grad", "functools.partial"})
 """These return a function that calls the given one; as decorators, called or not, most of them too."""

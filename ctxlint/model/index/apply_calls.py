@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ctxlint.records import record
 
 if TYPE_CHECKING:
-    from ctxlint.source.source import Span
+    from ctxlint.source.source import Position, Span
 
 
 @record
@@ -35,12 +35,13 @@ APPLIES = ("apply", "construct-apply")
 class Transform:
     """A transform of ``torch.func`` that certainly runs a call: the last part of its name, and how it is written.
 
-    ``line``: where it is applied. ``make_dual`` stands for forward-mode AD without a transform. ``tangent``: an input
-    of the call certainly carries a tangent.
+    ``start`` and ``line``: where it is applied. ``make_dual`` stands for forward-mode AD without a transform.
+    ``tangent``: an input of the call certainly carries a tangent.
     """
 
     name: str
     written: str
+    start: Position
     line: str
     tangent: bool = False
 
@@ -51,7 +52,7 @@ class ApplyCall:
 
     ``how`` is ``apply`` (``Fn.apply(...)`` or through an alias), ``construct`` (``Fn(...)``), ``construct-call``
     (``Fn()(x)``), ``construct-apply`` (``Fn().apply(x)``) or ``direct`` (``Fn.forward(...)``, ``method`` names it);
-    ``transform`` stands for an ``apply`` that is passed to a transform: ``vmap(Fn.apply)``.
+    ``transform`` stands for an ``apply`` that a transform gets, or reaches in another file: ``vmap(Fn.apply)``.
     """
 
     function: str

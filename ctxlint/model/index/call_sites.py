@@ -11,20 +11,23 @@ from ctxlint.model.index.apply_calls import APPLIES, ApplyCall, ArgumentKind, Mo
 from ctxlint.model.index.file_index import FileIndex, last_name
 from ctxlint.model.index.origins import origins
 from ctxlint.model.index.passed_layouts import may_have_any_layout
+from ctxlint.model.index.project import Definition
 from ctxlint.model.index.results import differentiated, located, written
 from ctxlint.model.index.scopes import Scope, bindings, dotted_name, mentions, resolutions
 from ctxlint.torch_api.autograd import GRADIENTS_OFF, OPERATOR_KERNELS, PROTOCOL
 from ctxlint.torch_api.operations import TORCH_SINGLE, USUAL_VIEW_METHODS, VIEW_ATTRIBUTES, VIEW_METHODS
+from ctxlint.torch_api.transforms import uses_transforms
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterator
     from typing import TypeGuard
 
     from ctxlint.model.index.file_index import CallRecord, ClassRecord
     from ctxlint.model.index.foreign_functions import Elsewhere
+    from ctxlint.model.index.module_unit import Unit
     from ctxlint.model.index.outside_facts import Target
+    from ctxlint.model.index.project import Project
     from ctxlint.model.index.results import Written
-    from ctxlint.source.source import Source
 
 _GRADIENTS = re.compile(
     r"req\w*grad|need\w*grad|grad_?(?:enabled?|mode|required)|^grad(?:s|ients?)?$|autograd|checkpoint|training|inference"
@@ -34,29 +37,14 @@ _GRADIENTS = re.compile(
 """What a condition mentions that tests whether gradients are wanted; not any buffer of gradients."""
 
 
-_TRANSFORMED = (
-    *(re.compile(rf"{word}(?<=\b{word})\b") for word in ("vmap", "functorch", r"torch\.func", "jacrev", "forward_ad")),
-    re.compile(r"from torch import (?<=\bfrom torch import )(?:.*, *)?func\b"),
-)
-"""What a file that uses transforms contains; all begin with fixed text, for which ``re`` searches fast."""
-
-
 class CallSites:
     """Finds the calls on Functions."""
 
-    def __init__(
-        self,
-        source: Source,
-        index: FileIndex,
-        functions: frozenset[str],
-        bases: Callable[[str], Iterable[str]],
-        elsewhere: Elsewhere,
-    ) -> None:
-        """``functions`` are the Functions of the file; ``bases`` returns the base classes of one of them."""
-        self.source = source
-        self.index = index
-        self.functions = functions
-        self.bases = bases
+    def __init__(self, elsewhere: Elsewhere) -> None:
+        """``elsewhere`` resolves the names of the file."""
+        self.source = elsewhere.unit.source
+        self.index = elsewhere.unit.index
+        self.functions = functions_of(elsewhere.unit, elsewhere.project)
         self.elsewhere = elsewhere
         self.assigned: dict[str, dict[str, list[ast.expr | None]]] = {}
         """By class, once requested, what its attributes are assigned; None for anything not that simple."""
@@ -85,15 +73,19 @@ class CallSites:
             self.elsewhere.targets.update(part.targets)
         within = {call.callee_span for call in calls if call.how in ("construct-call", "construct-apply")}
         whole = [call for call in calls if call.how != "construct" or call.span not in within]
-        if any(each.search(self.source.text) is not None for each in _TRANSFORMED):
+        if uses_transforms(self.source.text):
             whole = self.transformed(whole)
         return sorted(whole, key=lambda call: call.span), direct_calls, patched
+
+    def in_file(self, elsewhere: Elsewhere) -> CallSites:
+        """The search in a file that this one leads to."""
+        return CallSites(elsewhere)
 
     def transformed(self, calls: list[ApplyCall]) -> list[ApplyCall]:
         """The calls, with the transforms of ``torch.func`` that run them."""
         from ctxlint.model.index.transformed_calls import Transforms
 
-        found = Transforms(self, calls).transformed()
+        found = Transforms(self).transformed()
         spans = {call.span for call in found}
         return [*(call for call in calls if call.span not in spans or call.how not in APPLIES), *found]
 
@@ -181,7 +173,7 @@ class CallSites:
             return
         value = func.value
         if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "super":
-            for ancestor in self.bases(enclosing):
+            for ancestor in self.elsewhere.bases(enclosing):
                 found.setdefault(ancestor, set()).add(func.attr)
         elif isinstance(value, ast.Name) and value.id in ("cls", "self"):
             found.setdefault(enclosing, set()).add(func.attr)
@@ -575,6 +567,18 @@ class CallSites:
                 if space == "torch" and name in TORCH_SINGLE:
                     return ArgumentKind.TENSOR
         return ArgumentKind.OTHER
+
+
+def functions_of(unit: Unit, project: Project) -> frozenset[str]:
+    """The qualified names of the Functions that a file defines."""
+    index = unit.index
+    known: tuple[Project, frozenset[str]] | None = index.shared.get(functions_of)
+    if known is not None and known[0] is project:
+        return known[1]
+    found = frozenset(name for name in index.classes if project.is_function(Definition(unit, name)))
+    if index.parts:
+        index.shared[functions_of] = project, found
+    return found
 
 
 class _Found(NamedTuple):

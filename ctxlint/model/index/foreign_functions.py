@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from ctxlint.model.index.outside_facts import FileFacts, NameAlias, OutsideFacts, Own, Target
+from ctxlint.model.index.outside_facts import NOTHING, FileFacts, NameAlias, OutsideFacts, Own, Target
 from ctxlint.model.index.project import Definition
 from ctxlint.model.index.scopes import Scope, dotted_name, meanings
 
@@ -28,6 +28,14 @@ class Elsewhere:
         self.targets: dict[str, Target] = {}
         self.names = frozenset(outside.names)
         self.attached = {(each.path, each.name): each.target for each in outside.aliases}
+        self.resolves_all = False
+        """Whether any name may be that of a Function, not only ``names``."""
+
+    def in_file(self, unit: Unit) -> Elsewhere:
+        """The same for a file that this one leads to."""
+        other = Elsewhere(unit, self.project, NOTHING)
+        other.attached, other.resolves_all = self.attached, True
+        return other
 
     @property
     def depends_on(self) -> tuple[object, ...]:
@@ -53,9 +61,9 @@ class Elsewhere:
         return found if found != self.path else None
 
     def _is_known(self, node: ast.expr, scope: Scope) -> bool:
-        path = dotted_name(node) if self.names else None
-        if path is None:
-            return False
+        path = dotted_name(node) if self.names or self.resolves_all else None
+        if path is None or self.resolves_all:
+            return path is not None
         found = meanings(path, scope, node.lineno)
         return any(name is not None and name.rpartition(".")[2] in self.names for name in found)
 
@@ -68,6 +76,29 @@ class Elsewhere:
         if found is None or found[1] is not through_apply:
             return None
         return self.key_of(Target(os.path.abspath(found[0].unit.path), found[0].qualname))
+
+    def bases(self, qualname: str) -> list[str]:
+        """The base classes of a class of this file."""
+        above = self.project.ancestry(Definition(self.unit, qualname))[1:]
+        return [self.key_of(Target(os.path.abspath(each.unit.path), each.qualname)) for each in above]
+
+    def external(self, name: str) -> str:
+        """What a resolved name of this file denotes outside of the project, if other files of the project import it."""
+        found = self.project.meaning(self.unit, name)
+        return found if isinstance(found, str) else name
+
+    def home(self, name: str) -> tuple[Unit, str] | None:
+        """The file that binds an imported name, and the name there."""
+        place = self.project.locate(self.unit, name) if self.project.load is not None else None
+        other = self.project.unit(place.path) if place is not None else None
+        if place is None or other is None or not place.rest:
+            return None
+        unit, dotted, _scope = self.project.bound(other, place.rest, other.index.module)
+        return unit, dotted
+
+    def target_of(self, key: str) -> Target:
+        """The Function that this file refers to by a name."""
+        return self.targets.get(key) or Target(self.path, key)
 
     def key_of(self, target: Target) -> str:
         """The name by which this file refers to a Function."""
