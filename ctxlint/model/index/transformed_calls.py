@@ -70,6 +70,7 @@ class Transforms:
                 if name is not None:
                     place = self._place(name, ast.unparse(decorator), decorator)
                     self._run([CalledCode(self.code, function.node)], place, first=True)
+        self.code.others.clear()  # they refer to each other
         found = [replace(call, transforms=tuple(transforms)) for call, transforms in self.found.values()]
         return found + [self._record_of(*key, tuple(each)) for key, each in self.passed.items()]
 
