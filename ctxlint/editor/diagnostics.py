@@ -5,9 +5,8 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from lsprotocol import types as lsp
-
 from ctxlint.diagnostic import Severity
+from ctxlint.editor import lsp
 from ctxlint.editor.documents import Document, NotebookDocument
 
 if TYPE_CHECKING:
@@ -30,25 +29,24 @@ def register(session: Session) -> None:
     session.on_refresh.append(publisher.refresh)
     session.on_close.append(publisher.closed)
 
-    @session.feature(
-        lsp.TEXT_DOCUMENT_DIAGNOSTIC,
-        lsp.DiagnosticOptions(inter_file_dependencies=False, workspace_diagnostics=False, identifier=SOURCE),
-    )
-    async def pull(params: lsp.DocumentDiagnosticParams) -> lsp.DocumentDiagnosticReport:
-        uri, before = params.text_document.uri, params.previous_result_id
+    options = {"identifier": SOURCE, "interFileDependencies": False, "workspaceDiagnostics": False}
+
+    @session.feature("textDocument/diagnostic", lsp.Pull, diagnosticProvider=options)
+    async def pull(params: lsp.Pull) -> lsp.PullReport:
+        uri, before = params["textDocument"]["uri"], params.get("previousResultId")
         if before is not None and session.waits_for_save(uri):
-            return lsp.RelatedUnchangedDocumentDiagnosticReport(result_id=before)
+            return {"kind": "unchanged", "resultId": before}
         checked = await session.checked(uri)
         if checked is None or isinstance(checked.document, NotebookDocument):
-            return lsp.RelatedFullDocumentDiagnosticReport(items=[])
+            return {"kind": "full", "items": []}
         newest = session.documents.holder(uri)
         name = str(checked.serial)
         if isinstance(newest, Document) and checked.document is not newest:
             name, checked = f"{name} of {newest.version}", checked.moved_to(newest)
         if before == name:
-            return lsp.RelatedUnchangedDocumentDiagnosticReport(result_id=name)
+            return {"kind": "unchanged", "resultId": name}
         items = to_client(session, checked).get(checked.document.uri, [])
-        return lsp.RelatedFullDocumentDiagnosticReport(items=items, result_id=name)
+        return {"kind": "full", "items": items, "resultId": name}
 
 
 class _Publisher:
@@ -80,17 +78,17 @@ class _Publisher:
 
     def refresh(self) -> None:
         """Ask a client that pulls to pull again."""
-        workspace = self.session.client_capabilities.workspace
-        if pulls(self.session) and workspace and workspace.diagnostics and workspace.diagnostics.refresh_support:
-            self.session.workspace_diagnostic_refresh(None)
+        if pulls(self.session) and self.session.supports("workspace", "diagnostics", "refreshSupport"):
+            self.session.request("workspace/diagnostic/refresh")
 
     def closed(self, uri: str) -> None:
         """A document was closed."""
         if self.shown.forget(uri) or not pulls(self.session) or self.session.documents.holder(uri) is None:
             self._push(uri, [])
 
-    def _push(self, uri: str, items: list[lsp.Diagnostic], version: int | None = None) -> None:
-        self.session.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, items, version))
+    def _push(self, uri: str, items: list[lsp.PublishedDiagnostic], version: int | None = None) -> None:
+        parameters = {"uri": uri, "diagnostics": items, **({} if version is None else {"version": version})}
+        self.session.notify("textDocument/publishDiagnostics", parameters)
 
 
 class _Shown:
@@ -118,15 +116,13 @@ class _Shown:
 
 def pulls(session: Session) -> bool:
     """Whether the client pulls diagnostics. It never does for the cells of notebooks."""
-    documents = session.client_capabilities.text_document
-    return documents is not None and documents.diagnostic is not None
+    return session.supports("textDocument", "diagnostic") is not None
 
 
 def _takes_versions(session: Session) -> bool:
     """Whether the client supports versions of findings, or does not declare its capabilities for findings."""
-    documents = session.client_capabilities.text_document
-    shown = documents.publish_diagnostics if documents is not None else None
-    return shown is None or shown.version_support is True
+    shown = session.supports("textDocument", "publishDiagnostics")
+    return shown is None or session.supports("textDocument", "publishDiagnostics", "versionSupport") is True
 
 
 def parts_of(document: Opened) -> list[Document]:
@@ -134,48 +130,45 @@ def parts_of(document: Opened) -> list[Document]:
     return [document] if isinstance(document, Document) else [cell for cell in document.cells if cell is not None]
 
 
-def to_client(session: Session, checked: Checked) -> dict[str, list[lsp.Diagnostic]]:
+def to_client(session: Session, checked: Checked) -> dict[str, list[lsp.PublishedDiagnostic]]:
     """The findings of a document by URI."""
     view = session.view(checked)
-    found: dict[str, list[lsp.Diagnostic]] = {}
+    found: dict[str, list[lsp.PublishedDiagnostic]] = {}
     wanted = session.settings.client_settings_for(checked.document.path)
     for each in checked.diagnostics:
         if each.code == _SYNTAX and not wanted.show_syntax_errors:
             continue
         location = view.location(each.span)
-        found.setdefault(location.uri, []).append(diagnostic_at(each, location.range, view))
+        found.setdefault(location["uri"], []).append(diagnostic_at(each, location["range"], view))
     return found
 
 
-def diagnostic_at(diagnostic: Diagnostic, where: lsp.Range, view: DocumentView) -> lsp.Diagnostic:
+def diagnostic_at(diagnostic: Diagnostic, where: lsp.TextRange, view: DocumentView) -> lsp.PublishedDiagnostic:
     """One finding."""
-    related = [
-        lsp.DiagnosticRelatedInformation(view.location(each.span, each.path), each.message)
-        for each in diagnostic.related
-    ]
-    return lsp.Diagnostic(
-        range=where,
-        message=diagnostic.message,
-        severity=_SEVERITIES[diagnostic.severity],
-        code=diagnostic.code,
-        code_description=lsp.CodeDescription(diagnostic.url),
-        source=SOURCE,
-        tags=[TAGS[diagnostic.code]] if diagnostic.code in TAGS else None,
-        related_information=related or None,
-    )
+    found: lsp.PublishedDiagnostic = {
+        "range": where,
+        "message": diagnostic.message,
+        "severity": _SEVERITIES[diagnostic.severity],
+        "code": diagnostic.code,
+        "codeDescription": {"href": diagnostic.url},
+        "source": SOURCE,
+    }
+    if diagnostic.code in TAGS:
+        found["tags"] = [TAGS[diagnostic.code]]
+    if diagnostic.related:
+        found["relatedInformation"] = [
+            {"location": view.location(each.span, each.path), "message": each.message} for each in diagnostic.related
+        ]
+    return found
 
 
-_SEVERITIES = {
-    Severity.ERROR: lsp.DiagnosticSeverity.Error,
-    Severity.WARNING: lsp.DiagnosticSeverity.Warning,
-}
-
+_SEVERITIES = {Severity.ERROR: lsp.ERROR, Severity.WARNING: lsp.WARNING}
 
 TAGS = {
-    "CTX312": lsp.DiagnosticTag.Unnecessary,
-    "CTX601": lsp.DiagnosticTag.Deprecated,
-    "CTX602": lsp.DiagnosticTag.Deprecated,
-    "CTX603": lsp.DiagnosticTag.Deprecated,
-    "CTX910": lsp.DiagnosticTag.Unnecessary,
+    "CTX312": lsp.UNNECESSARY,
+    "CTX601": lsp.DEPRECATED,
+    "CTX602": lsp.DEPRECATED,
+    "CTX603": lsp.DEPRECATED,
+    "CTX910": lsp.UNNECESSARY,
 }
 """What the rules say of themselves: importing them all takes longer than finding earlier results."""
