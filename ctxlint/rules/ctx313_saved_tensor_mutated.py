@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ctxlint.model.analyses.grad_mode import is_on
 from ctxlint.model.analyses.saved_state import Buffer, ChangedInBackward, changed_in_backward
 from ctxlint.model.analyses.undefined_attributes import never_happens
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.interpreter.summary import KERNEL
+from ctxlint.model.interpreter.values import ContextAttribute, SavedTensor
 from ctxlint.model.syntax import code_of
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.related import at, way_to
@@ -30,7 +32,8 @@ class SavedTensorMutated(Rule[FunctionClass]):
 
     ## Why is this bad?
     A saved input or output is the caller's own tensor, not a copy. Grad mode is off in `backward`, so nothing is
-    checked: the user's weight, or the activation that another layer still needs, silently changes its value.
+    checked: the user's weight, or the activation that another layer still needs, silently changes its value. Under
+    `torch.enable_grad`, torch raises RuntimeError for a leaf that requires grad.
 
     A buffer of the caller, which `backward` fills or overwrites before it reads it, must not be saved either: a second
     backward raises `RuntimeError: one of the variables needed for gradient computation has been modified by an inplace
@@ -137,10 +140,22 @@ def _message(fn: FunctionClass, change: ChangedInBackward) -> str:
         )
     overwritten = change.mutation.how in operations.OVERWRITING
     advice = "Leave it unchanged" if change.left else "Write to a new tensor" if overwritten else "Work on a copy"
-    return (
+    fact = (
         f"`{change.mutation.doer}` modifies the {'saved' if change.saved else 'kept'} {change.what} `{name}` in place"
-        f"{_condition(change)}; the caller's tensor silently has another value after backward. {advice}."
     )
+    if _is_checked(fn, change):
+        return (
+            f"{fact}{_condition(change)} with grad mode on; torch raises RuntimeError if it is a leaf that requires grad, "
+            f"else the caller's tensor silently has another value after backward. {advice}."
+        )
+    return f"{fact}{_condition(change)}; the caller's tensor silently has another value after backward. {advice}."
+
+
+def _is_checked(fn: FunctionClass, change: ChangedInBackward) -> bool:
+    """Whether backward modifies an input itself, no view of it, with grad mode on: torch refuses that for a leaf."""
+    mutation, backward = change.mutation, fn.backward
+    direct = isinstance(mutation.target, (SavedTensor, ContextAttribute)) and not mutation.by
+    return backward is not None and direct and change.what == "input" and is_on(backward, mutation.node)
 
 
 def _condition(change: ChangedInBackward) -> str:

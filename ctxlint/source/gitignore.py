@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _PART = r"[^\s/*?\\\[\]]+"
-# Compiled at first use, as most runs meet no pattern that asks for them.
+# Compiled at first use, because most runs need none of them.
 _PLAIN = rf"!?(?:\*(?P<ending>{_PART})|/?(?P<whole>{_PART}(?:/{_PART})*))(?P<folder>/?)[ ]*"
 """A pattern that is ``*`` and a suffix, or a whole name or path."""
 _FOLDERS_INSIDE = r"(?:/\*\*)+/(?=[ ]*$)"

@@ -23,7 +23,7 @@ from ctxlint.model.interpreter.values import (
     detaches,
     same_object,
 )
-from ctxlint.model.syntax import dotted, last_name, parents_below
+from ctxlint.model.syntax import dotted, last_name, parents_below, words_of
 from ctxlint.torch_api import operations
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ _LEAVE_IT_OFF = frozenset(
 )
 """The last parts of the names of decorators and ``with`` items that do not enable grad mode."""
 
+_ENDS_IT = frozenset({"no_grad", "inference_mode"})
 _SWITCHES = frozenset({"enable_grad", "set_grad_enabled", "_set_grad_enabled", "set_grad_mode", "grad_mode"})
 _MAY_BE_A_VIEW = frozenset(
     _words(
@@ -286,6 +287,21 @@ def _is_off(method: Method, node: cst.CSTNode) -> bool:
         if isinstance(around, (cst.Lambda, cst.FunctionDef)) and around is not method.node:
             return False
     return True
+
+
+def is_on(method: Method, node: cst.CSTNode) -> bool:
+    """Whether the innermost ``with`` item around a node that says something about grad mode certainly enables it."""
+    for around in method.above(node):
+        if isinstance(around, (cst.Lambda, cst.FunctionDef)):
+            return False
+        if isinstance(around, cst.With):
+            for each in reversed(around.items):
+                call = each.item
+                if isinstance(call, cst.Call) and last_name(call.func) == "enable_grad" and not call.args:
+                    return True
+                if not _leaves_it_off(call) or not _ENDS_IT.isdisjoint(words_of(call)):
+                    return False
+    return False
 
 
 def _leaves_it_off(node: cst.BaseExpression) -> bool:

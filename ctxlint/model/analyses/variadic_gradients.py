@@ -14,6 +14,7 @@ import libcst as cst
 from ctxlint.model.analyses.reachability import judged_gradients
 from ctxlint.model.analyses.repeats import names_in
 from ctxlint.model.function import Style
+from ctxlint.model.interpreter.effects import may_stop
 from ctxlint.model.interpreter.events import ContextWrite
 from ctxlint.model.interpreter.local_names import only_assigned, times_bound
 from ctxlint.model.syntax import code_of, dotted, literal_integer
@@ -142,6 +143,8 @@ class _Lengths:
                 return self.of_variable(name, method)
             if name == f"{method.ctx_name}.saved_tensors":
                 return self.of_saved()
+            if name == f"{method.ctx_name}.needs_input_grad":
+                return _Length(len(self.fn.inputs), ("",))
             return self.of_attribute(node.attr.value) if name == f"{method.ctx_name}.{node.attr.value}" else None
         finally:
             self.open.discard((method.name, name))
@@ -182,8 +185,11 @@ class _Lengths:
         empty = isinstance(starts[0].value, cst.List) and not starts[0].value.elements
         inside = any(isinstance(each, (cst.For, cst.While)) for each in method.above(starts[0]))
         outermost = method.parents[loops[0]] is method.node.body
-        once = _appends(loops[0].body, name) == 1 and loops[0].orelse is None
-        return self.of(loops[0].iter, method) if empty and not inside and outermost and once else None
+        if not empty or inside or not outermost or loops[0].orelse is not None:
+            return None
+        appended = _appended(loops[0].body, name)
+        once = appended is not None and appended.at_end | appended.at_continue == {1}
+        return self.of(loops[0].iter, method) if once else None
 
     def of_saved(self) -> _Length | None:
         """``ctx.saved_tensors``."""
@@ -233,30 +239,55 @@ def _dropped(piece: cst.Slice) -> int | None:
     return literal_integer(bound) if isinstance(bound, cst.Integer) else None
 
 
-def _appends(block: cst.BaseSuite, name: str) -> int | None:
-    """How often a block appends to a list, the same on each path; None if that is unknown."""
-    count = 0
+class _Appended(NamedTuple):
+    """How often a block appends to a list: on the paths to its end, and on those to ``continue``."""
+
+    at_end: frozenset[int]
+    at_continue: frozenset[int] = frozenset()
+
+    def then(self, others: Iterable[_Appended]) -> _Appended:
+        """These, followed by one of some others."""
+        ends, goes_on = set[int](), set(self.at_continue)
+        for other in others:
+            ends.update(first + second for first in self.at_end for second in other.at_end)
+            goes_on.update(first + second for first in self.at_end for second in other.at_continue)
+        return _Appended(frozenset(ends), frozenset(goes_on))
+
+
+def _appended(block: cst.BaseSuite, name: str) -> _Appended | None:
+    """How often a block appends to a list; None if that is unknown."""
+    found = _Appended(frozenset([0]))
     for statement in block.body:
+        arms: list[_Appended | None] = []
         if isinstance(statement, cst.If):
-            arms: list[int | None] = []
             arm: cst.If | cst.Else | None = statement
-            while arm is not None:
-                arms.append(_appends(arm.body, name))
-                arm = arm.orelse if isinstance(arm, cst.If) else None
-                if arm is None and not isinstance(statement.orelse, (cst.If, cst.Else)):
-                    arms.append(0)
-            if len(set(arms)) != 1 or arms[0] is None:
-                return None
-            count += arms[0]
+            while isinstance(arm, cst.If):
+                arms.append(_appended(arm.body, name))
+                arm = arm.orelse
+            arms.append(_appended(arm.body, name) if arm is not None else _Appended(frozenset([0])))
+        elif isinstance(statement, cst.With):
+            arms.append(_appended(statement.body, name))
         elif isinstance(statement, cst.SimpleStatementLine):
-            for small in statement.body:
-                if isinstance(small, (cst.Break, cst.Continue, cst.Return)):
-                    return None
-                call = small.value if isinstance(small, cst.Expr) else None
-                count += isinstance(call, cst.Call) and dotted(call.func) == f"{name}.append"
-        elif name in names_in(statement):
+            arms.append(_appended_in_line(statement, name))
+        elif name in names_in(statement) or may_stop(statement):
             return None
-    return count
+        known = [each for each in arms if each is not None]
+        if len(known) < len(arms):
+            return None
+        found = found.then(known) if arms else found
+    return found
+
+
+def _appended_in_line(line: cst.SimpleStatementLine, name: str) -> _Appended | None:
+    count = 0
+    for small in line.body:
+        if isinstance(small, (cst.Break, cst.Return)):
+            return None
+        if isinstance(small, (cst.Continue, cst.Raise)):
+            return _Appended(frozenset(), frozenset([count] if isinstance(small, cst.Continue) else []))
+        call = small.value if isinstance(small, cst.Expr) else None
+        count += isinstance(call, cst.Call) and dotted(call.func) == f"{name}.append"
+    return _Appended(frozenset([count]))
 
 
 def _sum(lengths: Iterable[_Length | None]) -> _Length | None:
