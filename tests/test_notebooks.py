@@ -322,6 +322,14 @@ def test_messages_name_lines_with_their_cells(run: Run) -> None:
     assert "(line 2 of cell 4 passes a number)" in out
 
 
+def test_syntax_errors_name_lines_with_their_cells(run: Run) -> None:
+    write(notebook(code("import torch\nfrom torch.autograd import Function"), code("x = 1\ny = 'open\n")))
+    _exit_code, out, _err = run("check", "--isolated", "--output-format", "concise", "nb.ipynb")
+    assert out.startswith(
+        "nb.ipynb:cell 2:2:5: CTX901 Syntax error: unterminated string literal (detected at line 2 of cell 2)."
+    )
+
+
 def test_explain_says_that_a_notebook_is_in_another_language(run: Run) -> None:
     write(notebook(code(CANDIDATE), **R))
     code_, _, err = run("explain", "nb.ipynb")

@@ -91,7 +91,7 @@ class UnmaterializedGradient(Rule[FunctionClass]):
         if not counts or any(count is None or count < 2 for count in counts):
             return
         for param, node in untested_operations(fn):
-            error = "AttributeError" if isinstance(node, cst.Call) else "TypeError"
+            error = "AttributeError" if isinstance(node, (cst.Call, cst.Attribute)) else "TypeError"
             yield Finding(
                 fn.span(node),
                 f"`{param.name}` is `None` (`set_materialize_grads(False)`) when the loss does not use its output; this then "

@@ -135,7 +135,7 @@ def _message(fn: FunctionClass, change: ChangedInBackward) -> str:
     if change.mutation.how == KERNEL:
         return (
             f"`{change.mutation.doer}` overwrites the {'saved' if change.saved else 'kept'} {change.what} `{name}`"
-            f"{_condition(change) if change.chosen is not None else ''}; a second "
+            f"{_condition(change) if change.chosen is not None or change.copier else ''}; a second "
             f"backward, and whatever else uses that tensor, silently gets the new values. Write to a new tensor."
         )
     overwritten = change.mutation.how in operations.OVERWRITING
@@ -159,7 +159,9 @@ def _is_checked(fn: FunctionClass, change: ChangedInBackward) -> bool:
 
 
 def _condition(change: ChangedInBackward) -> str:
-    """When the modified tensor is the stored one: by a conditional expression, or by a flag around the statement."""
+    """When the modified tensor is the stored one: its layout, a conditional expression, a flag around the statement."""
+    if change.copier:
+        return f" unless `{change.copier}` copies it"
     if change.chosen is None:
         return under_flag(change.mutation)
     return f" {'if' if change.chosen.holds else 'unless'} `{code_of(change.chosen.test)}`"

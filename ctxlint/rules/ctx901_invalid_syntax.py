@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.model.function import SourceFile
+from ctxlint.model.index.parsing import LINE_NAMED
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.source.source import Span
 
@@ -72,11 +73,12 @@ class InvalidSyntax(Rule[SourceFile]):
         if not file.functions and not file.source.mentions("torch"):
             return  # a parameter `ctx` made it look like part of a gradient
         for broken, following in _runs(file.broken):
-            end = "" if broken.message.endswith((".", "?", "!")) else "."
+            error = LINE_NAMED.sub(lambda found: f"{found[1]} {file.source.line_name(int(found[2]))}", broken.message)
+            end = "" if error.endswith((".", "?", "!")) else "."
             what = "Syntax error" if broken.is_syntax else "Unsupported syntax"
             more = "one" if following == 1 else following
             unchecked = f"This statement and the next {more} were" if following else "The statement was"
-            message = f"{what}: {broken.message}{end} {unchecked} not checked."
+            message = f"{what}: {error}{end} {unchecked} not checked."
             yield Finding(Span(broken.position, broken.position), message)
 
 

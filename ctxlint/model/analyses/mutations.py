@@ -133,16 +133,17 @@ def usually_no_copy(mutation: Mutation) -> str:
 
     It may be on one of several paths: ``if not x.is_contiguous(): x = x.contiguous()``.
     """
-    return _usually_no_copy(mutation.target) if mutation.target is not None else ""
+    return copying_method(mutation.target) if mutation.target is not None else ""
 
 
-def _usually_no_copy(value: Value) -> str:
+def copying_method(value: Value) -> str:
+    """The method on the way to a value that copies only unusual layouts; empty if there is none."""
     while isinstance(value, View):
         called = getattr(value.node, "func", None)
         if value.alias is Alias.USUALLY and isinstance(called, (cst.Attribute, cst.Name)):
             return last_name(called)
         value = value.of
-    return next(filter(None, map(_usually_no_copy, value.alternatives)), "") if isinstance(value, Choice) else ""
+    return next(filter(None, map(copying_method, value.alternatives)), "") if isinstance(value, Choice) else ""
 
 
 def on_a_temporary(mutation: Mutation) -> bool:
@@ -203,9 +204,14 @@ def _indices(node: cst.CSTNode) -> Iterator[cst.BaseExpression]:
 def without_gradient(mutation: Event) -> bool:
     """Whether a guard may imply that no gradient is wanted: then modifications have no consequences."""
     for guard in mutation.guards:
-        if guard.asks is not None and guard.asks.question is not Question.IS_NONE and not guard.asks.answer:
+        if guard.has_parts:
+            continue  # they are guards of their own
+        asked = (guard.asks,) if guard.asks is not None else guard.one_of
+        answers = [each.answer for each in asked if each.question is not Question.IS_NONE]
+        if not all(answers):
             return True
-        if any(guard.mentions(part) for part in ("grad", "training", "inference")):
+        about_gradients = bool(asked) and len(answers) == len(asked)
+        if not about_gradients and any(guard.mentions(part) for part in ("grad", "training", "inference")):
             return True
     return False
 

@@ -423,4 +423,6 @@ def _operands(node: cst.CSTNode) -> tuple[cst.CSTNode, ...]:
         return (node.target, node.value)
     if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
         return (node.func.value,)
+    if isinstance(node, cst.Subscript) or (isinstance(node, cst.Attribute) and not hasattr(None, node.attr.value)):
+        return (node.value,)
     return ()

@@ -11,7 +11,7 @@ import libcst as cst
 from ctxlint.model.analyses.flags import flag_of_conditional
 from ctxlint.model.analyses.kept_values import kept_value
 from ctxlint.model.analyses.lasting_writes import is_left_for_others, is_overwritten_first
-from ctxlint.model.analyses.mutations import gradient_written
+from ctxlint.model.analyses.mutations import copying_method, gradient_written
 from ctxlint.model.analyses.outputs import differentiable_outputs
 from ctxlint.model.analyses.repeats import happens_after
 from ctxlint.model.interpreter.events import Assigned, ContextCall, ContextWrite, Mutation, SavedRead
@@ -34,6 +34,7 @@ from ctxlint.model.interpreter.values import (
     is_tensor,
     same_object,
     storage,
+    usual_storage,
 )
 from ctxlint.model.syntax import code_of
 from ctxlint.records import record
@@ -114,7 +115,7 @@ class ChangedInBackward:
 
     ``left``: backward does not read what it writes there. ``saved``: it comes from ``save_for_backward``. ``buffer``:
     what it is for, if it is an input without a gradient. ``chosen``: a conditional expression decides whether it is
-    that tensor.
+    that tensor. ``copier``: the method that copies it before if its layout is unusual.
     """
 
     mutation: Mutation
@@ -124,6 +125,7 @@ class ChangedInBackward:
     left: bool
     buffer: Buffer | None = None
     chosen: Chosen | None = None
+    copier: str = ""
 
 
 @record
@@ -190,11 +192,13 @@ def changed_in_backward(fn: FunctionClass) -> Iterator[ChangedInBackward]:
         return
     scratch: list[Value] = []
     for mutation in lasting(backward.facts.of(Mutation)):
-        read = storage(mutation.target) if mutation.target is not None else None
+        read = usual_storage(mutation.target) if mutation.target is not None else None
         chosen = _chosen_by(fn, backward, mutation, _is_read_from_ctx) if read is None else None
         read = storage(chosen.value) if chosen is not None else read
         stored = kept_value(fn, read)
-        origin = storage(stored) if stored is not None else None
+        origin = usual_storage(stored) if stored is not None else None
+        copiers = [copying_method(each) for each in (mutation.target, stored) if each is not None]
+        copier = next(filter(None, copiers), "")
         if origin is None and isinstance(stored, View) and stored in output_objects(fn):
             origin = stored  # whether it is a copy or not, it is the output
         saved = isinstance(read, SavedTensor)
@@ -206,12 +210,12 @@ def changed_in_backward(fn: FunctionClass) -> Iterator[ChangedInBackward]:
                 left = is_left_for_others(backward, mutation)
                 buffer = Buffer.RESULT if left else Buffer.SCRATCH if origin in scratch else None
                 buffer = buffer if entry.gradient is Tri.NO else None
-                if saved or buffer is None:
-                    yield ChangedInBackward(mutation, "input", origin.name, saved, left, buffer, chosen)
+                if buffer is None or (saved and not copier):
+                    yield ChangedInBackward(mutation, "input", origin.name, saved, left, buffer, chosen, copier)
         elif origin is not None and is_tensor(origin) is Tri.YES and origin in output_objects(fn):
             name = mutation.name or "the tensor"
             left = is_left_for_others(backward, mutation)
-            yield ChangedInBackward(mutation, "output", name, saved, left, chosen=chosen)
+            yield ChangedInBackward(mutation, "output", name, saved, left, chosen=chosen, copier=copier)
 
 
 def lasting(mutations: tuple[Mutation, ...]) -> Iterator[Mutation]:

@@ -105,8 +105,15 @@ class Stash:
 
     @property
     def rests_on(self) -> tuple[Value, ...]:
-        """The values that the method itself stores."""
-        return (self.write.value,) if self.write.value is not None and not self.write.by else ()
+        """The values that the method itself stores: those of the kind that is ``held``."""
+        value = self.write.value
+        if value is None or self.write.by:
+            return ()
+        return tuple(filter(self._is_of_this_kind, value.options())) if self.on_some_paths else (value,)
+
+    def _is_of_this_kind(self, value: Value) -> bool:
+        found = (_classified(self.fn, self.write, leaf, contained) for leaf, contained in _leaves(value))
+        return any(each.held is self.held for kept in found for each in kept)
 
     @property
     def converted_input(self) -> str | None:

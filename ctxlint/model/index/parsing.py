@@ -104,11 +104,11 @@ def _parse(text: str, first: int = 1) -> ast.Module:
             return ast.increment_lineno(ast.parse(text), above)
         except SyntaxError as error:
             error.lineno = (error.lineno or 1) + above
-            error.msg = _ON_LINE.sub(lambda found: f"on line {int(found[1]) + above}", error.msg)
+            error.msg = LINE_NAMED.sub(lambda found: f"{found[1]} line {int(found[2]) + above}", error.msg)
             raise
 
 
-_ON_LINE = re.compile(r"\bon line (\d+)")
+LINE_NAMED = re.compile(r"\b(at|on) line (\d+)")
 """As in ``expected an indented block after 'if' statement on line 3``."""
 
 

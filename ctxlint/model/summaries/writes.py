@@ -5,8 +5,13 @@ from __future__ import annotations
 import ast
 import re
 import sys
+from functools import cached_property
 from typing import TYPE_CHECKING
 
+import libcst as cst
+
+from ctxlint.model.interpreter.conditions import certain_parts
+from ctxlint.model.interpreter.effects import may_stop
 from ctxlint.model.interpreter.events import Mutation, Question, Step
 from ctxlint.model.interpreter.summary import Write
 from ctxlint.model.interpreter.values import (
@@ -21,6 +26,7 @@ from ctxlint.model.interpreter.values import (
     permuted_storage,
     usual_storage,
 )
+from ctxlint.model.syntax import parents_below
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -106,6 +112,7 @@ class _Tests:
 
     def __init__(self, definition: Definition, own: frozenset[str]) -> None:
         """For a function with its ``own`` names, which depend on the caller."""
+        self.definition = definition
         self.own = own
         self.module = definition.unit.index.module
         self.body = definition.unit.index.functions[definition.qualname].node.body
@@ -122,12 +129,24 @@ class _Tests:
         text = guard.text
         if len(text) > _LONGEST_TEST:
             return False
+        if _OTHER_BUSINESS.search(text) is None and (guard.block, guard.holds) in self.demanded:
+            return True
         if _COUNTS_PROCESSES.search(text) or _PLACE.search(text):
             return True
         compared = _NAME_COMPARED.fullmatch(text)
         if compared is not None and self.counts_processes(compared["name"]):
             return True
         return _OTHER_BUSINESS.search(text) is None and not any(map(self.is_chosen, _NAME.findall(text)))
+
+    @cached_property
+    def demanded(self) -> frozenset[tuple[int, bool]]:
+        """The guards of what the function does unless it raises: ``block`` and ``holds``."""
+        node = self.definition.unit.slices.find_bare_function(self.definition.qualname)
+        tests = [each for each in parents_below(node) if isinstance(each, cst.If)] if node is not None else []
+        found = [(each, False) for each in tests if _raises(each.body)]
+        found += [(each, True) for each in tests if isinstance(each.orelse, cst.Else) and _raises(each.orelse.body)]
+        parts = ((part, answer) for each, holds in found for part, answer in certain_parts(each.test, holds))
+        return frozenset((id(each), holds) for each, holds in (*found, *parts))
 
     def counts_processes(self, name: str) -> bool:
         """Whether a name of the function is bound once, to the number of processes."""
@@ -148,6 +167,13 @@ class _Tests:
         """Whether a name is one of the function's own, or a switch of the module."""
         switches = self.module.names.get(name, ())
         return name in self.own or any(type(each.value).__name__ == "Constant" for each in switches)
+
+
+def _raises(block: cst.BaseSuite) -> bool:
+    """Whether a block has no other end than ``raise``."""
+    last = block.body[-1] if block.body else None
+    small = last.body[-1] if isinstance(last, cst.SimpleStatementLine) else last
+    return isinstance(small, cst.Raise) and not may_stop(block)
 
 
 _LONGEST_TEST = 1000
