@@ -2,7 +2,7 @@
 
 A large file is open in the server; a letter is typed into one of its Functions, then half a line that does not parse.
 For comparison, the time of ctxlint's core for the same text, without a server and without cached results. With a
-``FILE``, letters are typed below that line, and hover, quick fixes and all fixes are requested right after each.
+``FILE``, letters are typed below that line, and hover, hints, quick fixes and all fixes are requested right after each.
 """
 
 from __future__ import annotations
@@ -64,9 +64,12 @@ def requested_after_keys(path: Path, line: int, times: int) -> None:
     uri = client.open(path.as_uri(), text)
     client.pushed(uri, version=1)
     position = {"textDocument": {"uri": uri}, "position": {"line": line - 1, "character": len(lines[line - 1])}}
+    ends = {"start": {"line": 0, "character": 0}, "end": {"line": len(lines), "character": 0}}
+    everything = {"textDocument": {"uri": uri}, "range": ends}
     requests: dict[str, Callable[[], object]] = {
         "nothing, but findings come": lambda: client.pushed(uri, version),
         "hover": lambda: client.request("textDocument/hover", position),
+        "inlay hints in the whole file": lambda: client.request("textDocument/inlayHint", everything),
         "quick fixes in the whole file": lambda: client.actions(uri, ["quickfix"]),
         "all safe fixes": lambda: client.actions(uri, ["source.fixAll"]),
     }

@@ -48,9 +48,9 @@ def _has_code_on(fn: FunctionClass, path: str, first: int, last: int) -> bool:
 
 def contract_of(fn: FunctionClass) -> Contract:
     """The contract of one Function; cached because an editor asks about many places of a text."""
-    if contract_of not in fn.notes:
-        fn.notes[contract_of] = _contract(fn)
-    found: Contract = fn.notes[contract_of]
+    if contract_of not in fn.lasting_notes:
+        fn.lasting_notes[contract_of] = _contract(fn)
+    found: Contract = fn.lasting_notes[contract_of]
     return found
 
 

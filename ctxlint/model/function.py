@@ -263,6 +263,14 @@ class FunctionClass:
         """A cache for results that later stages derive from the class: fixes look at a method many times."""
         return {}
 
+    @cached_property
+    def lasting_notes(self) -> dict[object, Any]:
+        """Like ``notes``, for results that refer neither to nodes nor to the text.
+
+        They stay valid for the next text that has the same class, at the same place and with the same calls.
+        """
+        return {}
+
     # Positions
 
     def span(self, node: cst.CSTNode) -> Span:

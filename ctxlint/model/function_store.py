@@ -102,6 +102,23 @@ class _Entry:
     homes: dict[str, str]
     has_places: bool
     findings: dict[Hashable, _StoredFindings] = field(default_factory=dict)
+    noted: _Noted | None = None
+
+    def note(self, function: FunctionClass, firsts: tuple[int, ...]) -> None:
+        """Give a Function the notes of the last one, if that had the same place and calls."""
+        place = (function.source.path, firsts, function.calls)
+        if self.noted is None or self.noted[:3] != place:
+            self.noted = _Noted(*place, function.lasting_notes)
+        vars(function)["lasting_notes"] = self.noted.notes
+
+
+class _Noted(NamedTuple):
+    """The lasting notes of a Function at a place."""
+
+    path: str
+    firsts: tuple[int, ...]
+    calls: tuple[ApplyCall, ...]
+    notes: dict[object, object]
 
 
 @dataclass(eq=False)
@@ -256,6 +273,7 @@ class FunctionStore:
             versions[key] = entry
             while len(versions) > _VERSIONS_KEPT:
                 versions.popitem(last=False)
+        entry.note(function, firsts)
         self._of[id(function)] = (function, entry, firsts)
         return function
 

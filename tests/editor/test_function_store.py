@@ -12,6 +12,8 @@ import pytest
 from ctxlint.editor.checking import Checker
 from ctxlint.editor.documents import Document
 from ctxlint.editor.workspace import Workspace
+from ctxlint.explain import contract
+from ctxlint.explain.contract import contracts_of
 from ctxlint.model.builder import Builder
 from ctxlint.model.interpreter.interpret import interpret
 from ctxlint.model.interpreter.walk import Walk
@@ -104,7 +106,8 @@ def shown(checker: Checker, document: Document) -> tuple[object, ...]:
     """Everything that the editor shows for a document."""
     result, file = checker.check(document).result, checker.model_of(document)
     hints = [(each.position, each.label) for each in hints_of(file)] if file is not None else []
-    return result.diagnostics, result.hidden, result.warnings, result.broken, hints
+    contracts = contracts_of(file) if file is not None else ()
+    return result.diagnostics, result.hidden, result.warnings, result.broken, hints, contracts
 
 
 def compare(first: str, name: str, number: int, tmp_path: Path, seed: str | None = None) -> None:
@@ -455,6 +458,33 @@ def test_only_what_may_be_different_is_analysed(
     after = checker.check(Document(uri, changed, 2, "python"))
     assert set(names) == built
     assert len(after.diagnostics) == len(before.diagnostics)
+
+
+def test_contracts_are_kept_of_functions_that_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names: list[str] = []
+    made = contract._contract
+
+    def noted(function: FunctionClass) -> object:
+        names.append(function.name)
+        return made(function)
+
+    monkeypatch.setattr(contract, "_contract", noted)
+    text = HEAD + missing_none("First") + missing_none("Second")
+    changed = text.replace("First.apply(x, 2.0)", "First.apply(x, None)  ")
+    calls_moved = text.replace("return Second", "return -Second")
+    checker, uri = Checker(Workspace(lambda _: None, (str(tmp_path),))), (tmp_path / "a.py").as_uri()
+    numbers = []
+    for version, each in enumerate((text, text + "# z", text.replace("grad_output *", "1 *", 1), changed, calls_moved)):
+        document = Document(uri, each, version, "python")
+        checker.check(document)
+        file = checker.model_of(document)
+        assert file is not None
+        contracts_of(file)
+        numbers.append(sorted(names))
+        names.clear()
+    assert numbers[:3] == [["First", "Second"], [], ["First"]]
+    assert "First" in numbers[3]
+    assert "Second" in numbers[4]
 
 
 @pytest.mark.parametrize(
