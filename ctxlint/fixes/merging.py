@@ -8,7 +8,13 @@ import libcst as cst
 
 from ctxlint.fix import Applicability
 from ctxlint.fixes.method_code import code_of_method
-from ctxlint.model.analyses.repeats import always_follows, leaves_differentiable, names_in, repeats_arguments
+from ctxlint.model.analyses.repeats import (
+    always_follows,
+    gradient_stopped,
+    leaves_differentiable,
+    names_in,
+    repeats_arguments,
+)
 from ctxlint.model.analyses.saved_tensors import saving_call
 from ctxlint.model.interpreter.events import SavedRead
 
@@ -54,9 +60,11 @@ def merge_calls(fn: FunctionClass, method: Method, earlier: ContextCall, later: 
 
 
 def _applicability(fn: FunctionClass, earlier: ContextCall, later: ContextCall) -> Applicability | None:
-    """The applicability of merging; None if backward cannot unpack the tensors, or if every output may be marked."""
-    if earlier.method == "mark_non_differentiable" and not leaves_differentiable(fn, (earlier, later)):
-        return None
+    """The applicability of merging; None if backward cannot unpack the tensors, or reads what would be marked."""
+    if earlier.method == "mark_non_differentiable":
+        stops = any(gradient_stopped(fn, each) is not None for each in (earlier, later))
+        if stops or not leaves_differentiable(fn, (earlier, later)):
+            return None
     if not earlier.method.startswith("save_"):
         return Applicability.UNSAFE
     readers = [each for each in fn.reading_methods if saving_call(each) == earlier.method]

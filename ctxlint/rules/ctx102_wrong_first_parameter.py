@@ -96,13 +96,19 @@ class WrongFirstParameter(Rule[FunctionClass]):
         if not fn.signature_judgeable or fn.legacy_state is not None or may_mean_an_instance(fn):
             return
         for method in fn.own_protocol_methods:
-            if not method.signature_known or method.name in fn.called_directly:
+            if not method.signature_known or (method.name in fn.called_directly and not _is_just_named(fn, method)):
                 continue
             message = _message(fn, method)
             if message is not None:
                 yield Finding(fn.span(method.node.name), message, _fix(fn, method))
             yield from _bare_super(fn, method)
             yield from _unbound_receiver(fn, method)
+
+
+def _is_just_named(fn: FunctionClass, method: Method) -> bool:
+    """Whether the ctx is certainly the first parameter, also if other code calls the method: only its name misleads."""
+    static = method.receiver is None and method.binding is Binding.STATIC and not method.lacks_ctx
+    return fn.applied and static and not method.facts.of(UnboundContext)
 
 
 def _fix(fn: FunctionClass, method: Method) -> Fix | None:

@@ -9,6 +9,8 @@ from ctxlint.model.analyses.gradient_values import compared_with_zero
 from ctxlint.model.analyses.outputs import is_read
 from ctxlint.model.analyses.unwritten_gradients import unwritten_gradients
 from ctxlint.model.analyses.upstream import (
+    Factor,
+    factor,
     gradients_without_upstream,
     slots_without_upstream,
     tangents_without_incoming,
@@ -115,8 +117,15 @@ class GradientIgnoresUpstream(Rule[FunctionClass]):
             yield Finding(
                 fn.span(node),
                 f"`{backward.name}` of `{fn.name}` returns a gradient {how}; the result is silently wrong unless the incoming "
-                f"gradient is {'0 or ' * bool(compared)}1. Multiply by it.",
+                f"gradient is {'0 or ' * bool(compared)}1. {_REMEDIES[factor(fn)]}.",
             )
+
+
+_REMEDIES = {
+    Factor.MULTIPLIED: "Multiply by it",
+    Factor.EXPANDED: "Multiply by it, expanded to the input's shape",
+    Factor.UNKNOWN: "Compute the gradient from it",
+}
 
 
 def _of_unwritten(fn: FunctionClass, backward: Method, slots: Mapping[int, cst.BaseExpression]) -> Iterator[Finding]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model.analyses.foreign_names import names_of_forward, undefined_names
+from ctxlint.model.analyses.gradient_names import is_for_an_input
 from ctxlint.model.analyses.outputs import is_read
 from ctxlint.model.analyses.saved_reads import read_backs
 from ctxlint.model.analyses.saved_tensors import mismatched, saved_counts, saving_call
@@ -103,16 +104,23 @@ class NameOfForward(Rule[FunctionClass]):
                 yield Finding(
                     fn.span(node),
                     f"`{node.value}` in `{backward.name}` of `{fn.name}` is not defined; it raises NameError at backward. "
-                    f"{_definition(fn, backward, node.value)}.",
+                    f"{_definition(fn, backward, node)}.",
                 )
 
 
-def _definition(fn: FunctionClass, backward: Method, name: str) -> str:
-    """What to write for a name that nothing defines; that of a gradient may be an old name of the unread parameter."""
+def _definition(fn: FunctionClass, backward: Method, node: cst.Name) -> str:
+    """What to write for a name that nothing defines; that of a gradient may be an old name of the unread parameter.
+
+    Unless it is that of the gradient of an input, which backward has to compute: ``grad_input``.
+    """
+    name = node.value
     if name in fn.writes_by_attribute:
         return f"Write `{backward.ctx_name}.{name}`"
     incoming = backward.own_params
-    if "grad" in name and len(incoming) == 1 and not is_read(backward, incoming[0]):
+    called = isinstance(above := backward.parents.get(node), cst.Call) and above.func is node
+    if "grad" in name and not called and is_for_an_input(node, fn.inputs):
+        return "Compute it first"
+    if "grad" in name and not called and len(incoming) == 1 and not is_read(backward, incoming[0]):
         return f"Write `{incoming[0].name}`, the incoming gradient"
     return "Define or import it"
 

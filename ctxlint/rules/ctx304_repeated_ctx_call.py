@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ctxlint.fixes.merging import merge_calls
 from ctxlint.model.analyses.repeats import (
     always_follows,
+    gradient_stopped,
     leaves_differentiable,
     loop_around,
     names_in,
@@ -76,8 +77,8 @@ class RepeatedCtxCall(Rule[FunctionClass]):
 
     ## Fix safety
     Two calls in the same block whose arguments are names are merged. This is unsafe, unless `backward` already unpacks
-    as many tensors as the merged call saves; if it unpacks another number, or if all outputs might be marked
-    non-differentiable, there is no fix. A first call all of whose
+    as many tensors as the merged call saves; if it unpacks another number, if all outputs might be marked
+    non-differentiable, or an output is marked whose gradient `backward` reads, there is no fix. A first call all of whose
     arguments are in the second call as well is removed, which is safe.
 
     ## Known limits
@@ -121,8 +122,8 @@ class RepeatedCtxCall(Rule[FunctionClass]):
             if not always_follows(method, later, earlier):
                 return
             consequence = "that call has no effect, because this one passes all its tensors. Drop that call."
-        elif later.method == "mark_non_differentiable" and not leaves_differentiable(fn, (earlier, later)):
-            consequence = "that mark is silently dropped. Mark all outputs without a gradient in one call."
+        elif later.method == "mark_non_differentiable":
+            consequence = _of_mark(fn, earlier, later)
         else:
             consequence = "the tensors passed there are silently dropped. Pass all tensors to one call."
         yield Finding(
@@ -131,6 +132,21 @@ class RepeatedCtxCall(Rule[FunctionClass]):
             None if earlier.by or later.by else merge_calls(fn, method, earlier, later),
             (*at(fn, [earlier.node], "this call is replaced"), *way_to(fn, earlier, later)),
         )
+
+
+def _of_mark(fn: FunctionClass, earlier: ContextCall, later: ContextCall) -> str:
+    """The effect of a mark that replaces another: one that stops a gradient which backward computes has to go."""
+    before, now = (gradient_stopped(fn, each) for each in (earlier, later))
+    if now is not None:
+        which = "Drop both" if before is not None else "Drop this call"
+        return (
+            f"that mark is silently dropped, and this one stops the gradient that `backward` reads as `{now}`. {which}."
+        )
+    if before is not None:
+        return f"that mark would stop the gradient that `backward` reads as `{before}`. Drop that call."
+    if not leaves_differentiable(fn, (earlier, later)):
+        return "that mark is silently dropped. Mark all outputs without a gradient in one call."
+    return "the tensors passed there are silently dropped. Pass all tensors to one call."
 
 
 def _for_each(method: Method, call: ContextCall) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model.analyses.legacy import attributes_set_by
-from ctxlint.model.analyses.undefined_attributes import undefined_reads
+from ctxlint.model.analyses.undefined_attributes import absent_inputs, undefined_reads
 from ctxlint.model.function import Binding, FunctionClass
 from ctxlint.model.interpreter.events import Assigned
 from ctxlint.model.interpreter.values import Tri, is_tensor
@@ -77,8 +77,9 @@ class UndefinedCtxAttribute(Rule[FunctionClass]):
     ## Known limits
     Not reported if the file sets the name on any object that is neither the ctx nor an instance of another class, if
     the name is read through `hasattr`, or `getattr` with a default, if the ctx is passed to a function that is not known, which may set
-    it, or if a function of another file reads it that does not get the ctx as its first argument. An attribute that is
-    set on some paths only is not reported.
+    it, or if a function of another file reads it that does not get the ctx as its first argument. Neither is one in a method that
+    other code calls directly or hands on, as in `backward = staticmethod(Other.forward)`, and an attribute that is set on some
+    paths only.
 
     ## References
     - [Extending torch.autograd](https://pytorch.org/docs/stable/notes/extending.html)
@@ -132,7 +133,9 @@ def _remedy(fn: FunctionClass, method: Method, read: ContextRead) -> str:
             return f"Take it as an input of `{where}`, and pass it to `apply`."
         return f"Pass it to `apply` as an input, and write `{ctx}.{name} = {name}` in `{where}`."
     if name in fn.writes_by_attribute:
-        return f"Set it first, or take it as an input of `{method.name}`."
+        absent = next(absent_inputs(read), None)
+        other = f"pass `{absent}` to `apply`" if absent is not None else f"take it as an input of `{method.name}`"
+        return f"Set it first, or {other}."
     known = sorted({write.attribute for write in fn.context_writes} | _NAMES)
     similar = get_close_matches(name, known, n=1, cutoff=0.8)
     writer = fn.setup_context or fn.forward

@@ -13,6 +13,7 @@ from ctxlint.model.analyses.repeats import names_in
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.interpreter.events import GradientFlag
 from ctxlint.model.interpreter.values import Tri
+from ctxlint.model.syntax import last_name
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.wording import quoted
 
@@ -79,7 +80,8 @@ class DeadRequiresGradTest(Rule[FunctionClass]):
     Not reported for views (`view`, `transpose`, an index) and conversions (`to`, `float`) of an input, which have the
     flag of the input if they copy nothing; if the method enables gradients itself
     (`requires_grad_()`); or if it may switch grad mode on. A copy that only some layouts need is not reported if no call
-    in view passes on a tensor that it was passed, or a view such as `x.t()`.
+    in view passes on a tensor that it was passed, or a view such as `x.t()`. Nor is a flag that the method only gives to a
+    tensor that it creates, as in `torch.zeros(n, requires_grad=x.requires_grad)`.
 
     ## References
     - [FunctionCtx and needs_input_grad](https://pytorch.org/docs/stable/notes/extending.html)
@@ -101,7 +103,7 @@ class DeadRequiresGradTest(Rule[FunctionClass]):
                     else fn.methods.get("setup_context", fn.forward)
                 )
                 value = each.value if home is method else kept_untouched(fn, method, each.value)
-                if each.switched or home is None or _is_asserted_or_shown(method, each.node):
+                if each.switched or home is None or not _decides(method, each.node):
                     continue
                 what = f"`{each.value_node.value}`" if isinstance(each.value_node, cst.Name) else "this tensor"
                 copied = untracked_if_copied(fn, home, value)
@@ -164,6 +166,28 @@ def _remedy(fn: FunctionClass, method: Method, value: Value | None) -> str:
 
 def _ask(method: Method) -> str:
     return f"Test the flag of an input in `{method.ctx_name}.needs_input_grad`, or drop the test."
+
+
+def _decides(method: Method, node: cst.CSTNode) -> bool:
+    """Whether anything depends on the value: more than the flag of a tensor that the method creates."""
+    return not _is_asserted_or_shown(method, node) and not _is_handed_on(method, node)
+
+
+def _is_handed_on(method: Method, node: cst.CSTNode) -> bool:
+    """Whether it is only passed as such a flag, perhaps through a name: ``torch.zeros(n, requires_grad=flag)``."""
+    around = method.parents.get(node)
+    if isinstance(around, cst.Arg):
+        call = method.parents[around]
+        named = around.keyword.value if around.keyword is not None else ""
+        sets_it = isinstance(call, cst.Call) and last_name(call.func) == "requires_grad_"
+        return named == "requires_grad" or (sets_it and named in ("", "requires_grad"))
+    if not isinstance(around, (cst.Assign, cst.AnnAssign)):
+        return False
+    target = around.target if isinstance(around, cst.AnnAssign) else around.targets[0].target
+    if not isinstance(target, cst.Name) or method.bound_to(target.value) is not node:
+        return False
+    reads = [each for each in method.named[target.value] if each is not target]
+    return bool(reads) and all(_is_handed_on(method, each) for each in reads)
 
 
 def _is_asserted_or_shown(method: Method, node: cst.CSTNode) -> bool:

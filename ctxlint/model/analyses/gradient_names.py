@@ -24,6 +24,12 @@ def named_input(node: cst.CSTNode | None, inputs: Sequence[Input]) -> int | None
     return None if name is None else _input_of(_GRADIENT_OF.sub("", name.lower()), inputs)
 
 
+def is_for_an_input(node: cst.CSTNode, inputs: Sequence[Input]) -> bool:
+    """Whether an expression is the gradient of some input, according to its first name: also ``grad_input`` for any."""
+    stem = _GRADIENT_OF.sub("", (root_name(node) or "").lower())
+    return re.fullmatch(r"i|ins?|inputs?", stem) is not None or named_input(node, inputs) is not None
+
+
 def leaves_out(fn: FunctionClass, returned: Iterable[cst.CSTNode | None], others: Container[int]) -> bool:
     """Whether backward computes a gradient that is not ``returned``: for one of ``others``, or one that is not read."""
     if fn.backward is None:

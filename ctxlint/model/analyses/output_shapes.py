@@ -29,6 +29,19 @@ def is_single_number(value: Value) -> bool:
     return reduction is not None and _reduces_all(reduction)
 
 
+def loses_dimensions(outputs: Sequence[Returned], position: int) -> bool:
+    """Whether an output is a sum or mean over some dimensions, and has fewer than its operand on every path."""
+    reductions = _reductions(outputs, position)
+    return bool(reductions) and not any(_reduces_all(each) or _keeps_dimensions(each) for each in reductions)
+
+
+def _keeps_dimensions(reduction: cst.Call) -> bool:
+    """Whether it may have ``keepdim=True``, also by position."""
+    options = reduction.args[_is_of_torch(reduction) :]
+    named = any(each.keyword is not None and each.keyword.value in ("keepdim", "keepdims") for each in options)
+    return named or any(each.star for each in options) or sum(each.keyword is None for each in options) > 1
+
+
 def _reductions(outputs: Sequence[Returned], position: int) -> list[cst.Call]:
     """The sums and means that compute an output, on all paths; none if some path returns another."""
     if not all(each.exact and position < len(each.slots) for each in outputs):

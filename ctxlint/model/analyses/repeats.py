@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model.analyses.outputs import never_wants_gradients
+from ctxlint.model.analyses.gradient_values import reads_values
+from ctxlint.model.analyses.outputs import never_wants_gradients, output_values
 from ctxlint.model.interpreter.values import Kind, Tri, is_tensor, kind_of, same_object
 from ctxlint.model.syntax import children
 
@@ -59,6 +60,20 @@ def _is_unmarked(slot: Slot, marked: Sequence[Value]) -> bool:
     """Whether an output can have a gradient, and is certainly none of the marked tensors."""
     differentiable = is_tensor(slot.value) is not Tri.NO and kind_of(slot.value) is not Kind.INTEGRAL
     return differentiable and not slot.starred and all(same_object(slot.value, each) is Tri.NO for each in marked)
+
+
+def gradient_stopped(fn: FunctionClass, mark: ContextCall) -> str | None:
+    """The incoming gradient that backward reads although a call always marks its output as non-differentiable."""
+    backward = fn.backward
+    if backward is None or mark.guards or all(each.gradient is not Tri.YES for each in fn.inputs):
+        return None
+    for index, param in enumerate(backward.positional):
+        outputs = (output_values(fn, index) or ()) if reads_values(backward, param) else ()
+        options = {option for each in outputs for option in each.options()}
+        known = bool(options) and all(same_object(each, each) is Tri.YES for each in options)
+        if known and any(options <= {*each.value.options()} for each in mark.arguments if not each.starred):
+            return param.name
+    return None
 
 
 def always_follows(method: Method, later: Event, earlier: Event) -> bool:

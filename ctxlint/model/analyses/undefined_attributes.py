@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model.analyses.reachability import methods_that_run
+from ctxlint.model.index.apply_calls import ArgumentKind
 from ctxlint.model.index.attribute_stores import stored_on_others
 from ctxlint.model.interpreter.events import (
     ContextCall,
@@ -14,15 +15,17 @@ from ctxlint.model.interpreter.events import (
     ContextWrite,
     Mutation,
     NeedsInputGradRead,
+    Question,
     SavedRead,
 )
+from ctxlint.model.interpreter.values import Parameter
 from ctxlint.torch_api import autograd
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.model.function import FunctionClass
-    from ctxlint.model.interpreter.events import Event
+    from ctxlint.model.interpreter.events import Event, Guard
     from ctxlint.model.interpreter.method import Method
 
 
@@ -46,7 +49,8 @@ def happening_mutations(fn: FunctionClass, method: Method) -> Iterator[Mutation]
 
 def _find(fn: FunctionClass) -> Iterator[tuple[Method, ContextRead]]:
     for method in methods_that_run(fn):
-        for read in method.facts.of(ContextRead) if _gets_the_ctx(method) else ():
+        by_hand = method.name in fn.called_directly  # with another ctx
+        for read in method.facts.of(ContextRead) if _gets_the_ctx(method) and not by_hand else ():
             if _undefined(fn, read) or _comes_first(fn, method, read):
                 yield method, read
 
@@ -82,7 +86,8 @@ def _comes_first(fn: FunctionClass, method: Method, read: ContextRead) -> bool:
     name, home = read.attribute, method.home
     if method not in fn.context_methods[:1] or home is None or read.in_loop or _is_protected(read):
         return False
-    if method.name in fn.called_directly:
+    absent = [_absent_input(guard) for guard in read.guards]
+    if any(each is not None and not _may_be_absent(fn, each) for each in absent):
         return False
     writes = fn.writes_by_attribute.get(name, ())
     if not writes or any(read.may_follow(each) for each in writes) or name in autograd.FUNCTION_CTX_ATTRIBUTES:
@@ -91,6 +96,26 @@ def _comes_first(fn: FunctionClass, method: Method, read: ContextRead) -> bool:
     return not elsewhere and all(
         _is_of(method, each) for each in method.nodes_of(cst.Attribute) if _stores(method, each, name)
     )
+
+
+def absent_inputs(read: ContextRead) -> Iterator[str]:
+    """The inputs that are None where an attribute is read: ``if n is None: n = ctx.n``."""
+    return (each.name for guard in read.guards if (each := _absent_input(guard)) is not None)
+
+
+def _absent_input(guard: Guard) -> Parameter | None:
+    """The input that a test finds to be None, or falsy as ``n`` in ``n or ctx.n``."""
+    asks = guard.asks
+    none = asks is not None and asks.question is Question.IS_NONE and asks.answer
+    value = asks.value if asks is not None and none else None
+    return value if isinstance(value, Parameter) and value.role == "input" else None
+
+
+def _may_be_absent(fn: FunctionClass, entry: Parameter) -> bool:
+    """Whether a call in view leaves an input out, or passes None, if there is any call."""
+    calls = [call for call in fn.calls if call.applies]
+    given = (call.arguments[entry.index : entry.index + 1] for call in calls if not call.starred)
+    return not calls or any(not each or each[0] is ArgumentKind.NONE for each in given)
 
 
 def _stores(method: Method, node: cst.Attribute, name: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -10,6 +11,7 @@ from ctxlint.model.analyses.filled_by_extension import calls_that_may_fill
 from ctxlint.model.analyses.gradient_values import reads_values
 from ctxlint.model.analyses.independent_gradients import independent_gradients
 from ctxlint.model.analyses.mutations import input_written, marked_dirty
+from ctxlint.model.analyses.output_shapes import loses_dimensions
 from ctxlint.model.interpreter.events import GenericCall, Mutation
 from ctxlint.model.interpreter.values import (
     NONE,
@@ -22,9 +24,11 @@ from ctxlint.model.interpreter.values import (
     SavedTensor,
     Sequence,
     Single,
+    Tri,
     Value,
     View,
     before_views,
+    is_tensor,
     leaves,
     usual_storage,
 )
@@ -64,6 +68,29 @@ def is_read_instead(fn: FunctionClass, tensor: Value) -> bool:
     Then the backward of another Function may have written the gradient there.
     """
     return fn.backward is not None and _ignores_incoming(fn.backward) and tensor in _kept_buffers(fn)
+
+
+class Factor(Enum):
+    """How the gradient of an output takes part in that of an input."""
+
+    MULTIPLIED = "elementwise"
+    """As it is: torch computes the output, or forward already a factor of the gradient, as for a loss."""
+    EXPANDED = "expanded"
+    """As it is, but the output has fewer dimensions."""
+    UNKNOWN = "unknown"
+
+
+def factor(fn: FunctionClass) -> Factor:
+    """How the incoming gradient is to be used where ``gradients_without_upstream`` finds that it is not."""
+    if loses_dimensions(fn.outputs, 0) and all(each.count == 1 for each in fn.outputs):
+        return Factor.EXPANDED
+    options = [option for value in fn.outputs_values() for option in value.options()]
+    if any(is_tensor(each) is Tri.YES for each in options):
+        return Factor.MULTIPLIED
+    saved = (argument.value for call in fn.saves for argument in call.arguments)
+    kept = (*saved, *(each.value for each in fn.context_writes if each.value is not None))
+    made = any(isinstance(before_views(option), Fresh) for each in kept for option in each.options())
+    return Factor.MULTIPLIED if made else Factor.UNKNOWN
 
 
 def slots_without_upstream(fn: FunctionClass) -> Iterator[tuple[int, cst.BaseExpression]]:

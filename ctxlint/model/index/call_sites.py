@@ -54,14 +54,16 @@ class CallSites:
         """By function, once requested, whether it tests whether gradients are wanted."""
 
     def collect(self) -> tuple[list[ApplyCall], dict[str, set[str]], set[str]]:
-        """The calls in source order; by class, the protocol methods called directly; and the patched classes.
+        """The calls in source order; by class, the protocol methods called directly, or taken; and the patched classes.
 
         ``Fn()(x)`` and ``Fn().apply(x)`` are one call.
         """
         matter = self.relevant_names()
         depends_on = (matter, self.functions, self.elsewhere.depends_on, self._classes()) if self.index.parts else ()
         concerned = (
-            part for part in self.index.parts or (self.index,) if part.patches or not matter.isdisjoint(part.call_names)
+            part
+            for part in self.index.parts or (self.index,)
+            if part.patches or part.taken or not matter.isdisjoint(part.call_names)
         )
         parts = [self._known_part(part, matter, depends_on) for part in concerned]
         calls = [call for part in parts for call in part.calls]
@@ -115,11 +117,12 @@ class CallSites:
         for record in part.calls:
             if record.name not in matter:
                 continue
-            self.direct_calls(record, direct_calls)
             self.patches(record, patched)
             call = self.call(record)
             if call is not None:
                 calls.append(call)
+        for node, scope in part.taken:
+            self.direct_calls(node, scope, direct_calls)
         for owner, attribute, scope in part.patches:
             if attribute in PROTOCOL or attribute == "apply":
                 self.patch(owner, scope, patched)
@@ -156,27 +159,27 @@ class CallSites:
         imported = self.elsewhere.function(owner, scope)
         patched.update(self.classes_of(owner, scope) if imported is None else {imported})
 
-    def direct_calls(self, record: CallRecord, found: dict[str, set[str]]) -> None:
-        """``Fn.backward(...)``, ``Fn().backward(...)``, ``super().forward(...)``, ``cls.forward(...)``."""
-        func = record.node.func
-        if not isinstance(func, ast.Attribute) or func.attr not in PROTOCOL:
-            return
-        imported = self.elsewhere.function(func.value, record.scope)
-        owners = self.classes_of(func.value, record.scope) | ({imported} if imported is not None else set())
-        owners |= self.classes_of_instance(func.value, record.scope)
+    def direct_calls(self, node: ast.Attribute, scope: Scope, found: dict[str, set[str]]) -> None:
+        """``Fn.backward``, ``Fn().backward``, ``super().forward``, ``cls.forward``, to call it or to hand it on.
+
+        ``backward = staticmethod(Fn.forward)`` lets another class call it.
+        """
+        value = node.value
+        imported = self.elsewhere.function(value, scope)
+        owners = self.classes_of(value, scope) | ({imported} if imported is not None else set())
+        owners |= self.classes_of_instance(value, scope)
         if owners:
             for owner in owners:
-                found.setdefault(owner, set()).add(func.attr)
+                found.setdefault(owner, set()).add(node.attr)
             return
-        enclosing = _enclosing_class(record.scope)
+        enclosing = _enclosing_class(scope)
         if enclosing is None:
             return
-        value = func.value
         if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "super":
             for ancestor in self.elsewhere.bases(enclosing):
-                found.setdefault(ancestor, set()).add(func.attr)
+                found.setdefault(ancestor, set()).add(node.attr)
         elif isinstance(value, ast.Name) and value.id in ("cls", "self"):
-            found.setdefault(enclosing, set()).add(func.attr)
+            found.setdefault(enclosing, set()).add(node.attr)
 
     def class_of(self, node: ast.expr, scope: Scope) -> str | None:
         """The Function class that an expression certainly denotes."""

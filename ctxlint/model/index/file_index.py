@@ -130,6 +130,8 @@ class FileIndex:
     """The classes whose methods store each on their first parameter, and their initialisers; ``""`` for other ways."""
     applied: list[tuple[ast.expr, Scope]] = field(default_factory=list)
     """The owners of ``.apply`` reads, called or not, with their scopes."""
+    taken: list[tuple[ast.Attribute, Scope]] = field(default_factory=list)
+    """The reads of attributes that have the name of a method of the protocol, ``Fn.forward``, called or not."""
     patches: list[tuple[ast.expr, str, Scope]] = field(default_factory=list)
     """Owner, attribute and scope of each ``owner.attribute = …`` and ``del owner.attribute``."""
     attribute_aliases: list[tuple[ast.expr, str, ast.Attribute, Scope]] = field(default_factory=list)

@@ -21,6 +21,7 @@ from ctxlint.model.index.file_index import (
     one_of_several,
 )
 from ctxlint.model.index.scopes import Bound, Scope, dotted_name, mentions, resolutions
+from ctxlint.torch_api.autograd import PROTOCOL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -315,6 +316,8 @@ class _Indexer:
             if kind is ast.Attribute:
                 if node.attr == "apply":
                     self.index.applied.append((node.value, scope))
+                elif node.attr in PROTOCOL:
+                    self.index.taken.append((node, scope))
                 pending.append(node.value)
                 continue
             if kind is ast.Call:

@@ -98,6 +98,7 @@ def _joined(
         for name, owners in each.attribute_owners.items():
             found.attribute_owners.setdefault(name, set()).update(owners)
         found.applied += each.applied
+        found.taken += each.taken
         found.patches += each.patches
         found.attribute_aliases += each.attribute_aliases
         found.renamed |= each.renamed
