@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+from lsprotocol import types as lsp
+
 from ctxlint.diagnostic import Severity
-from ctxlint.editor import lsp
 from ctxlint.editor.documents import Document, NotebookDocument
 
 if TYPE_CHECKING:
@@ -29,24 +30,25 @@ def register(session: Session) -> None:
     session.on_refresh.append(publisher.refresh)
     session.on_close.append(publisher.closed)
 
-    options = {"identifier": SOURCE, "interFileDependencies": False, "workspaceDiagnostics": False}
-
-    @session.feature("textDocument/diagnostic", lsp.Pull, diagnosticProvider=options)
-    async def pull(params: lsp.Pull) -> lsp.PullReport:
-        uri, before = params["textDocument"]["uri"], params.get("previousResultId")
+    @session.feature(
+        lsp.TEXT_DOCUMENT_DIAGNOSTIC,
+        lsp.DiagnosticOptions(inter_file_dependencies=False, workspace_diagnostics=False, identifier=SOURCE),
+    )
+    async def pull(params: lsp.DocumentDiagnosticParams) -> lsp.DocumentDiagnosticReport:
+        uri, before = params.text_document.uri, params.previous_result_id
         if before is not None and session.waits_for_save(uri):
-            return {"kind": "unchanged", "resultId": before}
+            return lsp.RelatedUnchangedDocumentDiagnosticReport(result_id=before)
         checked = await session.checked(uri)
         if checked is None or isinstance(checked.document, NotebookDocument):
-            return {"kind": "full", "items": []}
+            return lsp.RelatedFullDocumentDiagnosticReport(items=[])
         newest = session.documents.holder(uri)
         name = str(checked.serial)
         if isinstance(newest, Document) and checked.document is not newest:
             name, checked = f"{name} of {newest.version}", checked.moved_to(newest)
         if before == name:
-            return {"kind": "unchanged", "resultId": name}
+            return lsp.RelatedUnchangedDocumentDiagnosticReport(result_id=name)
         items = to_client(session, checked).get(checked.document.uri, [])
-        return {"kind": "full", "items": items, "resultId": name}
+        return lsp.RelatedFullDocumentDiagnosticReport(items=items, result_id=name)
 
 
 class _Publisher:
@@ -78,17 +80,17 @@ class _Publisher:
 
     def refresh(self) -> None:
         """Ask a client that pulls to pull again."""
-        if pulls(self.session) and self.session.supports("workspace", "diagnostics", "refreshSupport"):
-            self.session.request("workspace/diagnostic/refresh")
+        workspace = self.session.client_capabilities.workspace
+        if pulls(self.session) and workspace and workspace.diagnostics and workspace.diagnostics.refresh_support:
+            self.session.workspace_diagnostic_refresh(None)
 
     def closed(self, uri: str) -> None:
         """A document was closed."""
         if self.shown.forget(uri) or not pulls(self.session) or self.session.documents.holder(uri) is None:
             self._push(uri, [])
 
-    def _push(self, uri: str, items: list[lsp.PublishedDiagnostic], version: int | None = None) -> None:
-        parameters = {"uri": uri, "diagnostics": items, **({} if version is None else {"version": version})}
-        self.session.notify("textDocument/publishDiagnostics", parameters)
+    def _push(self, uri: str, items: list[lsp.Diagnostic], version: int | None = None) -> None:
+        self.session.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, items, version))
 
 
 class _Shown:
@@ -116,13 +118,15 @@ class _Shown:
 
 def pulls(session: Session) -> bool:
     """Whether the client pulls diagnostics. It never does for the cells of notebooks."""
-    return session.supports("textDocument", "diagnostic") is not None
+    documents = session.client_capabilities.text_document
+    return documents is not None and documents.diagnostic is not None
 
 
 def _takes_versions(session: Session) -> bool:
     """Whether the client supports versions of findings, or does not declare its capabilities for findings."""
-    shown = session.supports("textDocument", "publishDiagnostics")
-    return shown is None or session.supports("textDocument", "publishDiagnostics", "versionSupport") is True
+    documents = session.client_capabilities.text_document
+    shown = documents.publish_diagnostics if documents is not None else None
+    return shown is None or shown.version_support is True
 
 
 def parts_of(document: Opened) -> list[Document]:
@@ -130,45 +134,48 @@ def parts_of(document: Opened) -> list[Document]:
     return [document] if isinstance(document, Document) else [cell for cell in document.cells if cell is not None]
 
 
-def to_client(session: Session, checked: Checked) -> dict[str, list[lsp.PublishedDiagnostic]]:
+def to_client(session: Session, checked: Checked) -> dict[str, list[lsp.Diagnostic]]:
     """The findings of a document by URI."""
     view = session.view(checked)
-    found: dict[str, list[lsp.PublishedDiagnostic]] = {}
+    found: dict[str, list[lsp.Diagnostic]] = {}
     wanted = session.settings.client_settings_for(checked.document.path)
     for each in checked.diagnostics:
         if each.code == _SYNTAX and not wanted.show_syntax_errors:
             continue
         location = view.location(each.span)
-        found.setdefault(location["uri"], []).append(diagnostic_at(each, location["range"], view))
+        found.setdefault(location.uri, []).append(diagnostic_at(each, location.range, view))
     return found
 
 
-def diagnostic_at(diagnostic: Diagnostic, where: lsp.TextRange, view: DocumentView) -> lsp.PublishedDiagnostic:
+def diagnostic_at(diagnostic: Diagnostic, where: lsp.Range, view: DocumentView) -> lsp.Diagnostic:
     """One finding."""
-    found: lsp.PublishedDiagnostic = {
-        "range": where,
-        "message": diagnostic.message,
-        "severity": _SEVERITIES[diagnostic.severity],
-        "code": diagnostic.code,
-        "codeDescription": {"href": diagnostic.url},
-        "source": SOURCE,
-    }
-    if diagnostic.code in TAGS:
-        found["tags"] = [TAGS[diagnostic.code]]
-    if diagnostic.related:
-        found["relatedInformation"] = [
-            {"location": view.location(each.span, each.path), "message": each.message} for each in diagnostic.related
-        ]
-    return found
+    related = [
+        lsp.DiagnosticRelatedInformation(view.location(each.span, each.path), each.message)
+        for each in diagnostic.related
+    ]
+    return lsp.Diagnostic(
+        range=where,
+        message=diagnostic.message,
+        severity=_SEVERITIES[diagnostic.severity],
+        code=diagnostic.code,
+        code_description=lsp.CodeDescription(diagnostic.url),
+        source=SOURCE,
+        tags=[TAGS[diagnostic.code]] if diagnostic.code in TAGS else None,
+        related_information=related or None,
+    )
 
 
-_SEVERITIES = {Severity.ERROR: lsp.ERROR, Severity.WARNING: lsp.WARNING}
+_SEVERITIES = {
+    Severity.ERROR: lsp.DiagnosticSeverity.Error,
+    Severity.WARNING: lsp.DiagnosticSeverity.Warning,
+}
+
 
 TAGS = {
-    "CTX312": lsp.UNNECESSARY,
-    "CTX601": lsp.DEPRECATED,
-    "CTX602": lsp.DEPRECATED,
-    "CTX603": lsp.DEPRECATED,
-    "CTX910": lsp.UNNECESSARY,
+    "CTX312": lsp.DiagnosticTag.Unnecessary,
+    "CTX601": lsp.DiagnosticTag.Deprecated,
+    "CTX602": lsp.DiagnosticTag.Deprecated,
+    "CTX603": lsp.DiagnosticTag.Deprecated,
+    "CTX910": lsp.DiagnosticTag.Unnecessary,
 }
 """What the rules say of themselves: importing them all takes longer than finding earlier results."""

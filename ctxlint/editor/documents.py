@@ -7,9 +7,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from ctxlint.editor import lsp
+from lsprotocol import types as lsp
+from pygls.uris import to_fs_path
+
 from ctxlint.editor.position_encoding import EncodedPlaces
-from ctxlint.editor.uris import path_of
 from ctxlint.source.discover import PYTHON_SUFFIXES
 from ctxlint.source.notebook import notebook_of
 from ctxlint.source.recorded import RecordedSource
@@ -19,6 +20,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 _BOM = "\ufeff"
+NOTEBOOK_SYNCHRONISATION = lsp.NotebookDocumentSyncOptions(
+    notebook_selector=[
+        lsp.NotebookDocumentFilterWithNotebook(
+            notebook="jupyter-notebook", cells=[lsp.NotebookCellLanguage(language="python")]
+        )
+    ],
+    save=True,
+)
+"""The notebooks that the client should synchronise: their cells are checked together, as one module."""
 _NOT_THE_FILE = frozenset({"conflictResolution", "git", "gitlens", "output", "review", "vscode-local-history"})
 """The URI schemes of texts that are not files being edited, but are shown like them."""
 
@@ -51,17 +61,18 @@ class Document:
             return False
         return self.language == "python" or self.path.endswith(PYTHON_SUFFIXES)
 
-    def changed(self, changes: Iterable[lsp.ContentChange], version: int | None, encoding: str) -> Document:
+    def changed(
+        self, changes: Iterable[lsp.TextDocumentContentChangeEvent], version: int | None, encoding: str
+    ) -> Document:
         """The document after a client's changes: usually whole texts, ranges in the cells of notebooks."""
         text = self.text
         for change in changes:
-            where = change.get("range")
-            if where is None:
-                text = change["text"]
-                continue
-            places = EncodedPlaces(Source(self.path, text), encoding)
-            start, end = places.offset(where["start"]), places.offset(where["end"])
-            text = text[:start] + change["text"] + text[max(start, end) :]
+            if isinstance(change, lsp.TextDocumentContentChangePartial):
+                places = EncodedPlaces(Source(self.path, text), encoding)
+                start, end = places.offset(change.range.start), places.offset(change.range.end)
+                text = text[:start] + change.text + text[max(start, end) :]
+            else:
+                text = change.text
         return replace(self, text=text, version=version)
 
 
@@ -120,19 +131,23 @@ class Documents:
                 return notebook.current
         return self._by_key.get(key)
 
-    def open(self, item: lsp.TextDocument) -> Document:
+    def open(self, item: lsp.TextDocumentItem) -> Document:
         """Add a document that was opened."""
-        document = Document(item["uri"], item["text"], item["version"], item["languageId"])
-        self._by_key[unquote(document.uri)] = document
+        document = Document(item.uri, item.text, item.version, str(item.language_id))
+        self._by_key[unquote(item.uri)] = document
         return document
 
-    def change(self, identifier: lsp.Versioned, changes: Iterable[lsp.ContentChange]) -> Document | None:
+    def change(
+        self,
+        identifier: lsp.VersionedTextDocumentIdentifier,
+        changes: Iterable[lsp.TextDocumentContentChangeEvent],
+    ) -> Document | None:
         """Apply changes to a document; None if it is not open."""
-        document = self.get(identifier["uri"])
+        document = self.get(identifier.uri)
         if document is None:
             return None
-        document = document.changed(changes, identifier["version"], self.encoding)
-        self._by_key[unquote(document.uri)] = document
+        document = document.changed(changes, identifier.version, self.encoding)
+        self._by_key[unquote(identifier.uri)] = document
         return document
 
     def close(self, uri: str) -> None:
@@ -141,29 +156,28 @@ class Documents:
 
     # Notebooks
 
-    def open_notebook(self, opened: lsp.NotebookOpened) -> Opened:
+    def open_notebook(self, params: lsp.DidOpenNotebookDocumentParams) -> Opened:
         """Add a notebook that was opened."""
-        for cell in opened["cellTextDocuments"]:
-            self.open(cell)
-        item = opened["notebookDocument"]
-        notebook = _Notebook(item["uri"], list(item["cells"]), item["version"])
-        self._notebooks[unquote(item["uri"])] = notebook
+        for item in params.cell_text_documents:
+            self.open(item)
+        opened = params.notebook_document
+        notebook = _Notebook(opened.uri, list(opened.cells), opened.version)
+        self._notebooks[unquote(opened.uri)] = notebook
         return notebook.update(self)
 
-    def change_notebook(self, changed: lsp.NotebookChanged) -> tuple[Opened | None, list[str]]:
+    def change_notebook(self, params: lsp.DidChangeNotebookDocumentParams) -> tuple[Opened | None, list[str]]:
         """Apply changes to a notebook; returns it, if it is open, and the URIs of removed cells."""
-        identifier, cells = changed["notebookDocument"], changed["change"].get("cells")
-        notebook = self._notebooks.get(unquote(identifier["uri"]))
+        notebook = self._notebooks.get(unquote(params.notebook_document.uri))
         if notebook is None:
             return None, []
-        notebook.version = identifier["version"]
-        gone = notebook.apply(cells, self) if cells is not None else []
+        notebook.version = params.notebook_document.version
+        gone = notebook.apply(params.change.cells, self) if params.change.cells is not None else []
         return notebook.update(self), gone
 
     def close_notebook(self, uri: str) -> list[str]:
         """Remove a notebook; returns the URIs of its cells."""
         notebook = self._notebooks.pop(unquote(uri), None)
-        cells = [cell["document"] for cell in notebook.cells] if notebook is not None else []
+        cells = [cell.document for cell in notebook.cells] if notebook is not None else []
         for cell in cells:
             self.close(cell)
         return cells
@@ -172,7 +186,7 @@ class Documents:
 class _Notebook:
     """An open notebook, mutable: its cells in order, and its current version."""
 
-    def __init__(self, uri: str, cells: list[lsp.NotebookCell], version: int | None) -> None:
+    def __init__(self, uri: str, cells: list[lsp.NotebookCell], version: int) -> None:
         self.uri = uri
         self.cells = cells
         self.version = version
@@ -180,28 +194,40 @@ class _Notebook:
 
     @cached_property
     def keys(self) -> frozenset[str]:
-        return frozenset(unquote(cell["document"]) for cell in self.cells)
+        return frozenset(unquote(cell.document) for cell in self.cells)
 
     def update(self, documents: Documents) -> NotebookDocument:
         self.__dict__.pop("keys", None)
-        found = [documents.get(cell["document"]) if cell["kind"] == lsp.CODE_CELL else None for cell in self.cells]
+        found = [documents.get(cell.document) if _is_code(cell) else None for cell in self.cells]
         cells = tuple(each if each is not None and each.is_python else None for each in found)
         self.current = NotebookDocument(self.uri, cells, self.version)
         return self.current
 
-    def apply(self, changes: lsp.CellChanges, documents: Documents) -> list[str]:
+    def apply(self, changes: lsp.NotebookDocumentCellChanges, documents: Documents) -> list[str]:
         gone: list[str] = []
-        structure = changes.get("structure")
+        structure = changes.structure
         if structure is not None:
-            array = structure["array"]
-            self.cells[array["start"] : array["start"] + array["deleteCount"]] = array.get("cells") or []
-            for item in structure.get("didOpen") or ():
+            start, end = structure.array.start, structure.array.start + structure.array.delete_count
+            self.cells[start:end] = structure.array.cells or []
+            for item in structure.did_open or ():
                 documents.open(item)
-            for closed in structure.get("didClose") or ():
-                documents.close(closed["uri"])
-                gone.append(closed["uri"])
-        for cell in changes.get("data") or ():
-            self.cells = [cell if each["document"] == cell["document"] else each for each in self.cells]
-        for text in changes.get("textContent") or ():
-            documents.change(text["document"], text["changes"])
+            for closed in structure.did_close or ():
+                documents.close(closed.uri)
+                gone.append(closed.uri)
+        for cell in changes.data or ():
+            self.cells = [cell if each.document == cell.document else each for each in self.cells]
+        for text in changes.text_content or ():
+            documents.change(text.document, text.changes)
         return gone
+
+
+def _is_code(cell: lsp.NotebookCell) -> bool:
+    return cell.kind == lsp.NotebookCellKind.Code
+
+
+def path_of(uri: str) -> str:
+    """The file of a URI; the URI itself if it is not a file."""
+    try:
+        return to_fs_path(uri) or uri
+    except ValueError:  # an invalid URI
+        return uri

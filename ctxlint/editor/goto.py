@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxlint.editor import lsp
+from lsprotocol import types as lsp
+from pygls.uris import from_fs_path
+
 from ctxlint.editor.position_encoding import EncodedPlaces
-from ctxlint.editor.uris import uri_of
 from ctxlint.source.decode import decode
 from ctxlint.source.reading import NotPython, Undecodable, Unreadable, read_bytes
 
@@ -25,33 +26,33 @@ if TYPE_CHECKING:
 def register(session: Session) -> None:
     """Add the features."""
 
-    @session.feature("textDocument/definition", lsp.AtPosition, definitionProvider=True)
-    async def go_to(params: lsp.AtPosition) -> list[lsp.Location]:
+    @session.feature(lsp.TEXT_DOCUMENT_DEFINITION)
+    async def go_to(params: lsp.DefinitionParams) -> list[lsp.Location]:
         def find(file: SourceFile, line: int, column: int) -> Iterable[PlaceRow]:
             from ctxlint.explain.definitions import definition  # on the worker, which has imported LibCST
 
             return definition(file, line, column)
 
-        return await _found(session, params["textDocument"]["uri"], params["position"], find)
+        return await _found(session, params.text_document.uri, params.position, find)
 
-    @session.feature("textDocument/references", lsp.References, referencesProvider=True)
-    async def find(params: lsp.References) -> list[lsp.Location]:
+    @session.feature(lsp.TEXT_DOCUMENT_REFERENCES)
+    async def find(params: lsp.ReferenceParams) -> list[lsp.Location]:
         def wanted(file: SourceFile, line: int, column: int) -> Iterable[PlaceRow]:
             from ctxlint.explain.definitions import references  # as above
 
-            return references(file, line, column, include_definition=params["context"]["includeDeclaration"])
+            return references(file, line, column, include_definition=params.context.include_declaration)
 
-        return await _found(session, params["textDocument"]["uri"], params["position"], wanted)
+        return await _found(session, params.text_document.uri, params.position, wanted)
 
 
-async def _found(session: Session, uri: str, where: lsp.TextPosition, find: Find) -> list[lsp.Location]:
+async def _found(session: Session, uri: str, where: lsp.Position, find: Find) -> list[lsp.Location]:
     checked = await session.checked(uri)
     if checked is None:
         return []
     return await session.on_worker(lambda: locations(session, checked, uri, where, find))
 
 
-def locations(session: Session, checked: Checked, uri: str, where: lsp.TextPosition, find: Find) -> list[lsp.Location]:
+def locations(session: Session, checked: Checked, uri: str, where: lsp.Position, find: Find) -> list[lsp.Location]:
     """The targets of ``find`` for a position in a document. For the worker."""
     file = session.checker.model_of(checked.document)
     offset = session.view(checked).offset(uri, where)
@@ -67,10 +68,10 @@ def location(session: Session, checked: Checked, place: PlaceRow) -> lsp.Locatio
     if place.path == checked.source.path:
         return session.view(checked).location(place.span)
     source = _other(session, place.path)
-    if source is None:
+    uri = from_fs_path(place.path)
+    if source is None or uri is None:
         return None
-    places = EncodedPlaces(source, session.documents.encoding)
-    return {"uri": uri_of(place.path), "range": places.range(place.span)}
+    return lsp.Location(uri, EncodedPlaces(source, session.documents.encoding).range(place.span))
 
 
 def _other(session: Session, path: str) -> Source | None:

@@ -6,7 +6,8 @@ import inspect
 import re
 from typing import TYPE_CHECKING
 
-from ctxlint.editor import lsp
+from lsprotocol import types as lsp
+
 from ctxlint.rules import all_rules
 
 if TYPE_CHECKING:
@@ -21,41 +22,41 @@ _COMMENT = re.compile(r"(?P<code>[^#]*)#.*(?:noqa|ctxlint)", re.IGNORECASE)
 def register(session: Session) -> None:
     """Add the feature."""
 
-    @session.feature("textDocument/hover", lsp.AtPosition, hoverProvider=True)
-    async def show(params: lsp.AtPosition) -> lsp.HoverAnswer | None:
-        checked = await session.checked(params["textDocument"]["uri"])
+    @session.feature(lsp.TEXT_DOCUMENT_HOVER)
+    async def show(params: lsp.HoverParams) -> lsp.Hover | None:
+        checked = await session.checked(params.text_document.uri)
         if checked is None or not session.settings.client_settings_for(checked.document.path).hover:
             return None
         found = await session.on_worker(lambda: hover_at(session, checked, params))
-        if found is not None and not _reads_markdown(session):
-            found["contents"]["kind"] = lsp.PLAIN_TEXT
+        if found is not None and isinstance(found.contents, lsp.MarkupContent) and not _reads_markdown(session):
+            found.contents.kind = lsp.MarkupKind.PlainText
         return found
 
 
 def _reads_markdown(session: Session) -> bool:
     """Whether the client supports Markdown, or does not declare what it supports."""
-    formats = session.supports("textDocument", "hover", "contentFormat")
-    return not isinstance(formats, list) or lsp.MARKDOWN in formats
+    documents = session.client_capabilities.text_document
+    formats = documents.hover.content_format if documents is not None and documents.hover is not None else None
+    return formats is None or lsp.MarkupKind.Markdown in formats
 
 
-def hover_at(session: Session, checked: Checked, params: lsp.AtPosition) -> lsp.HoverAnswer | None:
+def hover_at(session: Session, checked: Checked, params: lsp.HoverParams) -> lsp.Hover | None:
     """The hover text at a position in a document. For the worker, which has imported LibCST."""
     from ctxlint.explain.hover_text import hover
 
     view = session.view(checked)
-    offset = view.offset(params["textDocument"]["uri"], params["position"])
+    offset = view.offset(params.text_document.uri, params.position)
     if offset is None:
         return None
     position = checked.source.position(offset)
     page = _page_at(checked, position)
     if page is not None:
-        return {"contents": {"kind": lsp.MARKDOWN, "value": page}}
+        return lsp.Hover(lsp.MarkupContent(lsp.MarkupKind.Markdown, page))
     file = session.checker.model_of(checked.document)
     found = hover(file, *position) if file is not None else None
     if found is None:
         return None
-    where = view.location(found.span)["range"]
-    return {"contents": {"kind": lsp.MARKDOWN, "value": found.markdown}, "range": where}
+    return lsp.Hover(lsp.MarkupContent(lsp.MarkupKind.Markdown, found.markdown), view.location(found.span).range)
 
 
 def _page_at(checked: Checked, position: Position) -> str | None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from ctxlint.editor import lsp
+from lsprotocol import types as lsp
+
 from ctxlint.editor.moving import half_typed_lines
 from ctxlint.source.changes import change_between
 
@@ -28,16 +29,17 @@ def register(session: Session) -> None:
 
     session.on_close.append(forget)
 
-    @session.feature("textDocument/inlayHint", lsp.InRange, inlayHintProvider={"resolveProvider": False})
-    async def show(params: lsp.InRange) -> list[lsp.InlayLabel]:
-        checked = await session.checked(params["textDocument"]["uri"])
+    @session.feature(lsp.TEXT_DOCUMENT_INLAY_HINT, lsp.InlayHintOptions(resolve_provider=False))
+    async def show(params: lsp.InlayHintParams) -> list[lsp.InlayHint]:
+        checked = await session.checked(params.text_document.uri)
         if checked is None or not session.settings.client_settings_for(checked.document.path).inlay_hints:
             return []
         return await session.on_worker(lambda: hints_in(session, checked, params, shown))
 
     def refresh() -> None:
-        if session.supports("workspace", "inlayHint", "refreshSupport"):
-            session.request("workspace/inlayHint/refresh")
+        workspace = session.client_capabilities.workspace
+        if workspace and workspace.inlay_hint and workspace.inlay_hint.refresh_support:
+            session.workspace_inlay_hint_refresh(None)
 
     session.on_refresh.append(refresh)
 
@@ -49,12 +51,14 @@ class _Shown(NamedTuple):
     hints: tuple[InlayHint, ...]
 
 
-def hints_in(session: Session, checked: Checked, params: lsp.InRange, shown: dict[str, _Shown]) -> list[lsp.InlayLabel]:
+def hints_in(
+    session: Session, checked: Checked, params: lsp.InlayHintParams, shown: dict[str, _Shown]
+) -> list[lsp.InlayHint]:
     """The hints in a range of a document. For the worker, which has imported LibCST."""
     from ctxlint.explain.inlay_hints import inlay_hints
 
-    view, source, uri = session.view(checked), checked.source, params["textDocument"]["uri"]
-    start, end = view.offset(uri, params["range"]["start"]), view.offset(uri, params["range"]["end"])
+    view, source, uri = session.view(checked), checked.source, params.text_document.uri
+    start, end = view.offset(uri, params.range.start), view.offset(uri, params.range.end)
     file = session.checker.model_of(checked.document)
     if file is None or start is None or end is None:
         return []
@@ -66,12 +70,12 @@ def hints_in(session: Session, checked: Checked, params: lsp.InRange, shown: dic
         kept = (each for each in _kept(shown[uri], checked.result, source) if first <= each.position <= last)
         hints = tuple(sorted({*hints, *kept}))
     return [
-        {
-            "position": view.point(hint.position)[1],
-            "label": hint.label,
-            "tooltip": hint.tooltip,
-            "paddingLeft": True,
-        }
+        lsp.InlayHint(
+            position=view.point(hint.position)[1],
+            label=hint.label,
+            tooltip=hint.tooltip,
+            padding_left=True,
+        )
         for hint in hints
     ]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxlint.editor import lsp
+from lsprotocol import types as lsp
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -15,24 +15,24 @@ if TYPE_CHECKING:
 def register(session: Session) -> None:
     """Add the features."""
 
-    @session.feature("notebookDocument/didOpen", lsp.NotebookOpened)
-    def did_open(params: lsp.NotebookOpened) -> None:
+    @session.feature(lsp.NOTEBOOK_DOCUMENT_DID_OPEN)
+    def did_open(params: lsp.DidOpenNotebookDocumentParams) -> None:
         session.changed(session.documents.open_notebook(params))
 
-    @session.feature("notebookDocument/didChange", lsp.NotebookChanged)
-    def did_change(params: lsp.NotebookChanged) -> None:
+    @session.feature(lsp.NOTEBOOK_DOCUMENT_DID_CHANGE)
+    def did_change(params: lsp.DidChangeNotebookDocumentParams) -> None:
         notebook, gone = session.documents.change_notebook(params)
         _closed(session, gone)
         if notebook is not None:
             session.changed(notebook)
 
-    @session.feature("notebookDocument/didSave", lsp.InNotebook)
-    def did_save(params: lsp.InNotebook) -> None:
+    @session.feature(lsp.NOTEBOOK_DOCUMENT_DID_SAVE)
+    def did_save(params: lsp.DidSaveNotebookDocumentParams) -> None:
         """No other file imports a notebook."""
 
-    @session.feature("notebookDocument/didClose", lsp.InNotebook)
-    def did_close(params: lsp.InNotebook) -> None:
-        uri = params["notebookDocument"]["uri"]
+    @session.feature(lsp.NOTEBOOK_DOCUMENT_DID_CLOSE)
+    def did_close(params: lsp.DidCloseNotebookDocumentParams) -> None:
+        uri = params.notebook_document.uri
         _closed(session, session.documents.close_notebook(uri))
         session.drop(uri)
 

@@ -1,6 +1,7 @@
 """Conversion between ctxlint's positions, which count characters, and a client's, in the negotiated encoding.
 
-The lines are those of ``Source``: an edit that is a line off would destroy a file.
+pygls has such conversions too, on lines that it also splits at form feeds and U+2028. No client does that, and an edit
+that is a line off destroys a file; so the lines here are those of ``Source``.
 """
 
 from __future__ import annotations
@@ -8,10 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from lsprotocol import types as lsp
+
 from ctxlint.source.source import Position, Span
 
 if TYPE_CHECKING:
-    from ctxlint.editor import lsp
     from ctxlint.fix import Edit
     from ctxlint.source.source import Source
 
@@ -25,31 +27,31 @@ class EncodedPlaces:
     source: Source
     encoding: str = "utf-16"
 
-    def position(self, position: Position) -> lsp.TextPosition:
+    def position(self, position: Position) -> lsp.Position:
         """A position as the client counts it."""
         line = self._line(position.line)
         column = position.column - 1 + self._bom_in(position.line)
-        return {"line": position.line - 1, "character": width(line[:column], self.encoding)}
+        return lsp.Position(position.line - 1, width(line[:column], self.encoding))
 
-    def range(self, span: Span) -> lsp.TextRange:
+    def range(self, span: Span) -> lsp.Range:
         """A span as the client counts it."""
-        return {"start": self.position(span.start), "end": self.position(span.end)}
+        return lsp.Range(self.position(span.start), self.position(span.end))
 
-    def between(self, start: int, end: int) -> lsp.TextRange:
+    def between(self, start: int, end: int) -> lsp.Range:
         """The range between two offsets into the text."""
         return self.range(Span(self.source.position(start), self.source.position(end)))
 
-    def offset(self, position: lsp.TextPosition) -> int:
+    def offset(self, position: lsp.Position) -> int:
         """The offset of a client's position; positions beyond a line's end are clipped to it."""
-        number = max(position["line"], 0) + 1
+        number = position.line + 1
         if number > self.source.line_count:
             return len(self.source.text)
-        column = max(index_of(self._line(number), position["character"], self.encoding) - self._bom_in(number), 0)
+        column = max(index_of(self._line(number), position.character, self.encoding) - self._bom_in(number), 0)
         return self.source.line_starts[number - 1] + column
 
     def text_edit(self, edit: Edit) -> lsp.TextEdit:
         """An edit as an LSP text edit."""
-        return {"range": self.between(edit.start, edit.end), "newText": edit.content}
+        return lsp.TextEdit(self.between(edit.start, edit.end), edit.content)
 
     def _line(self, number: int) -> str:
         return _BOM * self._bom_in(number) + self.source.line(number)

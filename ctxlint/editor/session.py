@@ -8,18 +8,19 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from lsprotocol import types as lsp
+from pygls.lsp.server import LanguageServer
+
 from ctxlint.config.project_files import ConfigurationError
-from ctxlint.editor import lsp
-from ctxlint.editor.connection import Connection
-from ctxlint.editor.documents import Document, Documents
+from ctxlint.editor.documents import NOTEBOOK_SYNCHRONISATION, Document, Documents, path_of
 from ctxlint.editor.earlier import EarlierResults
-from ctxlint.editor.uris import path_of
 from ctxlint.editor.views import DocumentView
 from ctxlint.editor.worker import Worker
 from ctxlint.editor.workspace import Workspace
 from ctxlint.fix import is_safe
 from ctxlint.run.lint_file import has_changed
 from ctxlint.source.reading import OPEN
+from ctxlint.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -44,7 +45,7 @@ class FixedDocument:
     """The edits of all safe fixes for a checked document."""
 
     checked: Checked
-    edits: tuple[lsp.DocumentEdit, ...]
+    edits: tuple[lsp.TextDocumentEdit, ...]
 
 
 _SECONDS_BEFORE_STORING = 20.0
@@ -55,14 +56,17 @@ class _Outdated(Exception):
     """There is a newer text."""
 
 
-class Session(Connection):
+class Session(LanguageServer):
     """The server of one client. Its state changes on the thread of the event loop; the worker only reads it."""
 
     def __init__(self) -> None:
         """Start without documents."""
-        super().__init__()
-        self.folders: list[str] = []
-        """The URIs of the open folders."""
+        super().__init__(
+            "ctxlint",
+            __version__,
+            text_document_sync_kind=lsp.TextDocumentSyncKind.Full,
+            notebook_document_sync=NOTEBOOK_SYNCHRONISATION,
+        )
         self.documents = Documents()
         self.settings = Workspace(self._complain_from_worker)
         self.worker = Worker()
@@ -81,6 +85,8 @@ class Session(Connection):
         self._results: dict[str, tuple[int, Checked]] = {}
         self._fixed: dict[str, FixedDocument] = {}
         self._generation = 0
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
         self._complaints: set[str] = set()
         self._earlier_complaints: set[str] = set()
         """Those before the configuration was reloaded: what is still wrong is not shown again."""
@@ -157,8 +163,8 @@ class Session(Connection):
             return
         generation, checked = self._generation, self.checker.check(document)
         self._results[document.uri] = (generation, checked)
-        if checked.diagnostics != earlier.diagnostics and self.loop is not None:
-            self.loop.call_soon_threadsafe(self.changed, document)
+        if checked.diagnostics != earlier.diagnostics and self._loop is not None:
+            self._loop.call_soon_threadsafe(self.changed, document)
 
     def _store(self, checked: Checked) -> None:
         """Store the result of a document for later sessions."""
@@ -255,22 +261,38 @@ class Session(Connection):
         self.settings.reload()
         self.refresh()
 
-    # Messages
+    # Tasks and messages
 
-    def complain(self, message: str, kind: int = lsp.ERROR) -> None:
+    def start(self, work: Coroutine[Any, Any, None]) -> None:
+        """Start a task in the background."""
+        self._loop = asyncio.get_running_loop()
+        task = self._loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            logger.error("A task failed", exc_info=task.exception())
+
+    def complain(self, message: str, kind: lsp.MessageType = lsp.MessageType.Error) -> None:
         """Show the user an error in the configuration, once until it is corrected."""
         if message in self._complaints:
             return
         self._complaints.add(message)
         if message not in self._earlier_complaints:
-            self.notify("window/showMessage", {"type": kind, "message": f"ctxlint: {message}"})
+            self.window_show_message(lsp.ShowMessageParams(kind, f"ctxlint: {message}"))
 
     def complain_about_settings(self) -> None:
         """Show the user what is wrong with the client's settings."""
         for settings in (self.settings.client, *self.settings.by_folder.values()):
             for mistake in settings.mistakes:
-                self.complain(mistake, lsp.WARNING)
+                self.complain(mistake, lsp.MessageType.Warning)
 
     def _complain_from_worker(self, message: str) -> None:
-        if self.loop is not None:
-            self.loop.call_soon_threadsafe(self.complain, message)
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self.complain, message)
+
+    def report_server_error(self, error: Exception, source: Any) -> None:
+        """Log a failure of a message handler; a pop-up for each would not help anybody."""
+        logger.error("%s: %s", getattr(source, "__name__", source), error)

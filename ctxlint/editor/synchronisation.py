@@ -9,12 +9,12 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ctxlint.editor import lsp
-from ctxlint.editor.actions import register_command, takes_actions
+from lsprotocol import types as lsp
+
+from ctxlint.editor.actions import prepare, register_command, takes_actions
+from ctxlint.editor.documents import path_of
 from ctxlint.editor.stdio import end_with
-from ctxlint.editor.uris import path_of, uri_of
 from ctxlint.editor.workspace import OWN_SECTION, matters, read_client_settings
-from ctxlint.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -32,8 +32,6 @@ _WATCHED = (
     "**/*.py",
     "**/*.pyi",
 )
-_WATCHED_FILES = "workspace/didChangeWatchedFiles"
-_CONFIGURATION = "workspace/didChangeConfiguration"
 _SECONDS_FOR_AN_ANSWER = 10.0
 
 
@@ -45,94 +43,75 @@ def register(session: Session) -> None:
 
 
 def _register_start(session: Session) -> None:
-    @session.feature("initialize", lsp.Initialize)
-    def initialize(params: lsp.Initialize) -> dict[str, Any]:
-        session.client = params.get("capabilities") or {}
-        session.documents.encoding = _encoding(session.supports("general", "positionEncodings"))
-        folders = [folder["uri"] for folder in params.get("workspaceFolders") or ()]
-        root = params.get("rootUri") or (uri_of(params["rootPath"]) if params.get("rootPath") else "")
-        _set_folders(session, folders or [root] * bool(root))
-        _set_client_settings(session, params.get("initializationOptions"), initial=True)
-        if _answers_configuration(session):
+    @session.feature(lsp.INITIALIZE)
+    def initialize(params: lsp.InitializeParams) -> None:
+        workspace = session.protocol.workspace
+        session.documents.encoding = _encoding(workspace.position_encoding)
+        folders = [folder.uri for folder in params.workspace_folders or ()]
+        root = params.root_uri or params.root_path
+        _set_folders(session, folders or ([root] if root else []))
+        _set_client_settings(session, params.initialization_options, initial=True)
+        if _answers_configuration(params.capabilities):
             session.awaited_settings = asyncio.Event()
         if not takes_actions(session):
             register_command(session)
-        end_with(params.get("processId"))
+        end_with(params.process_id)
         session.worker.when_idle(lambda: _import_rules(session), key="rules")
-        capabilities = {**session.capabilities, **_SYNCHRONISATION, "positionEncoding": session.documents.encoding}
-        if session.supports("notebookDocument") is not None:
-            capabilities["notebookDocumentSync"] = _NOTEBOOKS
-        return {"capabilities": capabilities, "serverInfo": {"name": "ctxlint", "version": __version__}}
 
-    @session.feature("initialized", Any)
-    def initialized(params: object) -> None:  # noqa: ARG001
+    @session.feature(lsp.INITIALIZED)
+    def initialized(params: lsp.InitializedParams) -> None:  # noqa: ARG001
         session.start(_register_watchers(session))
         session.start(_first_settings(session))
-
-
-_SYNCHRONISATION = {
-    "textDocumentSync": {"openClose": True, "change": 1, "save": {"includeText": False}},
-    "workspace": {"workspaceFolders": {"supported": True, "changeNotifications": True}},
-}
-"""Texts are sent as a whole."""
-_NOTEBOOKS = {
-    "notebookSelector": [{"notebook": "jupyter-notebook", "cells": [{"language": "python"}]}],
-    "save": True,
-}
-"""The notebooks that the client should synchronise: their cells are checked together, as one module."""
+        session.start(prepare(session))
 
 
 def _register_documents(session: Session) -> None:
-    @session.feature("textDocument/didOpen", lsp.TextOpened)
-    def did_open(params: lsp.TextOpened) -> None:
-        session.changed(session.documents.open(params["textDocument"]))
+    @session.feature(lsp.TEXT_DOCUMENT_DID_OPEN)
+    def did_open(params: lsp.DidOpenTextDocumentParams) -> None:
+        session.changed(session.documents.open(params.text_document))
 
-    @session.feature("textDocument/didChange", lsp.TextChanged)
-    def did_change(params: lsp.TextChanged) -> None:
-        document = session.documents.change(params["textDocument"], params["contentChanges"])
+    @session.feature(lsp.TEXT_DOCUMENT_DID_CHANGE)
+    def did_change(params: lsp.DidChangeTextDocumentParams) -> None:
+        document = session.documents.change(params.text_document, params.content_changes)
         if document is not None:
             session.unsaved.add(document.uri)
             session.changed(document)
 
-    @session.feature("textDocument/didClose", lsp.InDocument)
-    def did_close(params: lsp.InDocument) -> None:
-        session.forget(params["textDocument"]["uri"])
+    @session.feature(lsp.TEXT_DOCUMENT_DID_CLOSE)
+    def did_close(params: lsp.DidCloseTextDocumentParams) -> None:
+        session.forget(params.text_document.uri)
 
-    @session.feature("textDocument/didSave", lsp.InDocument)
-    def did_save(params: lsp.InDocument) -> None:
-        uri = params["textDocument"]["uri"]
-        session.unsaved.discard(uri)
+    @session.feature(lsp.TEXT_DOCUMENT_DID_SAVE, lsp.SaveOptions(include_text=False))
+    def did_save(params: lsp.DidSaveTextDocumentParams) -> None:
+        session.unsaved.discard(params.text_document.uri)
         if _watches(session):
-            _files_changed(session, [uri])
+            _files_changed(session, [params.text_document.uri])
         else:
             session.reload()
 
 
 def _register_surroundings(session: Session) -> None:
-    @session.feature(_WATCHED_FILES, lsp.FilesChanged)
-    def watched(params: lsp.FilesChanged) -> None:
-        _files_changed(session, [change["uri"] for change in params["changes"]])
+    @session.feature(lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES)
+    def watched(params: lsp.DidChangeWatchedFilesParams) -> None:
+        _files_changed(session, [change.uri for change in params.changes])
 
-    @session.feature(_CONFIGURATION, lsp.SettingsChanged)
-    def configuration(params: lsp.SettingsChanged) -> None:
-        if _answers_configuration(session):
+    @session.feature(lsp.WORKSPACE_DID_CHANGE_CONFIGURATION)
+    def configuration(params: lsp.DidChangeConfigurationParams) -> None:
+        if _answers_configuration(session.client_capabilities):
             session.start(_request_settings(session))
-        elif params.get("settings") is not None:
-            _set_client_settings(session, params["settings"])
+        elif params.settings is not None:
+            _set_client_settings(session, params.settings)
             session.reload()
 
-    @session.feature("workspace/didChangeWorkspaceFolders", lsp.FoldersChanged)
-    def workspace_folders(params: lsp.FoldersChanged) -> None:
-        added, removed = ([each["uri"] for each in params["event"][key]] for key in ("added", "removed"))
-        _set_folders(session, [*(each for each in session.folders if each not in {*added, *removed}), *added])
+    @session.feature(lsp.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)
+    def workspace_folders(params: lsp.DidChangeWorkspaceFoldersParams) -> None:  # noqa: ARG001
+        _set_folders(session, [folder.uri for folder in session.protocol.workspace.folders.values()])
         session.start(_request_settings(session))
         session.reload()
 
 
-def _encoding(wanted: object) -> str:
-    """The first encoding of positions that both sides know."""
-    known = ("utf-8", "utf-16", "utf-32")
-    return next((each for each in wanted if each in known), "utf-16") if isinstance(wanted, list) else "utf-16"
+def _encoding(agreed: Any) -> str:
+    return str(getattr(agreed, "value", agreed) or "utf-16")
 
 
 def _import_rules(session: Session) -> None:
@@ -143,8 +122,7 @@ def _import_rules(session: Session) -> None:
     all_rules()
 
 
-def _set_folders(session: Session, addresses: list[str]) -> None:
-    session.folders = addresses
+def _set_folders(session: Session, addresses: Iterable[str]) -> None:
     session.settings.folders = tuple(path_of(address).rstrip("/\\") or "/" for address in addresses)
 
 
@@ -186,11 +164,13 @@ def _logs_to(file: str) -> bool:
 
 def _watches(session: Session) -> bool:
     """Whether the client reports changes of files."""
-    return bool(session.supports("workspace", "didChangeWatchedFiles", "dynamicRegistration"))
+    workspace = session.client_capabilities.workspace
+    files = workspace.did_change_watched_files if workspace is not None else None
+    return bool(files and files.dynamic_registration)
 
 
-def _answers_configuration(session: Session) -> bool:
-    return bool(session.supports("workspace", "configuration"))
+def _answers_configuration(client: lsp.ClientCapabilities) -> bool:
+    return bool(client.workspace and client.workspace.configuration)
 
 
 async def _first_settings(session: Session) -> None:
@@ -204,18 +184,19 @@ async def _first_settings(session: Session) -> None:
 
 async def _request_settings(session: Session) -> None:
     """Request the settings of each folder; if the client does not answer, its initial settings apply."""
-    if not _answers_configuration(session):
+    if not _answers_configuration(session.client_capabilities):
         return
-    folders = tuple(session.folders)
-    items = [*({"scopeUri": folder, "section": OWN_SECTION} for folder in folders), {"section": OWN_SECTION}]
+    folders = tuple(session.protocol.workspace.folders.values())
+    items = [lsp.ConfigurationItem(folder.uri, OWN_SECTION) for folder in folders]
+    items.append(lsp.ConfigurationItem(None, OWN_SECTION))
     try:
-        request = session.request("workspace/configuration", {"items": items})
+        request = session.workspace_configuration_async(lsp.ConfigurationParams(items))
         answers = await asyncio.wait_for(request, _SECONDS_FOR_AN_ANSWER)
     except Exception:  # noqa: BLE001  (a client may refuse in many ways)
         return
-    if not isinstance(answers, list) or len(answers) != len(items) or not any(answers):
+    if not isinstance(answers, (list, tuple)) or len(answers) != len(items) or not any(answers):
         return
-    paths = [path_of(folder).rstrip("/\\") or "/" for folder in folders]
+    paths = [path_of(folder.uri).rstrip("/\\") or "/" for folder in folders]
     each = {path: read_client_settings(answer) for path, answer in zip(paths, answers) if answer}
     before = (session.settings.by_folder, session.settings.client)
     if answers[-1]:
@@ -228,16 +209,21 @@ async def _request_settings(session: Session) -> None:
 
 async def _register_watchers(session: Session) -> None:
     """Request notifications about changed files and settings, as far as the client supports it."""
-    wanted: list[dict[str, Any]] = []
-    if _watches(session):
-        watchers = {"watchers": [{"globPattern": pattern} for pattern in _WATCHED]}
-        wanted.append({"id": "ctxlint-files", "method": _WATCHED_FILES, "registerOptions": watchers})
-    if session.supports("workspace", "didChangeConfiguration", "dynamicRegistration"):
-        section = {"section": OWN_SECTION}
-        wanted.append({"id": "ctxlint-settings", "method": _CONFIGURATION, "registerOptions": section})
+    workspace = session.client_capabilities.workspace
+    if workspace is None:
+        return
+    wanted: list[lsp.Registration] = []
+    files, settings = workspace.did_change_watched_files, workspace.did_change_configuration
+    if files is not None and files.dynamic_registration:
+        watchers = [lsp.FileSystemWatcher(pattern) for pattern in _WATCHED]
+        options = lsp.DidChangeWatchedFilesRegistrationOptions(watchers)
+        wanted.append(lsp.Registration("ctxlint-files", lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES, options))
+    if settings is not None and settings.dynamic_registration:
+        section = lsp.DidChangeConfigurationRegistrationOptions(OWN_SECTION)
+        wanted.append(lsp.Registration("ctxlint-settings", lsp.WORKSPACE_DID_CHANGE_CONFIGURATION, section))
     if wanted:
         try:
-            request = session.request("client/registerCapability", {"registrations": wanted})
+            request = session.client_register_capability_async(lsp.RegistrationParams(wanted))
             await asyncio.wait_for(request, _SECONDS_FOR_AN_ANSWER)
         except Exception:  # noqa: BLE001  (then nothing is watched)
             return

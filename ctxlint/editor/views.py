@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING
 
+from lsprotocol import types as lsp
+from pygls.uris import from_fs_path
+
 from ctxlint.editor.documents import NotebookDocument
 from ctxlint.editor.position_encoding import EncodedPlaces
-from ctxlint.editor.uris import uri_of
 from ctxlint.fix import Edit
 from ctxlint.source.notebook import Notebook
 from ctxlint.source.source import Source, Span
@@ -16,7 +18,6 @@ from ctxlint.source.source import Source, Span
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from ctxlint.editor import lsp
     from ctxlint.editor.documents import Opened
     from ctxlint.source.source import Position
 
@@ -31,19 +32,20 @@ class DocumentView:
 
     def location(self, span: Span, path: str = "") -> lsp.Location:
         """The location of a span; in the file ``path``, if given, for which only the lines are used."""
-        if path:
-            start, end = (_position(each) for each in span)
-            return {"uri": uri_of(path), "range": {"start": start, "end": end}}
+        uri = from_fs_path(path) if path else None
+        if uri is not None:
+            start, end = (lsp.Position(each.line - 1, each.column - 1) for each in span)
+            return lsp.Location(uri, lsp.Range(start, end))
         located = self.source.locate(span)
         places = EncodedPlaces(located.source, self.encoding)
-        return {"uri": self._part(located.cell)[0], "range": places.range(located.span)}
+        return lsp.Location(self._part(located.cell)[0], places.range(located.span))
 
-    def point(self, position: Position) -> tuple[str, lsp.TextPosition]:
+    def point(self, position: Position) -> tuple[str, lsp.Position]:
         """The URI of a position, and the position there."""
         found = self.location(Span(position, position))
-        return found["uri"], found["range"]["start"]
+        return found.uri, found.range.start
 
-    def offset(self, uri: str, position: lsp.TextPosition) -> int | None:
+    def offset(self, uri: str, position: lsp.Position) -> int | None:
         """The offset of a client's position; None in a cell that is not read."""
         if not isinstance(self.document, NotebookDocument) or not isinstance(self.source, Notebook):
             return EncodedPlaces(self.source, self.encoding).offset(position)
@@ -53,7 +55,7 @@ class DocumentView:
             return None
         return start + EncodedPlaces(found[1].source, self.encoding).offset(position)
 
-    def edits(self, edits: Sequence[Edit]) -> Iterator[lsp.DocumentEdit]:
+    def edits(self, edits: Sequence[Edit]) -> Iterator[lsp.TextDocumentEdit]:
         """Edits, sorted, as LSP edits."""
         for located in self.source.locate_edits(edits):
             mine = located.edits
@@ -62,7 +64,7 @@ class DocumentView:
                 mine = tuple(_without_last_ending(edit, end) for edit in mine)
             yield self._text_edits(located.cell, located.source, mine)
 
-    def edits_to(self, after: Source) -> Iterator[lsp.DocumentEdit]:
+    def edits_to(self, after: Source) -> Iterator[lsp.TextDocumentEdit]:
         """The edits, in whole lines, that turn it into ``after``: unchanged lines keep their marks and the cursor."""
         if isinstance(self.source, Notebook) and isinstance(after, Notebook):
             for old, new in zip(self.source.cells, after.cells):
@@ -72,11 +74,11 @@ class DocumentView:
         elif self.source.text != after.text:
             yield self._text_edits(None, self.source, tuple(line_edits(self.source, after)))
 
-    def _text_edits(self, cell: int | None, source: Source, edits: Sequence[Edit]) -> lsp.DocumentEdit:
+    def _text_edits(self, cell: int | None, source: Source, edits: Sequence[Edit]) -> lsp.TextDocumentEdit:
         uri, version = self._part(cell)
         places = EncodedPlaces(source, self.encoding)
-        written = [places.text_edit(edit) for edit in edits]
-        return {"textDocument": {"uri": uri, "version": version}, "edits": written}
+        identifier = lsp.OptionalVersionedTextDocumentIdentifier(uri, version)
+        return lsp.TextDocumentEdit(identifier, [places.text_edit(edit) for edit in edits])
 
     def _part(self, cell: int | None) -> tuple[str, int | None]:
         """The URI and the version of a cell, or of the document if it has none."""
@@ -85,11 +87,6 @@ class DocumentView:
             if document is not None:
                 return document.uri, document.version
         return self.document.uri, self.document.version
-
-
-def _position(position: Position) -> lsp.TextPosition:
-    """A position in a file that only its lines matter of."""
-    return {"line": position.line - 1, "character": position.column - 1}
 
 
 def _without_last_ending(edit: Edit, length: int) -> Edit:

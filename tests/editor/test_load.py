@@ -82,9 +82,9 @@ def test_memory_does_not_grow_with_edits(client: Client, tmp_path: Path) -> None
             client.change(uri, text.replace("x * scale", f"x * scale * {version}"), version)
             client.pushed(uri, version=version)
 
-    edit(2, 300)
+    edit(2, 100)
     before = memory_of(client.process.pid)
-    edit(300, 1300)
+    edit(100, 1100)
     grown = memory_of(client.process.pid) - before
     assert grown < 4_000_000, f"{grown:,} bytes more after 1,000 edits"
 

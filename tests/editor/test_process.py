@@ -22,6 +22,23 @@ if TYPE_CHECKING:
 PULLS: Message = {"textDocument": {"diagnostic": {}}}
 
 
+@pytest.mark.parametrize("missing", ["pygls", "lsprotocol"])
+def test_without_the_extra_it_says_what_to_install(tmp_path: Path, missing: str) -> None:
+    (tmp_path / f"{missing}.py").write_text(f"raise ModuleNotFoundError(name={missing!r})\n")
+    path = os.pathsep.join([str(tmp_path), *sys.path])
+    run = subprocess.run(
+        [sys.executable, "-m", "ctxlint", "server"],
+        check=False,
+        env={**os.environ, "PYTHONPATH": path},
+        input="",
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode == 2
+    assert run.stdout == ""
+    assert run.stderr == (f'ctxlint: error: the language server needs {missing}; run `pip install "ctxlint[lsp]"`\n')
+
+
 def test_it_ends_as_the_protocol_has_it(start: Start) -> None:
     client = start()
     assert client.stop() == 0
@@ -188,3 +205,18 @@ def _runs(pid: int) -> bool:
         return False
     with open(f"/proc/{pid}/stat") as file:  # a child that nobody waits for any more is not running
         return file.read().rpartition(")")[2].split()[0] != "Z"
+
+
+def test_classes_of_the_protocol_are_the_same_when_they_are_completed_late() -> None:
+    fields = "{name: [(each.name, str(each.type), str(each.default)) for each in attrs.fields(one)]"
+    fields += " for name, one in types.ALL_TYPES_MAP.items() if isinstance(one, type) and attrs.has(one)}"
+    here = "from ctxlint.editor.protocol_types import import_protocol_types; import_protocol_types()"
+    after = "converters.get_converter(); import sys; print(len(fields)); print(fields)"
+    found = [
+        subprocess.check_output(
+            [sys.executable, "-c", f"{how}\nimport attrs\nfrom lsprotocol import types, converters\n{what}\n{after}"]
+        )
+        for how, what in ((here, f"fields = {fields}"), ("", f"converters.get_converter(); fields = {fields}"))
+    ]
+    assert found[0] == found[1]
+    assert int(found[0].split()[0]) > 500

@@ -12,7 +12,7 @@ const DOCUMENTS = [
   { notebook: 'jupyter-notebook', language: 'python' },
 ];
 const OPTIONS: LanguageClientOptions = { documentSelector: DOCUMENTS };
-const PACKAGE = 'ctxlint';
+const PACKAGE = 'ctxlint[lsp]';
 const INSTALL = `pip install "${PACKAGE}"`;
 
 /** A client that is silent while it starts and stops: what is wrong then is said once, by `complain`. */

@@ -248,7 +248,7 @@ await withWorkbench(async (code) => {
   assert.match(await message.innerText(), new RegExp(`in ${python}`));
   await message.getByText('Install', { exact: true }).click();
   await code.page.locator('.editor-instance .squiggly-error').first().waitFor();
-  assert.equal(fs.readFileSync(path.join(selected, 'given'), 'utf8'), '-m pip install ctxlint\n');
+  assert.equal(fs.readFileSync(path.join(selected, 'given'), 'utf8'), '-m pip install ctxlint[lsp]\n');
   passed('a button installs ctxlint into the selected environment');
 }, undefined, undefined, { folder: folderOfItsOwn('uninstalled') });
 

@@ -50,7 +50,7 @@ visual_studio_code() { # ARGUMENTS…: everything it writes goes to the temporar
         --user-data-dir "$work/user" --extensions-dir "$work/extensions" "$@"
 }
 
-command -v ctxlint >/dev/null || give_up 'no ctxlint on the PATH: pip install -e .'
+command -v ctxlint >/dev/null || give_up 'no ctxlint on the PATH: pip install -e ".[lsp]"'
 chromium=${CHROMIUM:-$(command -v chromium || command -v chromium-browser || command -v google-chrome || true)}
 install_packages
 chromium=${chromium:-$(command -v chromium)}
