@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ctxlint.model.analyses.outputs import surely_differentiable
 from ctxlint.model.analyses.reachability import backward_never_runs
 from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Finding, Rule
@@ -19,8 +20,8 @@ class MissingBackward(Rule[FunctionClass]):
     """
     ## What it does
     Reports a Function without `backward` and without `vjp` that calls `save_for_backward`, that is applied to a
-    tensor with `requires_grad=True`, and whose result is differentiated in the same function, or that a module applies to
-    a parameter of its own.
+    parameter or a tensor with `requires_grad=True`, and whose result is differentiated in the same function, or that a
+    module applies to a parameter of its own.
 
     ## Why is this bad?
     A Function for inference needs no `backward`, and `apply` works without one, in training as well. The backward pass
@@ -73,8 +74,9 @@ class MissingBackward(Rule[FunctionClass]):
     There is no fix.
 
     ## Known limits
-    Calls are checked only within one block of one function: the tensor with `requires_grad=True`, the call, and
-    `backward()` on a value that operators and tensor methods compute from the result. A parameter counts if the class
+    Calls are checked only within one block of one function: the parameter, or the tensor with `requires_grad=True`, the
+    call, and `backward()` on a value that operators, and usual methods and functions of torch, compute from the result.
+    Of several outputs, all that have a name (`_` is none) must be floating tensors. A parameter of a module counts if the class
     assigns `Parameter(...)` to the attribute and never mentions `requires_grad`, the Function has no `symbolic` for an
     export, and the call is not under a test of gradients or `torch.no_grad()`. Not reported under
     `pytest.raises`, nor is a saved tensor in a class that the file later defines again.
@@ -102,6 +104,8 @@ class MissingBackward(Rule[FunctionClass]):
             return
         for call in fn.calls:
             if not call.differentiated or call.expects_error or call.gradients_off:
+                continue
+            if not all(surely_differentiable(fn, each) for each in call.differentiated_outputs):
                 continue
             place = f"{call.differentiated} of `{call.path}`" if call.path else call.differentiated
             yield Finding(

@@ -99,6 +99,8 @@ class ApplyCall:
     """Where the caller modifies the result in place."""
     differentiated: str = ""
     """Where the caller differentiates the result, after requesting the gradient of an argument: ``line 6``."""
+    differentiated_outputs: tuple[int, ...] = ()
+    """The outputs of which it then differentiates at least one; empty if the result is not unpacked."""
     transforms: tuple[Transform, ...] = ()
     """The transforms that certainly run it, as far as its file shows."""
     instance_called: bool = False

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ctxlint.model.index.module_unit import Unit
     from ctxlint.model.index.outside_facts import Target
     from ctxlint.model.index.project import Project
-    from ctxlint.model.index.results import Written
+    from ctxlint.model.index.results import Differentiated, Written
 
 _GRADIENTS = re.compile(
     r"req\w*grad|need\w*grad|grad_?(?:enabled?|mode|required)|^grad(?:s|ients?)?$|autograd|checkpoint|training|inference"
@@ -312,7 +312,7 @@ class CallSites:
             plain.append(self.kind(argument, record.scope))
             names.append(argument.id if isinstance(argument, ast.Name) else "")
         parameters = (each for each in node.args if self.is_parameter(each, record.scope))
-        modified, differentiated_at, of_same = self.result(record, how)
+        modified, at, of_same = self.result(record, how)
         return ApplyCall(
             function=owner,
             how=how,
@@ -338,25 +338,26 @@ class CallSites:
             gradients_off=self.gradients_off(record),
             under_no_grad=self.under_no_grad(record),
             modified=modified,
-            differentiated=differentiated_at,
+            differentiated=self.source.line_name(at.node.lineno) if at is not None else "",
+            differentiated_outputs=at.outputs if at is not None else (),
             line=self.source.line_name(self.source.span_of(node).start.line),
         )
 
-    def result(self, record: CallRecord, how: str) -> tuple[Modified | None, str, tuple[str, ...]]:
-        """What the function around a call of ``apply`` modifies, and the line where it differentiates its result.
+    def result(self, record: CallRecord, how: str) -> tuple[Modified | None, Differentiated | None, tuple[str, ...]]:
+        """What the function around a call of ``apply`` modifies, and where it differentiates its result.
 
         And the origins of the arguments.
         """
         if how not in APPLIES:
-            return None, "", ()
+            return None, None, ()
         entry = self.index.functions.get(record.scope.qualname) if record.scope.kind == "function" else None
         body = entry.node.body if entry is not None else self.index.statements if record.scope.kind == "module" else []
         place = located(body, record.node)
         if place is None:
-            return None, "", ()
+            return None, None, ()
         found, at = written(place, partial(self.method_of_self, scope=record.scope)), differentiated(place)
         modified = self.modified(found) if found is not None else None
-        return modified, self.source.line_name(at.lineno) if at is not None else "", origins(place, record.node.args)
+        return modified, at, origins(place, record.node.args)
 
     def method_of_self(self, call: ast.Call, scope: Scope) -> ast.FunctionDef | None:
         """The method of the enclosing class that ``self.name(...)`` means, unless a subclass replaces it."""

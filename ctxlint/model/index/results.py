@@ -6,6 +6,7 @@ import ast
 from bisect import bisect_left
 from typing import TYPE_CHECKING, NamedTuple
 
+from ctxlint.model.index.scopes import dotted_name
 from ctxlint.records import record
 from ctxlint.torch_api.operations import INPLACE_METHODS
 
@@ -159,25 +160,43 @@ def _is_used(statements: Sequence[ast.stmt], name: str) -> bool:
 _SHAPE = frozenset(["shape", "dtype", "device", "ndim", "requires_grad", "grad_fn"])
 
 
-def differentiated(place: CallPlace) -> ast.stmt | None:
+class Differentiated(NamedTuple):
+    """A statement that differentiates a result; ``outputs`` are those that have a name, if it is unpacked."""
+
+    node: ast.stmt
+    outputs: tuple[int, ...] = ()
+
+
+def differentiated(place: CallPlace) -> Differentiated | None:
     """The statement after or around a call that certainly differentiates its result: ``loss.backward()``.
 
     Only if the gradient of an argument is requested before, in the same block: otherwise the graph may not reach the
     call.
     """
     call = place.call
-    asked = {each.id for each in call.args if isinstance(each, ast.Name)} & _requiring_gradients(place.before)
-    if not asked:
+    asked = _requiring_gradients(place.before)
+    if not any(_computes_with(each, asked, call) for each in call.args):
         return None
+    unpacked = _result_names(place.rest[0], call)
+    outputs = tuple(at for name, at in unpacked.items() if at is not None and not name.startswith("_"))
     flowing: set[str] = set()
     for statement in place.rest:
         if _differentiates(statement, flowing, call):
-            return statement
-        stored = set(_stored(statement))
-        value = statement.value if isinstance(statement, (ast.Assign, ast.AnnAssign)) else None
-        flows = value is not None and _computes_with(value, flowing, call)
-        flowing = flowing | stored if flows else flowing - stored
+            return Differentiated(statement, outputs)
+        flowing = _after(statement, flowing, call)
+        if statement is place.rest[0] and outputs:
+            flowing = {name for name, at in unpacked.items() if at in outputs}
     return None
+
+
+def _after(statement: ast.stmt, flowing: set[str], call: ast.Call) -> set[str]:
+    """The names that certainly compute with the result of a call, or with a tensor, after a statement."""
+    stored = set(_stored(statement))
+    value = statement.value if isinstance(statement, (ast.Assign, ast.AnnAssign, ast.AugAssign)) else None
+    flows = value is not None and _computes_with(value, flowing, call)
+    if isinstance(statement, ast.AugAssign):
+        return flowing | stored if flows else flowing
+    return flowing | stored if flows else flowing - stored
 
 
 def _result_names(statement: ast.stmt, call: ast.Call) -> dict[str, int | None]:
@@ -220,10 +239,13 @@ def _stored(statement: ast.stmt) -> Iterator[str]:
 
 
 def _requiring_gradients(statements: Sequence[ast.stmt]) -> set[str]:
-    """The names of tensors created with ``requires_grad=True``, or whose flag is set later."""
+    """The names of parameters, of tensors created with ``requires_grad=True`` or whose flag is set later.
+
+    And of what operators and the like compute from them.
+    """
     found: set[str] = set()
     for statement in statements:
-        found -= set(_stored(statement))
+        found = _after(statement, found, _NO_CALL)
         if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
             target, value = statement.targets[0], statement.value
             if isinstance(target, ast.Name) and isinstance(value, ast.Call) and _requires_gradient(value):
@@ -237,10 +259,12 @@ def _requiring_gradients(statements: Sequence[ast.stmt]) -> set[str]:
 
 
 def _requires_gradient(call: ast.Call) -> bool:
-    """Whether a call returns a tensor that requires a gradient: ``torch.ones(2, requires_grad=True)``."""
+    """Whether a call returns what requires a gradient: ``torch.ones(2, requires_grad=True)``, ``Parameter(x)``."""
     if isinstance(call.func, ast.Attribute) and call.func.attr == "requires_grad_":
         return all(map(_is_true, (*call.args, *(each.value for each in call.keywords))))
-    return any(each.arg == "requires_grad" and _is_true(each.value) for each in call.keywords)
+    flags = [each.value for each in call.keywords if each.arg == "requires_grad"]
+    is_parameter = (dotted_name(call.func) or "").rpartition(".")[2] == "Parameter" and len(call.args) < 2
+    return all(map(_is_true, flags)) if flags or is_parameter else False
 
 
 def _is_true(node: ast.expr) -> bool:
@@ -264,12 +288,22 @@ def _computes_with(node: ast.expr, flowing: set[str], call: ast.Call) -> bool:
         return _computes_with(node.left, flowing, call) or _computes_with(node.right, flowing, call)
     if isinstance(node, ast.UnaryOp):
         return _computes_with(node.operand, flowing, call)
+    if isinstance(node, ast.Subscript):
+        return _computes_with(node.value, flowing, call)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _KEEPS_GRAPH:
-        return _computes_with(node.func.value, flowing, call)
+        of_torch = dotted_name(node.func.value) in _MODULES
+        tensor = (node.args[0] if node.args else None) if of_torch else node.func.value
+        return tensor is not None and _computes_with(tensor, flowing, call)
     return False
 
 
+_NO_CALL = ast.Call(ast.Name("", ast.Load()), [], [])
+_MODULES = frozenset(["F", "nn.functional", "torch", "torch.nn.functional"])
 _KEEPS_GRAPH = frozenset(
-    ["abs", "add", "div", "exp", "log", "mean", "mul", "norm", "pow", "prod", "reshape", "square", "sub", "sum", "view"]
+    str.split(
+        "abs add clone contiguous cos cross_entropy div exp flatten l1_loss log log_softmax mean mse_loss mul nll_loss "
+        "norm permute pow prod relu reshape sigmoid sin smooth_l1_loss softmax sqrt square squeeze sub sum tanh "
+        "transpose unsqueeze view"
+    )
 )
-"""Methods that propagate gradients to their tensor."""
+"""Methods that propagate gradients to their tensor, and functions, to their first argument."""
