@@ -15,9 +15,11 @@ from ctxlint.model.analyses.flags import (
     shares_its_statement,
     stored_flags,
     stored_only_under_others,
+    unbound_inside,
     unbound_uses,
     unbound_without_gradients,
 )
+from ctxlint.model.analyses.reachability import backward_never_runs
 from ctxlint.model.analyses.skipped_state import raises_before
 from ctxlint.model.analyses.undefined_attributes import never_happens
 from ctxlint.model.function import FunctionClass
@@ -41,7 +43,8 @@ class GradientUnbound(Rule[FunctionClass]):
     Reports a local variable of `backward` that is bound only under `ctx.needs_input_grad[i]`, or where one of several flags
     is set, and read without that test or under another input's flag. Also reports one that is `None` without that flag, if it is passed to a collective of
     `torch.distributed` or an attribute of it is read, and a local variable of `forward` that is bound only if one input,
-    or any, needs a gradient, such as a gradient that is computed in advance.
+    or any, needs a gradient, such as a gradient that is computed in advance; also in functions of the project that these
+    methods call.
 
     ## Why is this bad?
     If input `i` needs no gradient and another one does, `backward` raises `UnboundLocalError: cannot access local
@@ -110,39 +113,63 @@ class GradientUnbound(Rule[FunctionClass]):
     name = "gradient-unbound"
     subject = FunctionClass
     fix = FixAvailability.SOMETIMES
-    about_backward = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         backward = fn.judgeable_backward
-        if backward is None:
+        if backward is None or (fn.legacy_state is not None and settings.torch.reach(1, 5)):
             return
-        seen: set[str] = set()
-        for use, flags in unbound_uses(fn, backward):
-            if use.name in seen or _is_too_late(fn, backward, use, flags):
-                continue
-            seen.add(use.name)
-            tests = quoted([_test(fn, backward, index) for index in sorted(flags)], "or")
-            fix = bind_none_first(fn, backward, use.name)
-            yield Finding(
-                fn.span(use.node),
-                f"`{use.name}` is bound only under {tests} but read here without it; it raises UnboundLocalError when "
-                f"{_when(fn, needed_at(backward, use), flags)}. {_remedy(fn, backward, use, flags, fix)}.",
-                fix,
-            )
         yield from _unbound_in_forward(fn)
-        for place, flags in none_uses(fn, backward):
-            name = place.name or ""
-            if name in seen or _is_too_late(fn, backward, place, flags):
-                continue
-            seen.add(name)
-            tests = quoted([_test(fn, backward, index) for index in sorted(flags)], "or")
-            used, error = _used(place)
-            yield Finding(
-                fn.span(place.node),
-                f"`{name}` is `None` except under {tests} but {used} here without it; it raises {error} when "
-                f"{_when(fn, flags_of(place.guards), flags)}. Test `{name} is not None` first.",
-                related=way_to(fn, place) if isinstance(place, MaybeNone) else (),
-            )
+        if not backward_never_runs(fn):
+            yield from _unbound_in_backward(fn, backward)
+
+
+def _unbound_in_backward(fn: FunctionClass, backward: Method) -> Iterator[Finding]:
+    """Names that backward binds, or that are not None, only where some input needs a gradient."""
+    seen: set[str] = set()
+    for use, flags in unbound_uses(fn, backward):
+        if use.name in seen or _is_too_late(fn, backward, use, flags):
+            continue
+        seen.add(use.name)
+        tests = quoted([_test(fn, backward, index) for index in sorted(flags)], "or")
+        fix = bind_none_first(fn, backward, use.name)
+        yield Finding(
+            fn.span(use.node),
+            f"`{use.name}` is bound only under {tests} but read here without it; it raises UnboundLocalError when "
+            f"{_when(fn, needed_at(backward, use), flags)}. {_remedy(fn, backward, use, flags, fix)}.",
+            fix,
+        )
+    yield from _unbound_inside(fn, backward)
+    for place, flags in none_uses(fn, backward):
+        name = place.name or ""
+        if name in seen or _is_too_late(fn, backward, place, flags):
+            continue
+        seen.add(name)
+        tests = quoted([_test(fn, backward, index) for index in sorted(flags)], "or")
+        used, error = _used(place)
+        yield Finding(
+            fn.span(place.node),
+            f"`{name}` is `None` except under {tests} but {used} here without it; it raises {error} when "
+            f"{_when(fn, flags_of(place.guards), flags)}. Test `{name} is not None` first.",
+            related=way_to(fn, place) if isinstance(place, MaybeNone) else (),
+        )
+
+
+def _unbound_inside(fn: FunctionClass, method: Method) -> Iterator[Finding]:
+    """Calls of functions that bind a local only if an input needs a gradient, and read it anyway."""
+    for call, flags in unbound_inside(fn, method):
+        names = quoted([fn.inputs[index].name for index in sorted(flags)], "and")
+        needs = "needs" if len(flags) == 1 else "need"
+        when = (
+            f"if {names} {'does' if len(flags) == 1 else 'do'} not"
+            if method is fn.forward
+            else f"when {_when(fn, frozenset(), flags)}"
+        )
+        yield Finding(
+            fn.span(call.node),
+            f"`{call.by}` binds `{call.name}` only if {names} {needs} a gradient but reads it without that test; it "
+            f"raises UnboundLocalError {when}. Bind it before the test there.",
+            related=way_to(fn, call),
+        )
 
 
 def _unbound_in_forward(fn: FunctionClass) -> Iterator[Finding]:
@@ -161,6 +188,7 @@ def _unbound_in_forward(fn: FunctionClass) -> Iterator[Finding]:
                 f"but read here without that test; it raises UnboundLocalError when "
                 f"{_when(fn, needed_at(forward, use), flags)}. Write `{use.name} = None` first, and test it in `backward`.",
             )
+    yield from _unbound_inside(fn, forward)
     for each in unbound_without_gradients(forward):
         if each.name not in seen:
             seen.add(each.name)

@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model.analyses.kept_values import kept_value
-from ctxlint.model.interpreter.events import Assigned, GenericCall, MaybeNone, MaybeUnbound, Mutation, Question
+from ctxlint.model.interpreter.events import (
+    Assigned,
+    GenericCall,
+    MaybeNone,
+    MaybeUnbound,
+    Mutation,
+    Question,
+    UnboundInside,
+)
 from ctxlint.model.interpreter.values import (
     NONE,
     ContextAttribute,
@@ -30,6 +38,7 @@ if TYPE_CHECKING:
     from ctxlint.model.function import FunctionClass
     from ctxlint.model.interpreter.events import Asks, Event, Guard
     from ctxlint.model.interpreter.method import Method
+    from ctxlint.model.interpreter.values import Value
 
 
 _NONE_STORED: Mapping[object, int] = {}
@@ -326,6 +335,32 @@ def unbound_uses(fn: FunctionClass, method: Method) -> list[tuple[MaybeUnbound, 
             if flags and possible and _refused(bindings) <= others and not _same_test(fn, use, bindings):
                 found.append((use, flags))
     return found
+
+
+def unbound_inside(fn: FunctionClass, method: Method) -> Iterator[tuple[UnboundInside, frozenset[int]]]:
+    """Calls of functions that read a local which they bind only where the flags of all of some inputs are set.
+
+    In backward, only if another input can need a gradient as well.
+    """
+    stored = stored_flags(fn)
+    for call in method.facts.of(UnboundInside):
+        flags = frozenset(_flag_of(each, stored) for each in call.needed)
+        unclear = tested_flags(call.guards) or flags & flags_of(call.guards, stored)
+        if unclear or not all(0 <= each < len(fn.inputs) for each in flags):
+            continue
+        others = (each for each in fn.inputs if each.index not in flags)
+        if method is fn.forward or any(each.gradient is Tri.YES for each in others):
+            yield call, flags
+
+
+def _flag_of(value: Value, stored: Mapping[object, int]) -> int:
+    """The input whose flag decides whether a value is set, or needs a gradient; -1 if that is unknown."""
+    origin = before_views(value)
+    if isinstance(origin, Parameter) and origin.role == "input":
+        return origin.index
+    if isinstance(value, NeedsInputGrad) and value.index is not None:
+        return value.index
+    return stored.get(value, -1)
 
 
 def unbound_without_gradients(forward: Method) -> Iterator[MaybeUnbound]:

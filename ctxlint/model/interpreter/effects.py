@@ -17,6 +17,7 @@ from ctxlint.model.interpreter.events import (
     MemoryRead,
     Mutation,
     SavedRead,
+    UnboundInside,
 )
 from ctxlint.model.interpreter.summary import Summary, Write
 from ctxlint.model.interpreter.values import (
@@ -85,6 +86,8 @@ def apply_summary(
         by = node.func.value
     record_reads(walk, node, by, summary.reads, arguments)
     _record_none_reads(walk, by, summary.none_reads, arguments)
+    for each in summary.unbound_reads if not walk.protected else ():
+        walk.record(UnboundInside, node, name=each.name, needed=each.needed, by=by, through=each.steps)
     if summary.on_context is not None:
         _lend_context(walk, node, by, summary, arguments)
     else:

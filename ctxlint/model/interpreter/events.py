@@ -472,6 +472,16 @@ class MaybeUnbound(Event):
 
 
 @record
+class UnboundInside(Event):
+    """A call of a function ``by`` that reads its local ``name``, bound only where all ``needed`` need a gradient."""
+
+    name: str = ""
+    needed: tuple[Value, ...] = ()
+    by: str = ""
+    through: tuple[Step, ...] = ()
+
+
+@record
 class MaybeNone(Event):
     """What None does not support, with a name that is None on some path; ``how`` is ``.attribute`` or an operator.
 

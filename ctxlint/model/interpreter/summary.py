@@ -64,6 +64,15 @@ class NoneRead:
 
 
 @record
+class UnboundRead:
+    """The function reads its local ``name`` under no condition, but binds it only where ``needed`` need a gradient."""
+
+    name: str
+    needed: tuple[Value, ...]
+    steps: tuple[Step, ...]
+
+
+@record
 class ContextEffects:
     """What a function does with the ctx that it gets.
 
@@ -81,7 +90,8 @@ class Summary:
     """The effect of a function for certain arguments. ``returned`` is NEVER if it always raises.
 
     ``on_context`` is None if it does not get the ctx. ``deferred`` are the writes of a generator function: they happen
-    once all that it yields is taken. ``none_reads`` fail if what they read is None.
+    once all that it yields is taken. ``none_reads`` fail if what they read is None, and
+    ``unbound_reads`` if an argument needs no gradient.
     """
 
     returned: Value
@@ -90,6 +100,7 @@ class Summary:
     on_context: ContextEffects | None = None
     deferred: tuple[Write, ...] = ()
     none_reads: tuple[NoneRead, ...] = ()
+    unbound_reads: tuple[UnboundRead, ...] = ()
 
 
 @record

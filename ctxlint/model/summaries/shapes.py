@@ -145,7 +145,10 @@ class Shape:
         returned = self._returned(summary.returned, call)
         none_reads = tuple(replace(each, target=self._in_caller(each.target)) for each in summary.none_reads)
         effects = None if summary.on_context is None else self._effects(summary.on_context, call)
-        return Summary(returned, writes, reads, effects, deferred, none_reads)
+        unbound_reads = tuple(
+            replace(each, needed=tuple(map(self._in_caller, each.needed))) for each in summary.unbound_reads
+        )
+        return Summary(returned, writes, reads, effects, deferred, none_reads, unbound_reads)
 
     def _writes(self, writes: tuple[Write, ...]) -> tuple[Write, ...]:
         return tuple([replace(each, target=self._in_caller(each.target)) for each in writes])

@@ -28,6 +28,7 @@ from ctxlint.model.interpreter.values import (
     Context,
     Imported,
     Mapping,
+    NeedsInputGrad,
     Opaque,
     ProjectFunction,
     Sequence,
@@ -46,6 +47,7 @@ from ctxlint.model.summaries.objects import (
     is_placeholder,
 )
 from ctxlint.model.summaries.resolver import STEPS_IN_VAIN, CalleeResolver, KnownSummary
+from ctxlint.model.summaries.unbound_reads import KINDS_FOR_UNBOUND, unbound_reads_of
 from ctxlint.model.summaries.wrappers import changes_nothing, wrapper_of
 from ctxlint.model.summaries.writes import writes_of
 from ctxlint.torch_api.known_decorators import CONTEXT_MANAGER, OPERATOR_DECORATORS
@@ -281,6 +283,8 @@ class Summaries:
         bindings = {**captured, **bindings}
         has_context = gets_context((*arguments, *keywords.values(), *(slot for _name, slot in call.captured)))
         kinds = _KINDS_WITH_CONTEXT if has_context else _KINDS
+        if head.asks_for_flags or any(isinstance(each, NeedsInputGrad) for each in bindings.values()):
+            kinds |= KINDS_FOR_UNBOUND
         try:
             facts = interpret(head.node, bindings, head.scope, resolver, head.names, kinds, objects)
         except RecursionError:
@@ -331,6 +335,8 @@ class _Head(NamedTuple):
     decorators: tuple[Decorator, ...]
     params: tuple[Param, ...]
     names: frozenset[str]
+    asks_for_flags: bool
+    """Whether it mentions ``requires_grad``."""
 
 
 def _head_of(definition: Definition) -> _Head | None:
@@ -344,7 +350,8 @@ def _head_of(definition: Definition) -> _Head | None:
         names = bound_names(node, unit.source.has_walrus)
     except RecursionError:
         return None
-    return _Head(node, scope, decorators_of(node, record.scope), params_of(node, scope), names)
+    text = unit.source.lines(record.node.lineno, record.node.end_lineno or record.node.lineno)
+    return _Head(node, scope, decorators_of(node, record.scope), params_of(node, scope), names, "requires_grad" in text)
 
 
 def _summary(
@@ -364,7 +371,8 @@ def _summary(
     effects = effects_of(definition, facts, _name_of_context(bindings)) if has_context else None
     writes = tuple(writes_of(definition, head.names, facts))
     none_reads = tuple(none_reads_of(definition, bindings, facts))
-    return Summary(_returned(facts), writes, reads, effects, none_reads=none_reads)
+    unbound_reads = tuple(unbound_reads_of(definition, facts))
+    return Summary(_returned(facts), writes, reads, effects, none_reads=none_reads, unbound_reads=unbound_reads)
 
 
 def _name_of_context(bindings: MappingOf[str, Value]) -> str:
