@@ -110,4 +110,6 @@ def test_every_such_rule_is_tried() -> None:
         "CTX503",
         "CTX323",
     }
-    assert {rule.code for rule in all_rules() if rule.about_backward} == (set(DEFECTS) - {"CTX208", "CTX210", "CTX306"}) | rest
+    assert {rule.code for rule in all_rules() if rule.about_backward} == (
+        set(DEFECTS) - {"CTX208", "CTX210", "CTX306"}
+    ) | rest

@@ -72,8 +72,8 @@ class NonContiguousGradOutput(Rule[FunctionClass]):
     ## Known limits
     Off by default: for many shapes, `view` works with any strides, and compiled code may handle them. A `backward` under
     a decorator of the project, which may make the gradient contiguous, is not checked. Extensions are known by the names
-    of their modules (`_C`, `_ext`, `..._cuda`), because the file loads them with `torch.utils.cpp_extension.load`, or
-    because the function is called `backward`, or similar, in a top-level module that the project does not have.
+    of their modules (`_C`, `_ext`, `..._cuda`), because the file loads them with `torch.utils.cpp_extension.load` or by
+    such a name, `load_ext("_ext", …)`, or because the function is called `backward`, or similar, in a top-level module that the project does not have.
 
     ## References
     - [torch.Tensor.view](https://pytorch.org/docs/stable/generated/torch.Tensor.view.html)

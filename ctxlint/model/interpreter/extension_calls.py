@@ -33,11 +33,17 @@ def calls_loaded_extension(walk: Walk, function: cst.Attribute) -> bool:
 
 
 def loads_extension(name: str, scope: Scope) -> bool:
-    """Whether a name of a module is bound once, to an extension that is loaded there, or to one by its name."""
+    """Whether a name of a module is bound once, to an extension that is loaded there, or to one by either name."""
     bounds = scope.live(name)
     value = bounds[0].value if len(bounds) == 1 else None
-    if isinstance(value, ast.Call) and is_of_extension(f"{name}."):
+    if isinstance(value, ast.Call) and (is_of_extension(f"{name}.") or _names_extension(value)):
         return True
     path = dotted_name(value.func) if isinstance(value, ast.Call) else None
     meant = resolve(path, scope) if path is not None else None
     return meant is not None and meant.endswith(EXTENSION_LOADERS)
+
+
+def _names_extension(call: ast.Call) -> bool:
+    """Whether the first argument is the name of an extension: ``load_ext("_ext", ["roi_align_forward"])``."""
+    first = call.args[0] if call.args else None
+    return isinstance(first, ast.Constant) and isinstance(first.value, str) and is_of_extension(f"{first.value}.")
