@@ -68,9 +68,9 @@ class UnconditionalGradient(Rule[FunctionClass]):
     Unsafe: code that calls `backward` directly may need every gradient. Offered for an expression on one line.
 
     ## Known limits
-    Off by default. Only matrix products, convolutions and sums of products of torch count as expensive, also where they are
-    written into a new tensor, or computed by a function of the project that returns several gradients; and only a `backward` with
-    one `return` is checked. Not reported if the flags are used as a whole, or under a test that mentions gradients or
+    Off by default. Only matrix products, convolutions, and sums of products or of what one call writes into a new tensor
+    count as expensive, also where they are written into a new tensor, or computed by a function of the project that
+    returns several gradients; and only a `backward` with one `return` is checked. Not reported if the flags are used as a whole, or under a test that mentions gradients or
     training.
 
     ## References

@@ -97,7 +97,9 @@ def _expensive_gradient(method: Method, at: int, slot: Slot) -> Unconditional | 
         operation = _expensive(value) if value is not None else None
         earlier = operation is None and value is not None
         if earlier and value is not None:
-            operation = _expensive_before(method, value)
+            operation = _expensive_before(method, value) or (
+                "sum" if _sums_what_a_kernel_writes(method, value) else None
+            )
         if value is not None and operation is not None and not any(_FLAG_WORDS.search(each) for each in guards):
             again = earlier or (name is not None and len(method.binders.get(name, ())) > 1)
             return Unconditional(at, value, operation, name, computed is _filled, again)
@@ -285,6 +287,23 @@ def _expensive_before(method: Method, node: cst.BaseExpression) -> str | None:
     if bound is None or assigned is None or assigned.guards or assigned.in_loop:
         return None
     return _expensive(bound) or ("sum" if _sums(node) and _factors(_without_layout(bound)) > 1 else None)
+
+
+def _sums_what_a_kernel_writes(method: Method, node: cst.BaseExpression) -> bool:
+    """Whether an expression sums a new tensor that nothing else gets but one call: ``dw.sum(0)``."""
+    base = _without_layout(node)
+    name = base.value if isinstance(base, cst.Name) else None
+    if name is None or not _sums(node) or not _is_new(method.bound_to(name)):
+        return False
+    bound = [each for each in method.facts.of(Assigned) if each.name == name]
+    others = [
+        each for each in method.named.get(name, ()) if each is not base and each not in (one.node for one in bound)
+    ]
+    if len(bound) != 1 or bound[0].guards or bound[0].in_loop or len(others) != 1:
+        return False
+    passed = method.parents[others[0]]
+    call = method.parents[passed] if isinstance(passed, cst.Arg) else None
+    return isinstance(call, cst.Call) and isinstance(method.parents[call], cst.Expr)
 
 
 def _sums(node: cst.BaseExpression | None) -> bool:
