@@ -1,7 +1,8 @@
-"""Where backward relies on the layout of incoming gradients."""
+"""Where backward relies on the layout of incoming gradients, and forward on that of inputs."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ from ctxlint.model.analyses.output_shapes import is_without_dimensions
 from ctxlint.model.interpreter.events import LayoutAsked, MemoryRead
 from ctxlint.model.interpreter.local_names import borrowed_names
 from ctxlint.model.interpreter.summary import COLLECTIVE, EXTENSION, KERNEL
-from ctxlint.model.interpreter.values import Item, Parameter, Variadic, View
+from ctxlint.model.interpreter.values import Item, Parameter, Tri, Variadic, View
 from ctxlint.model.syntax import code_of, dotted
 from ctxlint.records import record
 from ctxlint.torch_api import operations
@@ -19,7 +20,7 @@ from ctxlint.torch_api import operations
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from ctxlint.model.function import Returned
+    from ctxlint.model.function import FunctionClass, Input, Returned
     from ctxlint.model.interpreter.events import Step
     from ctxlint.model.interpreter.method import Method
     from ctxlint.model.interpreter.values import Value
@@ -59,7 +60,7 @@ def layout_uses(backward: Method, outputs: Sequence[Returned] = ()) -> Iterator[
     Only the first among the arguments of compiled code and helpers counts; and none if the body asks for the layout
     of the gradient, for it treats that on purpose.
     """
-    if any(not (each.name or "").startswith(_FROM_OUTSIDE) for each in backward.decorators):
+    if not _keeps_arguments(backward):
         return
     asked = {option for each in backward.facts.of(LayoutAsked) if not each.changed for option in each.value.options()}
     seen = set(asked)
@@ -86,6 +87,48 @@ def layout_uses(backward: Method, outputs: Sequence[Returned] = ()) -> Iterator[
     for index, param in enumerate(backward.positional):
         if index not in handled and param.name not in backward.binders and not is_without_dimensions(outputs, index):
             yield from _uses_inside(backward, param.name)
+
+
+def compiled_reads_of_inputs(fn: FunctionClass) -> Iterator[tuple[MemoryRead, list[Input]]]:
+    """The calls in forward through which compiled code gets inputs as they come, with the inputs of each.
+
+    Only the first call for each input with a gradient counts, and none if forward asks for the layout of an input, all
+    calls of the Function in view pass a new tensor for it, or it has the name of a parameter.
+    """
+    forward = fn.forward
+    if forward is None or forward.inherited or not fn.signature_judgeable or not _keeps_arguments(forward):
+        return
+    asked = {option for each in forward.facts.of(LayoutAsked) for option in each.value.options()}
+    found: dict[cst.CSTNode, tuple[MemoryRead, list[Input]]] = {}
+    seen: set[Value] = set()
+    for read in forward.facts.of(MemoryRead):
+        value = read.value
+        if read.how not in (KERNEL, EXTENSION) or read.is_for_a_shape or value in asked or value in seen:
+            continue
+        seen.add(value)
+        entry = _input_of_any_layout(fn, value)
+        if entry is not None:
+            found.setdefault(read.node, (read, []))[1].append(entry)
+    yield from found.values()
+
+
+def _keeps_arguments(method: Method) -> bool:
+    """Whether the decorators of a method certainly pass tensors as they come."""
+    return all((each.name or "").startswith(_FROM_OUTSIDE) for each in method.decorators)
+
+
+def _input_of_any_layout(fn: FunctionClass, value: Value) -> Input | None:
+    """The input that a value is, if it gets a gradient, and callers may pass any layout."""
+    if not isinstance(value, Parameter) or value.role != "input" or value.index >= len(fn.inputs):
+        return None
+    entry, calls = fn.inputs[value.index], [call for call in fn.calls if call.applies]
+    if entry.gradient is not Tri.YES or entry.against_a_gradient or _PARAMETER.fullmatch(entry.name):
+        return None
+    return entry if not calls or any(entry.index in call.any_layout for call in calls) else None
+
+
+_PARAMETER = re.compile(r"(?:\w+_)?(?:weight|bias|gamma|beta|kernel|filter)s?\d*|[wb]\d*", re.IGNORECASE)
+"""What a layer calls its parameters, which are contiguous."""
 
 
 def _use(node: cst.CSTNode, name: str, read: MemoryRead) -> LayoutUse:

@@ -1,0 +1,98 @@
+"""CTX504: compiled code gets an input as it came, in any layout."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxlint.model.analyses.layout_uses import compiled_reads_of_inputs
+from ctxlint.model.function import FunctionClass
+from ctxlint.model.interpreter.summary import KERNEL
+from ctxlint.rules.base import Category, Finding, Rule
+from ctxlint.rules.related import way_to
+from ctxlint.rules.wording import quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.config.settings import Settings
+
+
+class NonContiguousInput(Rule[FunctionClass]):
+    """
+    ## What it does
+    Reports a compiled extension, an operator that torch itself does not have, or the launch of a kernel,
+    `kernel[grid]`, that gets an input in `forward` as it came, if `forward` neither makes it contiguous nor asks for its
+    layout; also in a function of the project that `forward` passes the input to.
+
+    ## Why is this bad?
+    Callers may pass a transposed, sliced or expanded tensor. Compiled code that computes addresses from sizes, as most
+    code with `data_ptr` does, then reads other elements, or out of bounds: the output is silently wrong, and so are the
+    gradients. Code that checks its arguments raises.
+
+    ## Example
+    ```python
+    import torch
+    import warp_cuda
+
+
+    class Warp(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return warp_cuda.forward(x)
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            return warp_cuda.backward(grad_output.contiguous())
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+    import warp_cuda
+
+
+    class Warp(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return warp_cuda.forward(x.contiguous())
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            return warp_cuda.backward(grad_output.contiguous())
+    ```
+
+    ## Fix safety
+    There is no fix.
+
+    ## Known limits
+    Off by default: compiled code may handle strides, or check them. Only inputs that get a gradient count, and none that
+    is called like a parameter (`weight`, `bias`). Not reported if every call in view passes a tensor that its function
+    has computed, or if a decorator of the project may change the arguments. Extensions are known as for CTX502.
+
+    ## References
+    - [torch.Tensor.contiguous](https://pytorch.org/docs/stable/generated/torch.Tensor.contiguous.html)
+    """
+
+    code = "CTX504"
+    name = "non-contiguous-input"
+    subject = FunctionClass
+    category = Category.SUSPICIOUS
+    default = False
+
+    def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
+        for read, inputs in compiled_reads_of_inputs(fn):
+            names, several = quoted(each.name for each in inputs), len(inputs) > 1
+            passed = f"gets the input{'s' * several} {names}"
+            passed = f"`{read.by}` passes {names} to `{read.reader}`" if read.by else f"`{read.reader}` {passed}"
+            if read.how == KERNEL:
+                what = "but none of the strides; it silently reads wrong values of transposed or sliced ones"
+            else:
+                what = (
+                    "in any layout; unless that handles strides, it raises, or silently reads wrong values of transposed or "
+                    "sliced ones"
+                )
+            yield Finding(
+                fn.span(read.value_node or read.node),
+                f"{passed} {what}. Call `.contiguous()` on {'them' if several else 'it'} first.",
+                related=way_to(fn, read),
+            )
