@@ -561,6 +561,8 @@ class SourceFile:
     """The custom operators whose gradient is registered in this file, or consists of functions of this file."""
     shared_results: tuple[SharedResult, ...] = ()
     """The returns of custom operators that torch rejects."""
+    transformed_operators: tuple[ApplyCall, ...] = ()
+    """The custom operators that transforms of ``torch.func`` differentiate."""
     undeclared_writes: tuple[UndeclaredWrite, ...] = ()
     """The writes of custom operators that ``torch.compile`` drops."""
     module_backwards: tuple[ModuleBackward, ...] = ()

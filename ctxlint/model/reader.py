@@ -106,7 +106,7 @@ def read_if_concerned(source: Source, project: Project, known: KnownNames) -> Re
     given_facts = known.relevant_to(os.path.abspath(source.path), reader.unit.index.called)
     outside = given_facts if given_facts != NOTHING else None
     facts = reader.facts(given_facts, ())
-    if not reader.functions and not facts.calls:
+    if not reader.functions and not facts.calls and not reader.transforms_operators(given_facts):
         return Reading(None, facts, outside)
     return reader.read(outside)
 
@@ -118,7 +118,7 @@ def read_finding_facts(source: Source, project: Project, find_outside: FindOutsi
     outside = find_outside(reader)
     given_facts = outside if outside != NOTHING else None
     facts = reader.facts(outside, ())
-    if not (concerned or reader.functions or facts.calls):
+    if not (concerned or reader.functions or facts.calls or reader.transforms_operators(outside)):
         return Reading(None, facts, given_facts)
     found = reader.read(given_facts)
     while reader.asks_more():
@@ -249,6 +249,7 @@ class Reader:
             instances=unit.instances,
             functions=built,
             calls=tuple(call for call in calls if call.function in by_name),
+            transformed_operators=tuple(call for call in calls if call.how == "operator"),
             by_name=by_name,
             operators=tuple(each for each in registered if not isinstance(each, GivenUp)),
             shared_results=tuple(each for each in results if isinstance(each, SharedResult)),
@@ -298,6 +299,10 @@ class Reader:
                 self._known_calls[key] = (found, elsewhere.targets)
             self._calls[key] = _Calls(elsewhere, *found)
         return self._calls[key]
+
+    def transforms_operators(self, outside: OutsideFacts) -> bool:
+        """Whether a transform in the file differentiates a custom operator."""
+        return any(call.how == "operator" for call in self.calls(outside).calls)
 
     def _with_use(self, call: ApplyCall) -> ApplyCall:
         """A call, with what becomes of the instance if it creates one: another file may call it, too."""
@@ -399,7 +404,12 @@ class Reader:
         facts = facts_of(
             found.elsewhere, functions, heirs, found.calls, found.direct_calls, found.patched, found.applied
         )
-        return replace(facts, module_backwards=bool(self.module_backwards), unset=self.unset)
+        return replace(
+            facts,
+            module_backwards=bool(self.module_backwards),
+            unset=self.unset,
+            operators=names_operators(self.unit.source.text),
+        )
 
     @cached_property
     def unset(self) -> tuple[tuple[str, str], ...]:

@@ -214,11 +214,11 @@ class _Run:
         """The other files that mention a new name; those that settings exclude are read once."""
         for root, each in names.items():
             new = each.since(before.get(root))
-            if not each.known.names or not new:
-                continue
-            searches: list[Search] = [Mentions(new)]
+            searches: list[Search] = [Mentions(new)] if each.known.names and new else []
             if root not in before and self.defines_any(root):
                 searches.append(Transforming())
+            if not searches:
+                continue
             for other in self.found_by(searches, self.others_by_root[root]):
                 candidate = self.admit(*other)
                 if candidate is not None:
@@ -231,8 +231,8 @@ class _Run:
                         yield _if_related(candidate, each.known)._replace(facts_only=True)
 
     def defines_any(self, root: str) -> bool:
-        """Whether a file of the project defines a Function."""
-        return any(facts.functions and facts.root == root for _path, facts in self.facts())
+        """Whether a file of the project defines what transforms may run: a Function, or a custom operator."""
+        return any((facts.functions or facts.operators) and facts.root == root for _path, facts in self.facts())
 
     def found_by(self, searches: Sequence[Search], others: Iterable[Other]) -> Iterator[Other]:
         """The files that were not read yet and that one of some searches finds."""
@@ -396,4 +396,5 @@ def _if_related(candidate: Candidate, known: KnownNames) -> Candidate:
 def _is_about_functions(result: FileResult) -> bool:
     """Whether a file that does not look like it is related to Functions after all."""
     facts = result.facts
-    return result.failed or (facts is not None and bool(facts.functions or facts.calls))
+    found = bool(result.diagnostics or result.hidden)
+    return result.failed or found or (facts is not None and bool(facts.functions or facts.calls))

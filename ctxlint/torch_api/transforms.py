@@ -22,6 +22,12 @@ NEEDS_VMAP = _MAPPING | _BOTH
 NEEDS_JVP = _FORWARD | _BOTH | {"make_dual"}
 """A Function without ``jvp`` raises NotImplementedError under these if an input carries a tangent."""
 
+REFUSES_OPERATORS = _REVERSE - {"functionalize"} | {"hessian"}
+"""A custom operator of ``torch.library`` raises RuntimeError under these if an input is what they differentiate."""
+
+DERIVATIVES = REFUSES_OPERATORS | _FORWARD | {"jacfwd"}
+"""The others treat it as a constant: they silently give 0 for its derivative."""
+
 TRANSFORMS = {f"{module}.{name}": name for module in ("torch.func", "functorch") for name in NEEDS_SETUP_CONTEXT} | {
     "torch.vmap": "vmap",
     "torch.func.linearize": "linearize",

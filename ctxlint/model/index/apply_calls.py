@@ -52,7 +52,8 @@ class ApplyCall:
 
     ``how`` is ``apply`` (``Fn.apply(...)`` or through an alias), ``construct`` (``Fn(...)``), ``construct-call``
     (``Fn()(x)``), ``construct-apply`` (``Fn().apply(x)``) or ``direct`` (``Fn.forward(...)``, ``method`` names it);
-    ``transform`` stands for an ``apply`` that a transform gets, or reaches in another file: ``vmap(Fn.apply)``.
+    ``transform`` stands for an ``apply`` that a transform gets, or reaches in another file: ``vmap(Fn.apply)``, and
+    ``operator`` for a custom operator that one runs: ``alias`` is its name, and it is a call of no Function.
     """
 
     function: str

@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from ctxlint.model.index.scopes import LOCAL, Scope, dotted_name, meanings
+from ctxlint.torch_api.known_decorators import OPERATOR_DECORATORS
 from ctxlint.torch_api.transforms import SAME_MODULE, TRANSFORMS, TRANSPARENT
 
 if TYPE_CHECKING:
@@ -46,6 +47,9 @@ class Sites(Protocol):
 
     def call(self, record: CallRecord) -> ApplyCall | None:
         """A call as one on a Function."""
+
+    def gradients_off(self, record: CallRecord) -> bool:
+        """Whether possibly no gradient is wanted there."""
 
     def function_of(self, node: ast.expr, scope: Scope) -> str | None:
         """The Function that an expression certainly denotes."""
@@ -90,7 +94,13 @@ class Applied(NamedTuple):
     function: Target
 
 
-Called = CalledCode | Applied
+class CalledOperator(NamedTuple):
+    """A custom operator, by the name of its function."""
+
+    name: str
+
+
+Called = CalledCode | Applied | CalledOperator
 """What a call certainly executes."""
 
 
@@ -196,9 +206,15 @@ class DenotedCode:
         found = self.index.functions.get(qualname)
         if found is None or not found.certain or found.conditional or isinstance(found.node, ast.AsyncFunctionDef):
             return []
+        if any(self._makes_operator(each, found.scope) for each in found.node.decorator_list):
+            return [CalledOperator(found.node.name)]
         if any(not self._is_transparent(each, found.scope) for each in found.node.decorator_list):
             return []
         return [CalledCode(self, found.node, receiver)]
+
+    def _makes_operator(self, decorator: ast.expr, scope: Scope) -> bool:
+        """Whether a decorator makes a function a custom operator of ``torch.library``."""
+        return isinstance(decorator, ast.Call) and self.meaning(decorator.func, scope) in OPERATOR_DECORATORS
 
     def _is_transparent(self, decorator: ast.expr, scope: Scope) -> bool:
         """Whether a decorated function still executes the same calls."""

@@ -126,6 +126,7 @@ class FileFacts:
 
     ``at_stake`` are the keys of the Functions, own ones or of other files, with findings here: facts from others may
     suppress them. ``module_backwards``: a module here has a ``backward``, which another file may call.
+    ``operators``: it may define custom operators, which another file may transform.
     """
 
     path: str
@@ -141,6 +142,7 @@ class FileFacts:
     patched: tuple[Target, ...] = ()
     at_stake: tuple[str, ...] = ()
     module_backwards: bool = False
+    operators: bool = False
     unset: tuple[tuple[str, str], ...] = ()
     asked: tuple[ProjectQuestion, ...] = ()
 

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ctxlint.model.index.apply_calls import ApplyCall, Transform
 from ctxlint.model.index.certain_calls import certain_calls, computes_with
-from ctxlint.model.index.denoted_code import MOST_HOPS, Applied, Called, CalledCode, DenotedCode
+from ctxlint.model.index.denoted_code import MOST_HOPS, Applied, Called, CalledCode, CalledOperator, DenotedCode
+from ctxlint.model.index.outside_facts import OF_NO_FUNCTION
 from ctxlint.model.index.scopes import dotted_name
-from ctxlint.torch_api.transforms import FUNCTIONAL_CALLS, NEEDS_JVP, TRANSFORMS
+from ctxlint.torch_api.transforms import DERIVATIVES, FUNCTIONAL_CALLS, NEEDS_JVP, TRANSFORMS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,6 +45,7 @@ class Transforms:
         self.code = DenotedCode(sites)
         self.found: dict[Span, tuple[ApplyCall, list[Transform]]] = {}
         self.passed: dict[tuple[str, Span], list[Transform]] = {}
+        self.operated: dict[tuple[str, Span], Transform] = {}
 
     @cached_property
     def guarded(self) -> set[int]:
@@ -59,7 +61,7 @@ class Transforms:
         }
 
     def transformed(self) -> list[ApplyCall]:
-        """The calls that are transformed, and a record of each other ``apply`` that a transform runs."""
+        """The calls that are transformed, and a record of each other ``apply`` and custom operator that one runs."""
         names = self.index.names_for(TRANSFORMS.values())
         for record in self.index.calls:
             if record.name in names and not record.expects_error:
@@ -72,7 +74,12 @@ class Transforms:
                     self._run([CalledCode(self.code, function.node)], place, first=True)
         self.code.others.clear()  # they refer to each other
         found = [replace(call, transforms=tuple(transforms)) for call, transforms in self.found.values()]
-        return found + [self._record_of(*key, tuple(each)) for key, each in self.passed.items()]
+        found += [self._record_of("transform", *key, tuple(each)) for key, each in self.passed.items()]
+        operated = [
+            replace(self._record_of("operator", OF_NO_FUNCTION, span, (each,)), alias=name)
+            for (name, span), each in self.operated.items()
+        ]
+        return found + operated
 
     def _place(self, name: str, written: str, node: ast.expr) -> _Place:
         start = self.sites.source.span_of(node).start
@@ -101,9 +108,10 @@ class Transforms:
         for target in targets:
             if isinstance(target, Applied):
                 self._pass(self.sites.elsewhere.key_of(target.function), place, tangent=carries)
+            elif isinstance(target, CalledOperator):
+                self._operate(target, place, tracked=first)
             else:
-                given = frozenset(target.parameters[:1]) if carries else frozenset[str]()
-                self._follow_code(target, given, place, MOST_HOPS)
+                self._follow_code(target, frozenset(target.parameters[:first]), place, MOST_HOPS)
 
     def _with_duals(self, record: CallRecord, place: _Place) -> None:
         """Follow the tangents that ``make_dual`` attaches in a function, or in the module."""
@@ -138,9 +146,16 @@ class Transforms:
                 continue
             functional = code.meaning(call.func, record.scope) in FUNCTIONAL_CALLS and bool(call.args)
             for target in code.called(call.args[0] if functional else call.func, record.scope):
-                if isinstance(target, CalledCode):
+                if isinstance(target, CalledOperator):
+                    self._operate(target, place, tracked=any(carries) and not code.sites.gradients_off(record))
+                elif isinstance(target, CalledCode):
                     passed = zip(target.parameters, [] if functional else carries)
                     self._follow_code(target, frozenset(name for name, each in passed if each), place, hops - 1)
+
+    def _operate(self, operator: CalledOperator, place: _Place, *, tracked: bool) -> None:
+        """Record that a transform runs a custom operator; ``tracked``: on what it differentiates."""
+        if tracked and place.transform.name in DERIVATIVES:
+            self.operated.setdefault((operator.name, self.sites.source.span_of(place.node)), place.transform)
 
     def _reach(self, code: DenotedCode, call: ApplyCall, place: _Place, *, tangent: bool) -> None:
         """Record a call that a transform runs, of this file or another one."""
@@ -155,11 +170,11 @@ class Transforms:
         key = function, self.sites.source.span_of(place.node)
         _add(self.passed.setdefault(key, []), replace(place.transform, tangent=tangent))
 
-    def _record_of(self, function: str, span: Span, transforms: tuple[Transform, ...]) -> ApplyCall:
-        """A record of an ``apply`` that a transform runs."""
+    def _record_of(self, how: str, function: str, span: Span, transforms: tuple[Transform, ...]) -> ApplyCall:
+        """A record of an ``apply``, or of a custom operator, that a transform runs."""
         return ApplyCall(
             function=function,
-            how="transform",
+            how=how,
             span=span,
             positional=0,
             starred=True,
