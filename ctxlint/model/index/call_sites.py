@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ctxlint.model.index.module_unit import Unit
     from ctxlint.model.index.outside_facts import Target
     from ctxlint.model.index.project import Project
-    from ctxlint.model.index.results import Differentiated, Written
+    from ctxlint.model.index.results import Differentiation, Written
 
 _GRADIENTS = re.compile(
     r"req\w*grad|need\w*grad|grad_?(?:enabled?|mode|required)|^grad(?:s|ients?)?$|autograd|checkpoint|training|inference"
@@ -343,7 +343,7 @@ class CallSites:
             line=self.source.line_name(self.source.span_of(node).start.line),
         )
 
-    def result(self, record: CallRecord, how: str) -> tuple[Modified | None, Differentiated | None, tuple[str, ...]]:
+    def result(self, record: CallRecord, how: str) -> tuple[Modified | None, Differentiation | None, tuple[str, ...]]:
         """What the function around a call of ``apply`` modifies, and where it differentiates its result.
 
         And the origins of the arguments.

@@ -160,14 +160,14 @@ def _is_used(statements: Sequence[ast.stmt], name: str) -> bool:
 _SHAPE = frozenset(["shape", "dtype", "device", "ndim", "requires_grad", "grad_fn"])
 
 
-class Differentiated(NamedTuple):
+class Differentiation(NamedTuple):
     """A statement that differentiates a result; ``outputs`` are those that have a name, if it is unpacked."""
 
     node: ast.stmt
     outputs: tuple[int, ...] = ()
 
 
-def differentiated(place: CallPlace) -> Differentiated | None:
+def differentiated(place: CallPlace) -> Differentiation | None:
     """The statement after or around a call that certainly differentiates its result: ``loss.backward()``.
 
     Only if the gradient of an argument is requested before, in the same block: otherwise the graph may not reach the
@@ -182,7 +182,7 @@ def differentiated(place: CallPlace) -> Differentiated | None:
     flowing: set[str] = set()
     for statement in place.rest:
         if _differentiates(statement, flowing, call):
-            return Differentiated(statement, outputs)
+            return Differentiation(statement, outputs)
         flowing = _after(statement, flowing, call)
         if statement is place.rest[0] and outputs:
             flowing = {name for name, at in unpacked.items() if at in outputs}
