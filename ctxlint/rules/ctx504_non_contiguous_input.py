@@ -66,8 +66,8 @@ class NonContiguousInput(Rule[FunctionClass]):
 
     ## Known limits
     Off by default: compiled code may handle strides, or check them. Only inputs that get a gradient count, and none that
-    is called like a parameter (`weight`, `bias`). Not reported if every call in view passes a tensor that its function
-    has computed, or if a decorator of the project may change the arguments. Extensions are known as for CTX502.
+    is called like a parameter (`weight`, `bias`). Not reported if `forward` mentions strides, if every call in view
+    passes a tensor that its function has computed, or if a decorator of the project may change the arguments. Extensions are known as for CTX502.
 
     ## References
     - [torch.Tensor.contiguous](https://pytorch.org/docs/stable/generated/torch.Tensor.contiguous.html)
@@ -81,7 +81,7 @@ class NonContiguousInput(Rule[FunctionClass]):
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         for read, inputs in compiled_reads_of_inputs(fn):
-            names, several = quoted(each.name for each in inputs), len(inputs) > 1
+            names, several = _named([each.name for each in inputs]), len(inputs) > 1
             passed = f"gets the input{'s' * several} {names}"
             passed = f"`{read.by}` passes {names} to `{read.reader}`" if read.by else f"`{read.reader}` {passed}"
             if read.how == KERNEL:
@@ -96,3 +96,11 @@ class NonContiguousInput(Rule[FunctionClass]):
                 f"{passed} {what}. Call `.contiguous()` on {'them' if several else 'it'} first.",
                 related=way_to(fn, read),
             )
+
+
+def _named(names: list[str]) -> str:
+    """The names, or the first ones of many."""
+    return quoted(names) if len(names) <= _MOST_NAMES else f"{', '.join(f'`{each}`' for each in names[:2])} and others"
+
+
+_MOST_NAMES = 3

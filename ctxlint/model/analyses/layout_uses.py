@@ -13,7 +13,7 @@ from ctxlint.model.interpreter.events import LayoutAsked, MemoryRead
 from ctxlint.model.interpreter.local_names import borrowed_names
 from ctxlint.model.interpreter.summary import COLLECTIVE, EXTENSION, KERNEL
 from ctxlint.model.interpreter.values import Item, Parameter, Tri, Variadic, View
-from ctxlint.model.syntax import code_of, dotted
+from ctxlint.model.syntax import code_of, dotted, words_of
 from ctxlint.records import record
 from ctxlint.torch_api import operations
 
@@ -92,11 +92,14 @@ def layout_uses(backward: Method, outputs: Sequence[Returned] = ()) -> Iterator[
 def compiled_reads_of_inputs(fn: FunctionClass) -> Iterator[tuple[MemoryRead, list[Input]]]:
     """The calls in forward through which compiled code gets inputs as they come, with the inputs of each.
 
-    Only the first call for each input with a gradient counts, and none if forward asks for the layout of an input, all
-    calls of the Function in view pass a new tensor for it, or it has the name of a parameter.
+    Only the first call for each input with a gradient counts, and none if forward makes it contiguous, all calls of the
+    Function in view pass a new tensor for it, or it has the name of a parameter. A forward that asks for strides treats
+    them on purpose.
     """
     forward = fn.forward
     if forward is None or forward.inherited or not fn.signature_judgeable or not _keeps_arguments(forward):
+        return
+    if any("stride" in word or word == ASSERTED for word in words_of(forward.node)):
         return
     asked = {option for each in forward.facts.of(LayoutAsked) for option in each.value.options()}
     found: dict[cst.CSTNode, tuple[MemoryRead, list[Input]]] = {}
