@@ -93,7 +93,7 @@ def compiled_reads_of_inputs(fn: FunctionClass) -> Iterator[tuple[MemoryRead, li
     """The calls in forward through which compiled code gets inputs as they come, with the inputs of each.
 
     Only the first call for each input with a gradient counts, and none if forward makes it contiguous, all calls of the
-    Function in view pass a new tensor for it, or it has the name of a parameter. A forward that asks for strides treats
+    Function in view pass a new tensor for it, or it has the name of a parameter. One that mentions strides treats
     them on purpose.
     """
     forward = fn.forward
