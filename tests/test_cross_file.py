@@ -1075,3 +1075,30 @@ def test_transforms_in_a_third_file(program: str) -> None:
 def test_what_a_third_file_may_not_transform(program: str) -> None:
     write({"ops.py": OPS, "layers.py": LAYERS, "use.py": program})
     assert not any("CTX114" in line for line in found())
+
+
+OPERATOR = """
+import torch
+
+
+@torch.library.custom_op("third::double", mutates_args=())
+def double(x: torch.Tensor) -> torch.Tensor:
+    return x * 2
+
+
+def total(x):
+    return double(x).sum()
+"""
+
+
+@pytest.mark.parametrize("name", ["double", "total"])
+def test_transforms_of_operators_of_another_file(name: str) -> None:
+    write(
+        {
+            "ops.py": OPERATOR,
+            "use.py": f"from torch.func import grad\n\nfrom ops import {name}\n\nslope = grad({name})\n",
+        }
+    )
+    assert matches(
+        found(), "use.py:5: CTX811 `grad` differentiates the custom operator `double`; torch raises RuntimeError"
+    )
