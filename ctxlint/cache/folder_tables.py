@@ -89,6 +89,8 @@ class Tables:
         self._answers = self.store.table("answers", Answers)
         self._found = self.store.table("found", Verdicts)
         self._names: dict[Answers, str] = {}
+        self._added: dict[tuple[str, bytes, bool], str] = {}
+        """The key of ``Answers`` to which an answer was added, by their key before."""
 
     # Facts from bytes
 
@@ -104,18 +106,23 @@ class Tables:
 
     def answer(self, path: str, question: bytes) -> bool | None:
         """Whether a file mentions the searched names; None if unknown."""
-        return dict(self._given(path)).get(question)
+        seen = self.seen.now(path)
+        return dict(self._given(seen)).get(question) if seen is not None and seen.answers else None
 
     def keep_answer(self, path: str, question: bytes, answer: bool) -> None:
         """Store whether a file that was read in this run mentions the searched names."""
         seen = self.seen.now(path)
-        if seen is not None:
-            answers = Answers((*self._given(path), (question, answer))[-_QUESTIONS:])
-            self.seen.replace(path, seen._replace(answers=self._name(answers)))
+        if seen is None:
+            return
+        added = (seen.answers, question, answer)
+        name = self._added.get(added)
+        if name is None:
+            answers = Answers((*self._given(seen), (question, answer))[-_QUESTIONS:])
+            name = self._added[added] = self._name(answers)
+        self.seen.replace(path, seen._replace(answers=name))
 
-    def _given(self, path: str) -> tuple[tuple[bytes, bool], ...]:
-        seen = self.seen.now(path)
-        answers = self._answers.now(seen.answers) or self._answers.get(seen.answers) if seen is not None else None
+    def _given(self, seen: Seen) -> tuple[tuple[bytes, bool], ...]:
+        answers = self._answers.now(seen.answers) or self._answers.get(seen.answers)
         return answers.given if answers is not None else ()
 
     def _name(self, answers: Answers) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from ctxlint.model.index.outside_facts import KnownNames
     from ctxlint.result import Candidate, FileResult
     from ctxlint.source.discover import Found
+    from ctxlint.source.imports import Contents
     from ctxlint.source.scanner import Search
     from ctxlint.source.source import Source
 
@@ -100,14 +102,15 @@ class Cache:
         question = _question(search) if self.used else b""
         self._searches += 1
         once = self._searches <= _MANY
+        opened = {os.path.basename(each) for each in OPEN}
         for each in others:
             found, settings = each
             tables = self._tables(settings)
-            path = found.entry.path if found.entry is not None else path_of(found)
+            path = path_of(found)
             if tables is not None and found.entry is not None:
                 self._stamp_again(found.entry, tables)
             answer: bool | None
-            if OPEN and os.path.abspath(path) in OPEN:
+            if opened and os.path.basename(path) in opened and os.path.abspath(path) in OPEN:
                 answer = search.in_data(content_of(path))
             else:
                 answer = tables.answer(path, question) if tables is not None else None
@@ -120,6 +123,15 @@ class Cache:
                     tables.keep_answer(path, question, answer)
             if answer:
                 yield each
+
+    @contextmanager
+    def keeping(self, contents: Contents) -> Iterator[None]:
+        """During this context, searches share the content of files."""
+        self._imports.contents = contents
+        try:
+            yield
+        finally:
+            self._imports.contents = None
 
     def _stamp_again(self, entry: os.DirEntry[str], tables: Tables) -> None:
         """Stamp the current state of a file; one that is not reported on was not stamped before."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from ctxlint.model.index.outside_facts import Declaration
 from ctxlint.run.function_names import module_name
-from ctxlint.source.reading import content_or_nothing, read_bytes
+from ctxlint.source.reading import content_or_nothing
 from ctxlint.source.scanner import Mentions
 
 if TYPE_CHECKING:
@@ -74,9 +74,9 @@ class Answering:
         """Whether a file with these bytes may answer one."""
         return any(_mentions(data, each) for each in self.asked)
 
-    def in_file(self, path: str, _imports: Imports, *, once: bool = False) -> bool:  # noqa: ARG002
+    def in_file(self, path: str, imports: Imports, *, once: bool = False) -> bool:  # noqa: ARG002
         """Like ``in_data`` for a file."""
-        return self.in_data(read_bytes(path))
+        return self.in_data(imports.content(path))
 
 
 class Storing:
@@ -101,9 +101,9 @@ class Storing:
 
         return bool(may_store(data, self.names))
 
-    def in_file(self, path: str, _imports: Imports, *, once: bool = False) -> bool:  # noqa: ARG002
+    def in_file(self, path: str, imports: Imports, *, once: bool = False) -> bool:  # noqa: ARG002
         """Like ``in_data`` for a file."""
-        return self.in_data(read_bytes(path))
+        return self.in_data(imports.content(path))
 
 
 def _answered_by(path: str, asked: Iterable[ProjectQuestion]) -> list[ProjectQuestion]:

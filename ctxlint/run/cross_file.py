@@ -122,6 +122,7 @@ class _Run:
         self.others_by_root: dict[str, list[Other]] = defaultdict(list)
         self.passing_gradients: dict[str, tuple[str, ...]] = {}
         self.stores: dict[str, dict[str, set[str]]] = defaultdict(dict)
+        self.rests: dict[tuple[object, ...], list[Other]] = {}
         self.answers = ProjectAnswers()
         for each in others:
             self.others_by_root[root_of(each[0].folder)].append(each)
@@ -247,11 +248,15 @@ class _Run:
         """The files that were not read yet."""
         return [each for each in others if each[0].path not in self.linted]
 
-    def rest(self, root: str) -> Iterator[Other]:
+    def rest(self, root: str) -> Sequence[Other]:
         """The files of a project that are not reported on."""
         folders = {os.path.dirname(facts.path) for _path, facts in self.facts()}
-        for files in {self.index.rest(folder).files for folder in folders if root_of(folder) == root}:
-            yield from (each for each in files if each[0].path not in self.reported and root_of(each[0].folder) == root)
+        rests = {id(each): each for each in (self.index.rest(folder) for folder in folders if root_of(folder) == root)}
+        known = (root, *rests)
+        if known not in self.rests:
+            files = (each for rest in rests.values() for each in rest.files if each[0].path not in self.reported)
+            self.rests[known] = [each for each in files if root_of(each[0].folder) == root]
+        return self.rests[known]
 
     # Facts
 

@@ -19,6 +19,7 @@ from ctxlint.run.lint_file import forget_read_files, lint_file
 from ctxlint.run.pipeline import admit, mentioning
 from ctxlint.run.project_index import ProjectIndex
 from ctxlint.source.discover import path_of
+from ctxlint.source.imports import Contents
 from ctxlint.source.reading import OPEN
 
 if TYPE_CHECKING:
@@ -83,9 +84,9 @@ class Surroundings:
 
     def finder(self, settings: Settings, leads: frozenset[str]) -> FindOutsideFacts:
         """The outside facts of a text with these settings and leads, on demand."""
-        return partial(self._outside, settings=settings, leads=leads)
+        return partial(self._outside, settings=settings, leads=leads, contents=Contents())
 
-    def _outside(self, reader: Reader, settings: Settings, leads: frozenset[str]) -> OutsideFacts:
+    def _outside(self, reader: Reader, settings: Settings, leads: frozenset[str], contents: Contents) -> OutsideFacts:
         from ctxlint.run.cross_file import outside_facts
 
         own = Candidate(reader.unit.path, settings)
@@ -97,7 +98,8 @@ class Surroundings:
         asked: dict[OutsideFacts | None, FileFacts] = {}
         lint = partial(self._lint, own=own, reader=reader, asked=asked)
         others = (self._mentioning, partial(admit, self._configuration), lint, self._index)
-        found = outside_facts(own, leads, *others)
+        with self._cache.keeping(contents):
+            found = outside_facts(own, leads, *others)
         self._cache.write()
         answers.insert(0, _Answer(leads, asked, found))
         del answers[_ANSWERS_KEPT:]

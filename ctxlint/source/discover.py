@@ -73,7 +73,7 @@ class Found(NamedTuple):
 
 def path_of(found: Found) -> str:
     """The absolute path of a file that was found."""
-    return os.path.join(found.folder, os.path.basename(found.path))
+    return os.path.join(found.folder, os.path.basename(found.path)) if found.entry is None else found.entry.path
 
 
 class Skipped(NamedTuple):

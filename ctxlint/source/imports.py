@@ -11,6 +11,32 @@ from ctxlint.source.reading import read_bytes
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+_MOST_BYTES = 1 << 25
+"""How much of a project to keep in memory during some searches."""
+
+
+class Contents:
+    """The content of files, for several searches in succession."""
+
+    def __init__(self) -> None:
+        """Nothing is read before the first request."""
+        self._known: dict[str, bytes] = {}
+        self._left = _MOST_BYTES
+
+    def of(self, path: str) -> bytes:
+        """The content of a file.
+
+        Raises:
+            Unreadable: The file cannot be read.
+        """
+        found = self._known.get(path)
+        if found is None:
+            found = read_bytes(path)
+            if len(found) <= self._left:
+                self._known[path] = found
+                self._left -= len(found)
+        return found
+
 
 class Imports:
     """The import statements of the files of a run. Each file is read once, and many have the same ones."""
@@ -19,6 +45,16 @@ class Imports:
         """Nothing is read before the first request."""
         self._texts: dict[bytes, bytes] = {}
         self._by_path: dict[str, tuple[bytes, ...]] = {}
+        self.contents: Contents | None = None
+        """What is kept of files meanwhile."""
+
+    def content(self, path: str) -> bytes:
+        """The content of a file.
+
+        Raises:
+            Unreadable: The file cannot be read.
+        """
+        return read_bytes(path) if self.contents is None else self.contents.of(path)
 
     def knows(self, path: str) -> bool:
         """Whether the file was read before."""
@@ -33,7 +69,7 @@ class Imports:
         found = self._by_path.get(path)
         if found is None:
             texts = self._texts
-            found = tuple(texts.setdefault(each, each) for each in imports_in(read_bytes(path)))
+            found = tuple(texts.setdefault(each, each) for each in imports_in(self.content(path)))
             self._by_path[path] = found
         return found
 

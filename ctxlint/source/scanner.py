@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Protocol
 
 from ctxlint.source.disguise import contains_hidden_words, contains_words
 from ctxlint.source.imports import imports_in, read_import
-from ctxlint.source.reading import read_bytes
 from ctxlint.torch_api.transforms import may_use_transforms
 
 if TYPE_CHECKING:
@@ -115,10 +114,10 @@ class Mentions:
     def in_file(self, path: str, imports: Imports, *, once: bool = False) -> bool:
         """Like ``in_data`` for a file; ``once`` if its imports are not worth caching."""
         if once and len(self.names) <= _FEW and not imports.knows(path):
-            data = read_bytes(path)  # with few names, hardly any file contains one
+            data = imports.content(path)  # with few names, hardly any file contains one
             if not (any(name in data for name in self.names) or _STAR.search(data)):
                 return False
-        return self.among(imports.of_file(path), lambda: read_bytes(path))
+        return self.among(imports.of_file(path), lambda: imports.content(path))
 
     def among(self, statements: Iterable[bytes], data: Callable[[], bytes]) -> bool:
         """Whether a file with these imports may use one of the names; ``data`` is read if they are not sufficient."""
@@ -154,9 +153,9 @@ class Transforming:
         """Whether a file with these bytes uses one."""
         return may_use_transforms(data)
 
-    def in_file(self, path: str, _imports: Imports, *, once: bool = False) -> bool:  # noqa: ARG002
+    def in_file(self, path: str, imports: Imports, *, once: bool = False) -> bool:  # noqa: ARG002
         """Like ``in_data`` for a file."""
-        return may_use_transforms(read_bytes(path))
+        return may_use_transforms(imports.content(path))
 
 
 _NOTHING: frozenset[bytes] = frozenset()

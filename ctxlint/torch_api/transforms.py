@@ -48,10 +48,12 @@ FUNCTIONAL_CALLS = frozenset(
 """These call the module that is their first argument."""
 
 _MENTIONED = (
-    *(rf"{word}(?<=\b{word})\b" for word in ("vmap", "functorch", r"torch\.func", "jacrev", "forward_ad")),
-    r"from torch import (?<=\bfrom torch import )(?:.*, *)?func\b",
+    r"torch(?:(?<=\bfunctorch)\b|\.(?<=\btorch\.)func\b| (?<=\bfrom torch )import (?:.*, *)?func\b)",
+    *(rf"{word}(?<=\b{word})\b" for word in ("vmap", "jacrev", "forward_ad")),
 )
-"""What a file that uses transforms contains; all begin with fixed text, for which ``re`` searches fast."""
+"""What a file that uses transforms contains. Each begins with fixed text, for which ``re`` searches fast, but all of
+the files of a project are searched: the fewer, the better.
+"""
 
 _IN_TEXT = [re.compile(each) for each in _MENTIONED]
 _IN_DATA = [re.compile(each.encode()) for each in _MENTIONED]

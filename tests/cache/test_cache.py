@@ -14,13 +14,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ctxlint.cache.stamp import Stamp
+from ctxlint.run.answers import Answering
 from ctxlint.source.ast_tree import tree_of
-from ctxlint.source.reading import read_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
     from types import ModuleType
+
+    from ctxlint.source.imports import Imports
 
 BASE = """\
 import torch
@@ -229,11 +231,13 @@ def test_a_file_that_no_import_leads_to(
     assert "CTX401" in in_process()
     answered: list[str] = []
 
-    def reads(path: str) -> bytes:
-        answered.append(path)
-        return read_bytes(path)
+    in_file = Answering.in_file
 
-    monkeypatch.setattr("ctxlint.run.answers.read_bytes", reads)
+    def noted(self: Answering, path: str, imports: Imports, *, once: bool = False) -> bool:
+        answered.append(path)
+        return in_file(self, path, imports, once=once)
+
+    monkeypatch.setattr(Answering, "in_file", noted)
     files["use.py"] += "\n# changed\n"
     write(project, files)
     assert "CTX401" in in_process()
