@@ -86,20 +86,21 @@ def _untested(backward: Method, gradients: tuple[Returned, ...], inputs: int) ->
     for at, slot in enumerate(slots[:inputs]):
         if at in tested:
             continue
-        found = _expensive_gradient(backward, at, slot)
+        found = _expensive_gradient(backward, at, slot, slots)
         if found is not None:
             yield found
 
 
-def _expensive_gradient(method: Method, at: int, slot: Slot) -> Unconditional | None:
+def _expensive_gradient(method: Method, at: int, slot: Slot, slots: tuple[Slot, ...]) -> Unconditional | None:
+    """The gradient in a slot, among those that a method returns, if something expensive computes it."""
+    is_for_a_parameter = any(_wanted(each) and not _is_a_sum(method, each) for each in slots)
     for computed in (_computed, _filled):
         value, name, guards = computed(method, slot) or (None, None, [])
         operation = _expensive(value) if value is not None else None
         earlier = operation is None and value is not None
         if earlier and value is not None:
-            operation = _expensive_before(method, value) or (
-                "sum" if _sums_what_a_kernel_writes(method, value) else None
-            )
+            by_kernel = is_for_a_parameter and _sums_what_a_kernel_writes(method, value)
+            operation = _expensive_before(method, value) or ("sum" if by_kernel else None)
         if value is not None and operation is not None and not any(_FLAG_WORDS.search(each) for each in guards):
             again = earlier or (name is not None and len(method.binders.get(name, ())) > 1)
             return Unconditional(at, value, operation, name, computed is _filled, again)
@@ -117,7 +118,7 @@ def _in_helpers(backward: Method, slots: tuple[Slot, ...]) -> Iterator[Unconditi
         returned = _helper(backward, home) if len(placed) > 1 else None
         for index, at in sorted(placed.items()) if returned is not None else ():
             helper, elements = returned or (backward, ())
-            found = _expensive_gradient(helper, at, elements[index]) if index < len(elements) else None
+            found = _expensive_gradient(helper, at, elements[index], elements) if index < len(elements) else None
             if found is not None:
                 gradient = slots[at].node
                 name = gradient.value if isinstance(gradient, cst.Name) else None
@@ -287,6 +288,12 @@ def _expensive_before(method: Method, node: cst.BaseExpression) -> str | None:
     if bound is None or assigned is None or assigned.guards or assigned.in_loop:
         return None
     return _expensive(bound) or ("sum" if _sums(node) and _factors(_without_layout(bound)) > 1 else None)
+
+
+def _is_a_sum(method: Method, slot: Slot) -> bool:
+    """Whether a gradient is summed last, as that of a parameter is."""
+    node = method.bound_to(slot.node.value) if isinstance(slot.node, cst.Name) else slot.node
+    return _sums(node)
 
 
 def _sums_what_a_kernel_writes(method: Method, node: cst.BaseExpression) -> bool:
