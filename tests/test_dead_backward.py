@@ -44,6 +44,11 @@ DEFECTS = {
         "(x,) = ctx.saved_tensors\nwith torch.enable_grad():\n    y = x * 2\ny.backward(g)\nreturn x.grad, g",
     ),
     "CTX233": ("", "g", "with torch.inference_mode():\n    dx = g * 2\nreturn dx, g"),
+    "CTX234": (
+        "x = torch.nn.functional.pad(x, [0, 3])\nctx.save_for_backward(x)",
+        "g",
+        "(x,) = ctx.saved_tensors\nreturn torch.ones_like(x), g",
+    ),
     "CTX301": ("ctx.x = x", "g", "return g * ctx.x, g"),
     "CTX305": ("ctx.save_for_backward(x)", "g", "x, weight = ctx.saved_tensors\nreturn g * weight, g * x"),
     "CTX306": ("", "g", "return g * ctx.scale, g"),
@@ -109,6 +114,7 @@ def test_every_such_rule_is_tried() -> None:
         "CTX502",
         "CTX503",
         "CTX323",
+        "CTX325",
     }
     assert {rule.code for rule in all_rules() if rule.about_backward} == (
         set(DEFECTS) - {"CTX208", "CTX210", "CTX306"}

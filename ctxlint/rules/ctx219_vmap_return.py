@@ -1,8 +1,10 @@
-"""CTX219: ``vmap`` that does not return a pair."""
+"""CTX219: ``vmap`` that does not return a pair, or ignores which dimension is mapped."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+
+import libcst as cst
 
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.interpreter.values import Constant, Fresh, Mapping, Scalar, Sequence, Single, View
@@ -12,17 +14,22 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.config.settings import Settings
+    from ctxlint.model.interpreter.method import Method
     from ctxlint.model.interpreter.values import Value
 
 
 class VmapReturn(Rule[FunctionClass]):
     """
     ## What it does
-    Reports a `vmap` that certainly returns something other than a tuple of two elements, `(output, out_dims)`.
+    Reports a `vmap` that certainly returns something other than a tuple of two elements, `(output, out_dims)`, and one that returns
+    a constant dimension but never reads `in_dims`.
 
     ## Why is this bad?
     Torch unpacks the result into the output and the mapped dimension. Anything but a tuple of two elements raises under
     `torch.vmap`, even a list of two: `RuntimeError: Expected the vmap staticmethod to have two returns, ...`
+
+    `torch.vmap(f, in_dims=1)` maps over dimension 1 of the input. A `vmap` that computes with the input as it is, and returns 0 for
+    the output, silently swaps the mapped dimension with another one.
 
     ## Example
     ```python
@@ -96,6 +103,28 @@ class VmapReturn(Rule[FunctionClass]):
                     "`(output, out_dims)`.",
                     rests_on=(returned.value,),
                 )
+            elif _ignores_dimension(vmap, returned.value):
+                yield Finding(
+                    fn.span(returned.node),
+                    f"`vmap` of `{fn.name}` returns a constant dimension but never reads `{_names(vmap)[1]}`; where `torch.vmap` maps over another "
+                    f"dimension, the result is silently wrong. Derive it from `{_names(vmap)[1]}`.",
+                )
+
+
+def _names(vmap: Method) -> list[str]:
+    """The parameters for `info` and `in_dims`, as far as the method has them."""
+    return [each.name.value for each in vmap.node.params.params[:2]]
+
+
+def _ignores_dimension(vmap: Method, value: Value) -> bool:
+    """Whether a pair has a number as its second element, and nothing reads which dimension is mapped."""
+    slots = value.slots if isinstance(value, Sequence) and value.exact else ()
+    dimension = slots[1].value if len(slots) == 2 else None
+    names = _names(vmap)
+    if not isinstance(dimension, Constant) or not isinstance(dimension.value, int) or len(names) < 2:
+        return False
+    reads = (node for name in names for node in vmap.named.get(name, ()))
+    return not any(not isinstance(vmap.parents[node], cst.Param) for node in reads)
 
 
 def _is_not_pair(value: Value) -> bool:

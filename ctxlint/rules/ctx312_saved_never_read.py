@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ctxlint.fixes.unread_saves import leave_out
 from ctxlint.model.analyses.saved_state import never_read
+from ctxlint.model.analyses.unread_attributes import unread_save
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.interpreter.values import Parameter, Tri, is_none, is_tensor
 from ctxlint.model.syntax import code_of
@@ -22,11 +23,12 @@ if TYPE_CHECKING:
 class SavedNeverRead(Rule[FunctionClass]):
     """
     ## What it does
-    Reports an argument of `save_for_backward` that `backward` unpacks and never reads.
+    Reports an argument of `save_for_backward` that `backward` unpacks and never reads, and `save_for_backward` of a Function that
+    never reads `ctx.saved_tensors`.
 
     ## Why is this bad?
     The tensor needlessly occupies memory from forward to backward, and activations are usually what exhausts that
-    memory.
+    memory. If `backward` reads none of them, it may have meant to.
 
     ## Example
     ```python
@@ -69,7 +71,7 @@ class SavedNeverRead(Rule[FunctionClass]):
     both statements are removed if it was the only tensor. Torch then no longer checks that the tensor is not modified
     in place, and nothing keeps it alive for a kernel that has its address. There is no fix if the argument is more than
     a name, an attribute, an item or a copy of these, or if `backward` uses the unpacked name in any way, including
-    `del`.
+    `del`, or never reads `ctx.saved_tensors`.
 
     ## Known limits
     Off by default: saving a tensor also checks that it is not modified in place before backward, which may be intended.
@@ -97,6 +99,14 @@ class SavedNeverRead(Rule[FunctionClass]):
                     None if fn.saves[0].by else leave_out(fn, position, slot),
                     reads_of_saved(fn),
                 )
+        backward = fn.judgeable_backward
+        save = unread_save(fn, backward) if backward is not None else None
+        if save is not None and backward is not None:
+            yield Finding(
+                fn.span(save.node),
+                f"`{backward.name}` of `{fn.name}` never reads `{backward.ctx_name}.saved_tensors`; what is saved here needlessly stays "
+                f"in memory. Remove this call, or use the tensors.",
+            )
 
 
 def _is_not_tensor(fn: FunctionClass, value: Value) -> bool:

@@ -18,6 +18,7 @@ from ctxlint.model.interpreter.events import Assigned, ContextCall, ContextWrite
 from ctxlint.model.interpreter.values import (
     NONE,
     Alias,
+    Choice,
     Constant,
     ContextAttribute,
     Fresh,
@@ -89,17 +90,24 @@ def saved_and_stashed(fn: FunctionClass) -> Iterator[tuple[ContextWrite, Context
     """Each ``ctx.a = t`` whose tensor is also saved, with the saving call on the same path."""
     for write in fn.context_writes:
         value = write.value
-        if write.deletes or not isinstance(value, _OBJECTS) or is_tensor(value) is Tri.NO:
+        if write.deletes or not isinstance(value, (*_OBJECTS, Choice)) or is_tensor(value) is Tri.NO:
             continue
         if isinstance(value, (Opaque, Item)) and is_tensor(value) is not Tri.YES and write.value_node is None:
             continue
         for save in fn.saves:
-            kept_there = any(
-                not argument.starred and same_object(argument.value, value) is Tri.YES for argument in save.arguments
-            )
+            kept_there = any(not argument.starred and _is_kept_by(write, argument) for argument in save.arguments)
             if kept_there and write.certainly_with(save):
                 yield write, save
                 break
+
+
+def _is_kept_by(write: ContextWrite, argument: Slot) -> bool:
+    """Whether an attribute certainly keeps a saved tensor: also one of several, by the same name."""
+    if write.value is None or not isinstance(write.value, Choice):
+        return write.value is not None and same_object(argument.value, write.value) is Tri.YES
+    named = argument.node if isinstance(argument.node, cst.Name) else None
+    same = isinstance(write.value_node, cst.Name) and named is not None and named.value == write.value_node.value
+    return same and argument.value == write.value and not write.in_loop
 
 
 class Buffer(Enum):

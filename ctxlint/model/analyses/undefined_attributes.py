@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 def undefined_reads(fn: FunctionClass) -> tuple[tuple[Method, ContextRead], ...]:
     """The reads of attributes of ctx that certainly raise AttributeError, each with the method that runs it."""
     if undefined_reads not in fn.notes:  # cached because several rules need it
-        fn.notes[undefined_reads] = tuple(_find(fn)) if _attributes_known(fn) else ()
+        fn.notes[undefined_reads] = tuple(_find(fn)) if attributes_known(fn) else ()
     found: tuple[tuple[Method, ContextRead], ...] = fn.notes[undefined_reads]
     return found
 
@@ -55,7 +55,7 @@ def _find(fn: FunctionClass) -> Iterator[tuple[Method, ContextRead]]:
                 yield method, read
 
 
-def _attributes_known(fn: FunctionClass) -> bool:
+def attributes_known(fn: FunctionClass) -> bool:
     """Whether everything that can set an attribute of this ctx is known."""
     forward = fn.forward
     if forward is None or forward.raises_only or fn.has_subclass or fn.patched or fn.escapes:

@@ -1,0 +1,143 @@
+"""What forward keeps for a backward that never reads it: flags and numbers on ctx, and saved tensors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from ctxlint.model.analyses.undefined_attributes import attributes_known
+from ctxlint.model.analyses.unread_arguments import unread_by_callee
+from ctxlint.model.interpreter.events import ContextCall, ContextRead, ContextWrite, SavedItem, SavedRead
+from ctxlint.model.interpreter.values import NONE, Constant, Parameter, Scalar, Tri
+from ctxlint.model.syntax import dotted
+from ctxlint.records import record
+from ctxlint.torch_api import autograd
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.model.analyses.unread_arguments import Unread
+    from ctxlint.model.function import FunctionClass, Input
+    from ctxlint.model.interpreter.method import Method
+
+
+@record
+class UnreadAttribute:
+    """``ctx.attribute = value``, which backward never reads.
+
+    ``tested``: the input that is kept, if forward tests it. ``given_to`` are the parameters of functions that backward
+    passes it to, if none of them is read.
+    """
+
+    write: ContextWrite
+    tested: Input | None
+    given_to: tuple[Unread, ...]
+
+
+def unread_attributes(fn: FunctionClass, backward: Method) -> Iterator[UnreadAttribute]:
+    """The flags, numbers, shapes and types that forward keeps in attributes of ctx, and that nothing reads."""
+    if not attributes_known(fn) or fn.called_directly:
+        return
+    read = {each.attribute: each for method in fn.methods.values() for each in method.facts.of(ContextRead)}
+    for name, writes in fn.writes_by_attribute.items():
+        first = writes[0]
+        if name in autograd.FUNCTION_CTX_ATTRIBUTES or any(each.by or each.deletes for each in writes):
+            continue
+        entry = _input(fn, first)
+        tested = entry if entry is not None and _is_tested(fn, entry.name) else None
+        if not all(_is_plain(fn, each) for each in writes):
+            continue
+        given_to = () if name not in read else _given_to(fn, backward, name)
+        if given_to is not None and (name not in read or tested is not None):
+            yield UnreadAttribute(first, tested, given_to)
+
+
+def unread_save(fn: FunctionClass, backward: Method) -> ContextCall | None:
+    """The first ``save_for_backward`` that saves a tensor, if no method of the class reads ``ctx.saved_tensors``."""
+    if not attributes_known(fn) or fn.called_directly or backward.raises_only or fn.source.mentions("grad_fn"):
+        return None
+    if any(method.facts.of(SavedRead) or method.facts.of(SavedItem) for method in fn.methods.values()):
+        return None
+    own = {id(each) for method in fn.context_methods if not method.inherited for each in method.facts.of(ContextCall)}
+    saves = (each for each in fn.saves if id(each) in own and not each.by)
+    return next((each for each in saves if any(slot.value != NONE for slot in each.arguments)), None)
+
+
+def _input(fn: FunctionClass, write: ContextWrite) -> Input | None:
+    """The input that an attribute keeps."""
+    value = write.value
+    at = value.index if isinstance(value, Parameter) and value.role == "input" else len(fn.inputs)
+    return fn.inputs[at] if at < len(fn.inputs) else None
+
+
+def _is_plain(fn: FunctionClass, write: ContextWrite) -> bool:
+    """Whether it is a flag, a number, a shape or a type: other objects may be kept alive on purpose."""
+    entry = _input(fn, write)
+    if entry is None:
+        return isinstance(write.value, Constant) or (isinstance(write.value, Scalar) and write.value.sort in _PLAIN)
+    if entry.is_tensor is Tri.YES:
+        return False
+    default = entry.param.default
+    by_default = isinstance(default, Constant) and default.value is not None
+    return by_default or entry.param.annotation in _ANNOTATIONS or _is_tested(fn, entry.name)
+
+
+_PLAIN = frozenset(["bool", "float", "int", "number", "shape", "str"])
+_ANNOTATIONS = frozenset(f"builtins.{each}" for each in ("bool", "float", "int", "str"))
+
+
+def _is_tested(fn: FunctionClass, name: str) -> bool:
+    """Whether forward decides something by the value of an input: ``if causal``, ``… if kind == "mean" else …``."""
+    forward = fn.forward
+    if forward is None:
+        return False
+    for node in forward.named.get(name, ()):
+        test: cst.CSTNode = node
+        parent = forward.parents[test]
+        while isinstance(parent, _IN_CONDITIONS) and not _is_about_none(parent):
+            test, parent = parent, forward.parents[parent]
+        if isinstance(parent, (cst.If, cst.IfExp)) and parent.test is test:
+            return True
+    return False
+
+
+_IN_CONDITIONS = (cst.UnaryOperation, cst.BooleanOperation, cst.Comparison, cst.ComparisonTarget)
+
+
+def _is_about_none(node: cst.CSTNode) -> bool:
+    return isinstance(node, cst.Comparison) and any(
+        isinstance(each.operator, (cst.Is, cst.IsNot)) for each in node.comparisons
+    )
+
+
+def _given_to(fn: FunctionClass, backward: Method, name: str) -> tuple[Unread, ...] | None:
+    """The parameters that backward passes an attribute to, if that is all it does, and none is read; else None."""
+    if any(each.attribute == name for each in _reads_elsewhere(fn, backward)):
+        return None
+    found: list[Unread] = []
+    for node in backward.context_attributes.get(name, ()):
+        for use in _uses(backward, node):
+            argument = backward.parents[use]
+            unread = unread_by_callee(backward, argument) if isinstance(argument, cst.Arg) else None
+            if unread is None:
+                return None
+            found.append(unread)
+    return tuple(found) or None
+
+
+def _reads_elsewhere(fn: FunctionClass, backward: Method) -> Iterator[ContextRead]:
+    """The reads of ctx in other methods, and in functions that get the ctx."""
+    for method in fn.methods.values():
+        yield from (each for each in method.facts.of(ContextRead) if method is not backward or each.by)
+
+
+def _uses(method: Method, node: cst.CSTNode) -> list[cst.CSTNode]:
+    """An expression, or the reads of the only name that it is bound to."""
+    bound = method.parents[node]
+    name = dotted(bound.targets[0].target) if isinstance(bound, cst.Assign) and len(bound.targets) == 1 else None
+    named = method.named.get(name, ()) if name is not None else ()
+    stores = [each for each in named if isinstance(method.parents[each], cst.AssignTarget)]
+    if len(stores) != 1:
+        return [node]
+    return [each for each in named if each is not stores[0]]
