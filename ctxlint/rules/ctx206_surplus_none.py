@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.fixes.missing_none import drop_surplus
+from ctxlint.model.analyses.misplaced_gradients import misplaced_gradients
 from ctxlint.model.analyses.tensor_containers import container_inputs_with_gradient
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.interpreter.values import Tri, is_none
@@ -81,8 +82,11 @@ class SurplusNone(Rule[FunctionClass]):
             return
         if fn.backward is None or fn.backward.inherited:
             return
+        misplaced = [each.returned for each in misplaced_gradients(fn)]
         passed = {call.positional for call in fn.calls if call.how == "apply" and not call.starred}
         for returned in fn.gradients:
+            if returned in misplaced:
+                continue  # another one is surplus, which is CTX235
             if len(returned.slots) in passed:
                 continue  # a call passes so many: `forward` lacks a parameter, which is CTX701
             surplus = returned.slots[len(fn.inputs) :] if returned.count is not None else ()

@@ -30,6 +30,12 @@ def is_for_an_input(node: cst.CSTNode, inputs: Sequence[Input]) -> bool:
     return re.fullmatch(r"i|ins?|inputs?", stem) is not None or named_input(node, inputs) is not None
 
 
+def exactly_named_input(node: cst.CSTNode | None, inputs: Sequence[Input]) -> int | None:
+    """Like ``named_input``, only for an input with the whole name."""
+    at, name = named_input(node, inputs), root_name(node)
+    return at if at is not None and name is not None and inputs[at].name.lower() in name.lower() else None
+
+
 def leaves_out(fn: FunctionClass, returned: Iterable[cst.CSTNode | None], others: Container[int]) -> bool:
     """Whether backward computes a gradient that is not ``returned``: for one of ``others``, or one that is not read."""
     if fn.backward is None:

@@ -1,0 +1,85 @@
+"""CTX235: a gradient that is returned for the wrong input, behind a None too many."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxlint.model.analyses.misplaced_gradients import misplaced_gradients
+from ctxlint.model.function import FunctionClass
+from ctxlint.rules.base import Finding, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.config.settings import Settings
+
+
+class MisplacedGradient(Rule[FunctionClass]):
+    """
+    ## What it does
+    Reports a `backward` that returns a gradient behind a `None` too many: it has the name of an input in front, for which `None` is
+    returned, and there are more gradients than inputs.
+
+    ## Why is this bad?
+    Torch drops surplus `None` at the end without a word, so nothing raises: the input gets no gradient, and the next one gets a
+    gradient that is not its own. Backward raises only if that is not a tensor, or needs a gradient of another shape.
+
+    ## Example
+    ```python
+    import torch
+
+
+    class Add(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, scale, identity, identity_scale):
+            ctx.scale = scale
+            return x * scale + identity
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            identity_grad = grad_output.clone()
+            return grad_output * ctx.scale, None, None, identity_grad, None
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+
+    class Add(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, scale, identity, identity_scale):
+            ctx.scale = scale
+            return x * scale + identity
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            identity_grad = grad_output.clone()
+            return grad_output * ctx.scale, None, identity_grad, None
+    ```
+
+    ## Fix safety
+    There is no fix.
+
+    ## Known limits
+    The gradient must be a variable with the whole name of the input, as `grad_x`, `x_grad` or `dx` for `x`. Not reported if another
+    gradient behind it has the name of the input at its position.
+
+    ## References
+    - [torch.autograd.Function.backward](https://pytorch.org/docs/stable/generated/torch.autograd.Function.backward.html)
+    """
+
+    code = "CTX235"
+    name = "misplaced-gradient"
+    subject = FunctionClass
+    about_backward = True
+
+    def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
+        backward = fn.counted_backward
+        for each in misplaced_gradients(fn) if backward is not None else ():
+            yield Finding(
+                fn.span(each.node),
+                f"`{each.name}` is returned for the input `{each.gets.name}`, and `None` for `{each.meant.name}`, which gets no "
+                f"gradient. Remove a `None` in front of it.",
+                rests_on=(each.returned,),
+            )
