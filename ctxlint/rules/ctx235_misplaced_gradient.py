@@ -21,7 +21,7 @@ class MisplacedGradient(Rule[FunctionClass]):
     returned, and there are more gradients than inputs.
 
     ## Why is this bad?
-    Torch drops surplus `None` at the end without a word, so nothing raises: the input gets no gradient, and the next one gets a
+    Torch silently drops surplus `None` at the end, so nothing raises: the input gets no gradient, and the next one gets a
     gradient that is not its own. Backward raises only if that is not a tensor, or needs a gradient of another shape.
 
     ## Example

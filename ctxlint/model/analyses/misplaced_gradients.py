@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @record
-class Misplaced:
+class Displaced:
     """The gradient ``name`` at ``node``, which is returned for the input ``gets``; ``meant`` gets None."""
 
     returned: Returned
@@ -29,7 +29,7 @@ class Misplaced:
     gets: Input
 
 
-def misplaced_gradients(fn: FunctionClass) -> Iterator[Misplaced]:
+def misplaced_gradients(fn: FunctionClass) -> Iterator[Displaced]:
     """The first such gradient of each return of backward that ends with as many surplus None."""
     if fn.variadic_inputs is not None or container_inputs_with_gradient(fn):
         return
@@ -42,7 +42,7 @@ def misplaced_gradients(fn: FunctionClass) -> Iterator[Misplaced]:
                 yield found[0]
 
 
-def _misplaced(fn: FunctionClass, returned: Returned) -> Iterator[Misplaced]:
+def _misplaced(fn: FunctionClass, returned: Returned) -> Iterator[Displaced]:
     surplus = len(returned.slots) - len(fn.inputs)
     for gets in fn.inputs:
         node = returned.slots[gets.index].node
@@ -52,7 +52,7 @@ def _misplaced(fn: FunctionClass, returned: Returned) -> Iterator[Misplaced]:
         if at is None or not 0 < gets.index - at <= surplus or not isinstance(node, cst.Name):
             continue
         if is_none(returned.slots[at].value) is Tri.YES and is_none(returned.slots[gets.index].value) is not Tri.YES:
-            yield Misplaced(returned, node.value, node, fn.inputs[at], gets)
+            yield Displaced(returned, node.value, node, fn.inputs[at], gets)
 
 
 def _fits(fn: FunctionClass, returned: Returned, at: int) -> bool:
