@@ -30,6 +30,36 @@ def import_protocol_types() -> None:
         hooks._resolved_forward_references = True  # noqa: SLF001
 
 
+_READ = {
+    "general": ("positionEncodings",),
+    "textDocument": ("codeAction", "diagnostic", "hover", "inlayHint", "publishDiagnostics", "synchronization"),
+    "workspace": (
+        "applyEdit",
+        "configuration",
+        "diagnostics",
+        "didChangeConfiguration",
+        "didChangeWatchedFiles",
+        "inlayHint",
+        "workspaceEdit",
+        "workspaceFolders",
+    ),
+    "notebookDocument": ("synchronization",),
+}
+"""The capabilities of a client that the server reads."""
+
+
+def drop_unread(parameters: object) -> None:
+    """Drop the capabilities that nothing reads from the parameters of ``initialize``.
+
+    An editor declares a hundred kinds, and the class of each would be completed.
+    """
+    declared = parameters.get("capabilities") if isinstance(parameters, dict) else None
+    if isinstance(declared, dict):
+        for group, members in tuple(declared.items()):
+            if isinstance(members, dict):
+                declared[group] = {name: members[name] for name in _READ.get(group, ()) if name in members}
+
+
 def _deferred(complete: partial[Any], cls: type) -> type:
     """A class that is completed when it is instantiated, or when cattrs asks for its fields."""
     fields = _Fields(complete)

@@ -19,6 +19,8 @@ from pygls.exceptions import (
     JsonRpcServerNotInitialized,
 )
 
+from ctxlint.editor.protocol_types import drop_unread
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -163,6 +165,8 @@ def _handle(server: LanguageServer, phase: _Phase, body: bytes) -> None:
         if _is_refused(server, phase, raw):
             return
         request_id = raw.get("id") if "method" in raw else None
+        if raw.get("method") == "initialize":
+            drop_unread(raw.get("params"))
         message = server.protocol.structure_message(raw)
         if isinstance(message, dict):
             raise TypeError("no JSON-RPC message")

@@ -15,6 +15,7 @@ from ctxlint.editor.actions import prepare, register_command, takes_actions
 from ctxlint.editor.documents import path_of
 from ctxlint.editor.stdio import end_with
 from ctxlint.editor.workspace import OWN_SECTION, matters, read_client_settings
+from ctxlint.libcst_import import import_libcst
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -33,6 +34,8 @@ _WATCHED = (
     "**/*.pyi",
 )
 _SECONDS_FOR_AN_ANSWER = 10.0
+_SECONDS_BEFORE_IMPORTS = 0.01
+"""What the first check needs is imported while the client opens its documents, in parts that it does not wait for."""
 
 
 def register(session: Session) -> None:
@@ -56,13 +59,14 @@ def _register_start(session: Session) -> None:
         if not takes_actions(session):
             register_command(session)
         end_with(params.process_id)
-        session.worker.when_idle(lambda: _import_rules(session), key="rules")
 
     @session.feature(lsp.INITIALIZED)
     def initialized(params: lsp.InitializedParams) -> None:  # noqa: ARG001
         session.start(_register_watchers(session))
         session.start(_first_settings(session))
         session.start(prepare(session))
+        for work in (_import_rules, lambda: session.checker, import_libcst):  # the last is done first
+            session.worker.when_idle(work, key=work, after=_SECONDS_BEFORE_IMPORTS)
 
 
 def _register_documents(session: Session) -> None:
@@ -114,11 +118,9 @@ def _encoding(agreed: Any) -> str:
     return str(getattr(agreed, "value", agreed) or "utf-16")
 
 
-def _import_rules(session: Session) -> None:
-    """Import what the first check needs, above all LibCST, if no document is opened at once."""
+def _import_rules() -> None:
     from ctxlint.rules import all_rules
 
-    _ = session.checker
     all_rules()
 
 

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
+from lsprotocol.converters import get_converter
+from pytest_lsp import client_capabilities
 
+from ctxlint.editor import stdio
+from ctxlint.editor.language_server import create
+from ctxlint.editor.protocol_types import drop_unread
 from tests.editor.client import SECONDS, Client, Message
 from tests.editor.texts import ONE
 
@@ -220,3 +227,44 @@ def test_classes_of_the_protocol_are_the_same_when_they_are_completed_late() -> 
     ]
     assert found[0] == found[1]
     assert int(found[0].split()[0]) > 500
+
+
+def test_capabilities_that_nothing_reads_are_dropped() -> None:
+    hover = {"contentFormat": ["markdown"]}
+    parameters = {
+        "processId": 1,
+        "capabilities": {
+            "general": {"positionEncodings": ["utf-8"], "markdown": {"parser": "marked"}},
+            "textDocument": {"hover": hover, "completion": {"contextSupport": True}},
+            "window": {"workDoneProgress": True},
+            "workspace": 5,
+        },
+    }
+    drop_unread(parameters)
+    assert parameters == {
+        "processId": 1,
+        "capabilities": {
+            "general": {"positionEncodings": ["utf-8"]},
+            "textDocument": {"hover": hover},
+            "window": {},
+            "workspace": 5,
+        },
+    }
+    rest: tuple[object, ...] = (None, [], {}, {"capabilities": "all"})
+    for rubbish in rest:
+        drop_unread(rubbish)
+
+
+@pytest.mark.parametrize("editor", ["visual-studio-code", "neovim", "emacs"])
+def test_dropped_capabilities_change_no_answer(editor: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    declared = json.dumps(client_capabilities(editor), default=get_converter().unstructure)
+    body = f'{{"jsonrpc":"2.0","id":1,"method":"initialize","params":{{"processId":null,"capabilities":{declared}}}}}'
+    answers: list[list[bytes]] = []
+    for drop in (drop_unread, lambda _: None):
+        monkeypatch.setattr(stdio, "drop_unread", drop)
+        server, written = create(), list[bytes]()
+        server.protocol.set_writer(SimpleNamespace(write=written.append))
+        stdio._handle(server, stdio._Phase(), body.encode())
+        answers.append(written)
+    assert answers[0] == answers[1]
+    assert b"positionEncoding" in answers[0][0]
