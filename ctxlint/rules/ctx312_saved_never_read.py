@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ctxlint.fixes.unread_saves import leave_out
 from ctxlint.model.analyses.saved_state import never_read
-from ctxlint.model.analyses.unread_attributes import unread_save
+from ctxlint.model.analyses.unread_attributes import kept_for_a_test, unread_save
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.interpreter.values import Parameter, Tri, is_none, is_tensor
 from ctxlint.model.syntax import code_of
@@ -24,7 +24,7 @@ class SavedNeverRead(Rule[FunctionClass]):
     """
     ## What it does
     Reports an argument of `save_for_backward` that `backward` unpacks and never reads, and `save_for_backward` of a Function that
-    never reads `ctx.saved_tensors`.
+    never reads `ctx.saved_tensors`. Also reports an input on ctx that `backward` only tests for `None`.
 
     ## Why is this bad?
     The tensor needlessly occupies memory from forward to backward, and activations are usually what exhausts that
@@ -71,7 +71,7 @@ class SavedNeverRead(Rule[FunctionClass]):
     both statements are removed if it was the only tensor. Torch then no longer checks that the tensor is not modified
     in place, and nothing keeps it alive for a kernel that has its address. There is no fix if the argument is more than
     a name, an attribute, an item or a copy of these, or if `backward` uses the unpacked name in any way, including
-    `del`, or never reads `ctx.saved_tensors`.
+    `del`, or never reads `ctx.saved_tensors`, and none for an attribute.
 
     ## Known limits
     Off by default: saving a tensor also checks that it is not modified in place before backward, which may be intended.
@@ -100,8 +100,16 @@ class SavedNeverRead(Rule[FunctionClass]):
                     reads_of_saved(fn),
                 )
         backward = fn.judgeable_backward
-        save = unread_save(fn, backward) if backward is not None else None
-        if save is not None and backward is not None:
+        if backward is None:
+            return
+        for write, entry in kept_for_a_test(fn, backward):
+            yield Finding(
+                fn.span(write.node),
+                f"`{fn.storing_ctx}.{write.attribute}` keeps the input `{entry.name}`, of which `{backward.name}` tests only whether it is `None`; "
+                f"it needlessly stays in memory. Keep only that.",
+            )
+        save = unread_save(fn, backward)
+        if save is not None:
             yield Finding(
                 fn.span(save.node),
                 f"`{backward.name}` of `{fn.name}` never reads `{backward.ctx_name}.saved_tensors`; what is saved here needlessly stays "

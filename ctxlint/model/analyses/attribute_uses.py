@@ -87,6 +87,11 @@ def without_the_data(method: Method, attribute: str) -> bool:
     )
 
 
+def only_tested_for_none(method: Method, attribute: str) -> bool:
+    """Whether the method reads ``ctx.attribute`` only to test it for None."""
+    return all(map(_tests_for_none, _uses(method, attribute)))
+
+
 def _tests_for_none(use: cst.CSTNode) -> bool:
     return isinstance(use, cst.Comparison) and all(
         isinstance(each.operator, (cst.Is, cst.IsNot)) for each in use.comparisons

@@ -31,10 +31,10 @@ class Displaced:
 
 def misplaced_gradients(fn: FunctionClass) -> Iterator[Displaced]:
     """The first such gradient of each return of backward that ends with as many surplus None."""
-    if fn.variadic_inputs is not None or container_inputs_with_gradient(fn):
+    if fn.variadic_inputs is not None:
         return
     for returned in judged_gradients(fn):
-        if returned.count is None or returned.count <= len(fn.inputs):
+        if returned.count is None or returned.count <= len(fn.inputs) or container_inputs_with_gradient(fn):
             continue
         if all(is_none(slot.value) is Tri.YES for slot in returned.slots[len(fn.inputs) :]):
             found = list(_misplaced(fn, returned))

@@ -1,4 +1,4 @@
-"""What forward keeps for a backward that never reads it: flags and numbers on ctx, and saved tensors."""
+"""What forward keeps for a backward that never reads it: flags and numbers on ctx, tensors, and saved tensors."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.model.analyses.attribute_uses import only_tested_for_none
 from ctxlint.model.analyses.undefined_attributes import attributes_known
 from ctxlint.model.analyses.unread_arguments import unread_by_callee
 from ctxlint.model.interpreter.events import ContextCall, ContextRead, ContextWrite, SavedItem, SavedRead
@@ -62,6 +63,20 @@ def unread_save(fn: FunctionClass, backward: Method) -> ContextCall | None:
     own = {id(each) for method in fn.context_methods if not method.inherited for each in method.facts.of(ContextCall)}
     saves = (each for each in fn.saves if id(each) in own and not each.by)
     return next((each for each in saves if any(slot.value != NONE for slot in each.arguments)), None)
+
+
+def kept_for_a_test(fn: FunctionClass, backward: Method) -> Iterator[tuple[ContextWrite, Input]]:
+    """The inputs with a gradient that attributes of ctx keep, although backward only tests them for None."""
+    if not attributes_known(fn) or fn.called_directly:
+        return
+    elsewhere = {each.attribute for each in _reads_elsewhere(fn, backward)}
+    for name, (write, *others) in fn.writes_by_attribute.items():
+        entry = _input(fn, write)
+        if entry is None or others or write.by or name in elsewhere or entry.against_a_gradient:
+            continue
+        read = bool(backward.context_attributes.get(name)) and only_tested_for_none(backward, name)
+        if read and entry.is_tensor is Tri.YES and entry.gradient is Tri.YES:
+            yield write, entry
 
 
 def _input(fn: FunctionClass, write: ContextWrite) -> Input | None:
