@@ -37,7 +37,7 @@ def bind_once(fn: FunctionClass, method: Method) -> Fix | None:
     place = _before_all(code, reads)
     if place is None:
         return None
-    name = code.fresh(via, "saved")
+    name = code.fresh("saved_tensors" if via == "saved_variables" else via, "saved")  # CTX601 renames the attribute
     binding = code.before(place, f"{name} = {code.layout.code(reads[0])}")
     return code.fix(f"Bind `{via}` to a name once", [binding, *(_instead(code, read, name) for read in reads)])
 

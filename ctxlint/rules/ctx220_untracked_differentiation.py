@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.model.analyses.differentiated_outputs import OwnOutput, own_output
 from ctxlint.model.analyses.grad_mode import differentiated_untracked, fate_of_leaf, untracked
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.interpreter.events import Differentiated
@@ -24,7 +25,7 @@ class UntrackedDifferentiation(Rule[FunctionClass]):
     """
     ## What it does
     Reports `torch.autograd.grad(y, ...)`, `torch.autograd.backward(y)` and `y.backward()` inside a method of a Function
-    that computes `y` with grad mode off; in `backward`, also for a `y` that `forward` computed so and stored.
+    that computes `y` with grad mode off; in `backward`, also for a `y` that `forward` computed so and stored, or returned.
 
     ## Why is this bad?
     Autograd runs `forward`, `setup_context` and `backward` with grad mode off (`backward` with grad mode on only under
@@ -33,6 +34,10 @@ class UntrackedDifferentiation(Rule[FunctionClass]):
 
     To set `y.requires_grad` afterwards is no remedy: `y` becomes a leaf, still without a graph. `torch.autograd.grad`
     then raises because the input is not used in the graph, or returns `None` under `allow_unused=True`.
+
+    An output is differentiated through the Function itself: `apply` replaces its graph, also one that `forward` built under
+    `torch.enable_grad()`. Then `backward` calls itself until Python's stack or the threads run out, or torch raises because the
+    other tensor is not in that graph. Return `y.detach()`, and the stored `y` keeps its own graph.
 
     ## Example
     ```python
@@ -96,17 +101,36 @@ class UntrackedDifferentiation(Rule[FunctionClass]):
                 continue
             seen: set[cst.CSTNode] = set()
             for each in method.facts.of(Differentiated):
+                own = own_output(fn, method, each)
+                if own is not None and each.node not in seen:
+                    seen.add(each.node)
+                    yield Finding(fn.span(each.node), _of_output(fn, method, each, own))
+                    continue
                 home, fate = differentiated_untracked(fn, method, each.value), "raises RuntimeError"
                 if home is None:
                     home, fate = method, fate_of_leaf(method, each)
                 if each.node in seen or not fate:
                     continue
                 seen.add(each.node)
-                how = f"`{each.how}`" if each.how.startswith("torch.") else "`.backward()`"
-                yield Finding(
-                    fn.span(each.node),
-                    f"{how} in `{method.name}` of `{fn.name}` differentiates {_what(fn, method, home, each, fate)}",
-                )
+                yield Finding(fn.span(each.node), f"{_call(fn, method, each)} {_what(fn, method, home, each, fate)}")
+
+
+def _call(fn: FunctionClass, method: Method, each: Differentiated) -> str:
+    how = f"`{each.how}`" if each.how.startswith("torch.") else "`.backward()`"
+    return f"{how} in `{method.name}` of `{fn.name}` differentiates"
+
+
+def _of_output(fn: FunctionClass, method: Method, each: Differentiated, own: OwnOutput) -> str:
+    """What comes of differentiating an output, and what to write."""
+    name = f"the output `{each.value_node.value}`" if isinstance(each.value_node, cst.Name) else "an output"
+    returned = {node.value if isinstance(node, cst.Name) else None for node in own.returned}
+    here = returned.pop() if len(returned) == 1 else None
+    remedy = f"Return `{here}.detach()`." if here is not None else "Return it detached."
+    home = fn.setup_context or fn.forward
+    if home is not None and untracked(fn, home, own.value):
+        remedy = "Compute it under `torch.enable_grad()`, from inputs with `.detach().requires_grad_()`."
+    fate = own.fate.value.format(method.name)
+    return f"{_call(fn, method, each)} {name}, whose graph is this Function; {fate}. {remedy}"
 
 
 def _what(fn: FunctionClass, method: Method, home: Method, each: Differentiated, fate: str) -> str:

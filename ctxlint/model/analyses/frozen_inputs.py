@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.model.analyses.differentiated_outputs import differentiates_output
 from ctxlint.model.analyses.grad_mode import differentiated_untracked
 from ctxlint.model.analyses.kept_values import kept_value
 from ctxlint.model.analyses.variadic_inputs import some_get_gradients
@@ -58,8 +59,8 @@ def frozen_inputs(fn: FunctionClass, method: Method) -> Iterator[FrozenElement]:
     for call in method.facts.of(GenericCall):
         if call.callee != _GRAD or call.guards or method.name in fn.called_directly:
             continue
-        if call.arguments and differentiated_untracked(fn, method, call.arguments[0].value) is not None:
-            continue  # it always raises: CTX220
+        if call.arguments and _always_raises(fn, method, call):
+            continue
         by = call.arguments[1] if len(call.arguments) > 1 else dict(call.keywords).get("inputs")
         slots = by.value.slots if by is not None and isinstance(by.value, Sequence) else ()
         for slot in slots if len(slots) > 1 else ():
@@ -100,8 +101,14 @@ def frozen_variadic(fn: FunctionClass, method: Method) -> Iterator[FrozenInputs]
         if by is None or by.node is None or variadic is None:
             continue
         if all(each.text == code_of(by.node) for each in call.guards):
-            if differentiated_untracked(fn, method, call.arguments[0].value) is None:
+            if not _always_raises(fn, method, call):
                 yield FrozenInputs(by.node, variadic)
+
+
+def _always_raises(fn: FunctionClass, method: Method, call: GenericCall) -> bool:
+    """Whether what is differentiated has no graph, or that of the Function: CTX220."""
+    untracked = differentiated_untracked(fn, method, call.arguments[0].value) is not None
+    return untracked or differentiates_output(fn, method, call.node)
 
 
 def _saved_variadic(fn: FunctionClass, value: Value) -> Variadic | None:
