@@ -6,6 +6,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from ctxlint.model.analyses.kept_values import kept_value
+from ctxlint.model.analyses.reachability import backward_never_runs
 from ctxlint.model.interpreter.events import Differentiated, GenericCall
 from ctxlint.model.interpreter.values import (
     Constant,
@@ -51,7 +52,7 @@ def own_output(fn: FunctionClass, method: Method, each: Differentiated) -> OwnOu
 
     ``apply`` replaces its graph by a node of the Function, also if forward has built one under ``torch.enable_grad()``.
     """
-    if method is not fn.backward or method.name in fn.called_directly or not fn.outputs:
+    if method is not fn.backward or method.name in fn.called_directly or not fn.outputs or backward_never_runs(fn):
         return None
     stored = kept_value(fn, each.value)
     if stored is None or not all(map(_is_computed, stored.options())) or fn.context_calls("mark_non_differentiable"):
