@@ -90,7 +90,7 @@ def _taken_without(reader: MethodCode, position: int, count: int) -> list[Edit] 
 
 def _drop_argument(layout: Layout, call: cst.Call, at: int) -> list[Edit]:
     """Edits that remove one of several arguments, including its own line and the comment after it."""
-    return [_without(layout, items_of(layout, call.args), at, keep_comma=False)]
+    return [without_item(layout, items_of(layout, call.args), at, keep_comma=False)]
 
 
 def _drop_target(layout: Layout, target: cst.Tuple | cst.List, at: int) -> list[Edit]:
@@ -101,14 +101,14 @@ def _drop_target(layout: Layout, target: cst.Tuple | cst.List, at: int) -> list[
     if single and "\n" not in text and "#" not in text:
         other = items[1 - at]
         return [layout.replace(target, f"({layout.text[other.start : other.end]},)")]
-    edits = [_without(layout, items, at, keep_comma=single)]
+    edits = [without_item(layout, items, at, keep_comma=single)]
     if single and items[1 - at].after is None:
         edits.append(layout.insert(items[1 - at].end, ","))
     return edits
 
 
-def _without(layout: Layout, items: list[AppendedItem], at: int, *, keep_comma: bool) -> Edit:
-    """``keep_comma``: the comma of the element before must stay."""
+def without_item(layout: Layout, items: list[AppendedItem], at: int, *, keep_comma: bool) -> Edit:
+    """An edit that removes one of several elements; ``keep_comma``: the comma of the element before must stay."""
     item = items[at]
     after = item.end if item.after is None else item.after
     if layout.indentation(item.start) is not None and layout.nothing_but_a_comment_follows(after):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ctxlint.fixes.misplaced_gradient import drop_none_in_front
 from ctxlint.model.analyses.misplaced_gradients import misplaced_gradients
 from ctxlint.model.function import FunctionClass
-from ctxlint.rules.base import Finding, Rule
+from ctxlint.rules.base import Finding, FixAvailability, Rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,7 +60,8 @@ class MisplacedGradient(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    There is no fix.
+    Unsafe, because only the author knows which input the gradient is for. The `None` at the position of the named input is removed,
+    if the gradient is at the next one, and if the return writes out a tuple without comments.
 
     ## Known limits
     The gradient must be a variable with the whole name of the input, as `grad_x`, `x_grad` or `dx` for `x`. Not reported if another
@@ -72,6 +74,7 @@ class MisplacedGradient(Rule[FunctionClass]):
     code = "CTX235"
     name = "misplaced-gradient"
     subject = FunctionClass
+    fix = FixAvailability.SOMETIMES
     about_backward = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
@@ -81,5 +84,6 @@ class MisplacedGradient(Rule[FunctionClass]):
                 fn.span(each.node),
                 f"`{each.name}` is returned for the input `{each.gets.name}`, and `None` for `{each.meant.name}`, which gets no "
                 f"gradient. Remove a `None` in front of it.",
+                drop_none_in_front(fn, each),
                 rests_on=(each.returned,),
             )

@@ -1,0 +1,31 @@
+"""Removing the None in front of a gradient that is returned for the next input."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from ctxlint.fix import Applicability, Fix
+from ctxlint.fixes.appending import items_of
+from ctxlint.fixes.class_layout import layout_of
+from ctxlint.fixes.unread_saves import without_item
+
+if TYPE_CHECKING:
+    from ctxlint.model.analyses.misplaced_gradients import Displaced
+    from ctxlint.model.function import FunctionClass
+
+
+def drop_none_in_front(fn: FunctionClass, found: Displaced) -> Fix | None:
+    """Remove the None at the position of the gradient from a tuple that is written out; None for any other return."""
+    layout, method, statement = layout_of(fn, fn.backward), fn.backward, found.returned.event.node
+    display = statement.value if isinstance(statement, cst.Return) else None
+    if layout is None or method is None or method.node.returns is not None or not isinstance(display, cst.Tuple):
+        return None
+    written = [each.value for each in display.elements if isinstance(each, cst.Element)]
+    if written != [slot.node for slot in found.returned.slots] or "#" in layout.code(display):
+        return None
+    if found.gets.index - found.meant.index > 1:
+        return None
+    edit = without_item(layout, items_of(layout, display.elements), found.meant.index, keep_comma=False)
+    return Fix("Remove the `None`", (edit,), Applicability.UNSAFE)
