@@ -1102,3 +1102,42 @@ def test_transforms_of_operators_of_another_file(name: str) -> None:
     assert matches(
         found(), "use.py:5: CTX811 `grad` differentiates the custom operator `double`; torch raises RuntimeError"
     )
+
+
+CLAMP = """\
+import torch
+
+
+class Clamp(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, most: float):
+        x[x > most] = most
+        return x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output, None
+
+
+def clamp(x, most):
+    return Clamp.apply(x, most)
+"""
+
+
+@pytest.mark.parametrize(
+    ("program", "is_reported"),
+    [
+        ("import ops\n\n\ndef limit(layer):\n    layer.weight.data = ops.clamp(layer.weight.data, 1.0)\n", False),
+        ("from ops import clamp\n\n\ndef limit(x):\n    clamp(x.detach(), 1.0)\n", False),
+        ("from ops import clamp\n\n\ndef limit(x):\n    return clamp(x, 1.0)\n", True),
+        ("from ops import clamp\n\n\ndef limit(x):\n    return clamp(x, x.data)\n", True),
+        ("from elsewhere import clamp\n\n\ndef limit(x):\n    return clamp(x.data, 1.0)\n", True),
+    ],
+)
+def test_what_is_passed_to_a_function_that_hands_it_on(program: str, is_reported: bool) -> None:
+    write({"ops.py": CLAMP, "use.py": program})
+    assert any(line.startswith("ops.py:7: CTX401") for line in found()) is is_reported
+    if "elsewhere" not in program:
+        alone = program.replace("from ops import clamp", "").replace("import ops", "").replace("ops.", "")
+        write({"alone.py": CLAMP + alone})
+        assert any(line.startswith("alone.py:7: CTX401") for line in found()) is is_reported

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 from collections import defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -40,7 +41,7 @@ from ctxlint.model.index.class_finder import conditional_methods, members
 from ctxlint.model.index.project import MAX_ANCESTORS, Definition
 from ctxlint.model.index.scopes import LOCAL, Scope, resolve
 from ctxlint.model.index.version_tests import releases_with
-from ctxlint.model.interpreter.events import ContextRead, Escape
+from ctxlint.model.interpreter.events import ContextRead, Escape, Mutation
 from ctxlint.model.interpreter.interpret import interpret
 from ctxlint.model.interpreter.local_names import bound_names
 from ctxlint.model.interpreter.parameter_binding import bound_parameters
@@ -56,6 +57,7 @@ from ctxlint.model.interpreter.values import (
     Tri,
     Value,
     constant,
+    usual_storage,
 )
 from ctxlint.model.interpreter.walk import NO_OBJECTS
 from ctxlint.model.summaries.resolver import CalleeResolver
@@ -66,7 +68,7 @@ from ctxlint.torch_api import types
 from ctxlint.torch_api.autograd import PROTOCOL
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping
 
     from ctxlint.model.index.decorator_summaries import Wrapping
     from ctxlint.model.index.file_index import ClassRecord
@@ -178,6 +180,7 @@ class Builder:
             methods.update(self.walk_forward(methods, inputs, walk))
         methods = {name: _with_hidden_ctx(method, style) for name, method in methods.items()}
         forward = methods.get("forward")
+        calls = self.with_callers(calls, forward)
         names = tuple(_decorator_name(decorator, record.scope) for decorator in node.decorators)
         stored = self.stored_for(ancestry) | self.not_asked_for(record, methods)
         function = FunctionClass(
@@ -225,6 +228,22 @@ class Builder:
             enclosing_names=record.scope.function_locals(),
         )
         return without_untaken_arms(function)
+
+    def with_callers(self, calls: tuple[ApplyCall, ...], forward: Method | None) -> tuple[ApplyCall, ...]:
+        """The calls, with what other files pass to functions that hand on an input that is modified and returned."""
+        if forward is None or not any(call.handed_on for call in calls):
+            return calls
+        written = [each.target for each in forward.facts.of(Mutation) if each.target is not None]
+        values = (slot.value for each in returned_by(forward) for slot in each.slots) if written else ()
+        modified, returned = _inputs_among(written), _inputs_among(values)
+        return tuple(self._with_callers(call, modified & returned) for call in calls)
+
+    def _with_callers(self, call: ApplyCall, modified: Container[int]) -> ApplyCall:
+        path = os.path.join(os.path.dirname(self.unit.path), call.path) if call.path else self.unit.path
+        open_ones = [each for each in call.handed_on if each[0] in modified and each[0] not in call.detached]
+        asked = {at: self.project.ask(path, call.inside, detached=position) for at, position in open_ones}
+        found = [at for at, question in asked.items() if question in self.project.changed]
+        return replace(call, detached=(*call.detached, *found)) if found else call
 
     def stored_for(self, ancestry: Iterable[Definition]) -> frozenset[str]:
         """The attributes that code in these files may set on the ctx of a class with these bases."""
@@ -598,3 +617,9 @@ def _literal(node: cst.BaseExpression) -> Value:
     if isinstance(node, cst.Integer):
         return constant(node.evaluated_value)
     return Opaque(node)
+
+
+def _inputs_among(values: Iterable[Value]) -> frozenset[int]:
+    """The positions of the inputs whose memory values certainly share."""
+    origins = (usual_storage(option) for value in values for option in value.options())
+    return frozenset(each.index for each in origins if isinstance(each, Parameter) and each.role == "input")

@@ -100,9 +100,10 @@ class MissingMarkDirty(Rule[FunctionClass]):
     ## Known limits
     A compiled kernel that writes to an input is not detected, nor is a helper outside the project. Inputs without a
     gradient, such as running statistics, may be modified unless they are returned. Integer tensors, which never have a
-    gradient, may always be modified. Not reported if a call passes `x.data` or `x.detach()` as that input, if the ctx
-    is passed to a function that is not known, which may mark the input, or if a test checks for gradients first. Values
-    that come from elsewhere through `.data` are not reported either: `x.data.copy_(y)`, `x.data[0] = y`.
+    gradient, may always be modified. Not reported if a call passes `x.data` or `x.detach()` as that input, also to a
+    function of a module that hands it on to `apply`, if the ctx is passed to a function that is not known, which may
+    mark the input, or if a test checks for gradients first. Values that come from elsewhere through `.data` are not
+    reported either: `x.data.copy_(y)`, `x.data[0] = y`.
 
     ## References
     - [FunctionCtx.mark_dirty](https://pytorch.org/docs/stable/generated/torch.autograd.function.FunctionCtx.mark_dirty.html)

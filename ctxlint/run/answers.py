@@ -112,15 +112,16 @@ def _answered_by(path: str, asked: Iterable[ProjectQuestion]) -> list[ProjectQue
     named = [each for each in asked if each.path != path and _mentions(data, each)]
     if not named:
         return []
-    from ctxlint.model.index.project_answers import changed_tables, declarations, derives_from, takes
+    from ctxlint.model.index.project_answers import changed_tables, declarations, derives_from, detaches, takes
 
     text = data.decode("utf-8", "replace")
     found = [each for each in named if not each.path for _ in range(declarations(text, each.name))]
-    tables = [each for each in named if each.path and not (each.uses or each.derives or each.takes)]
+    tables = [each for each in named if each.about_a_dict]
     changed = changed_tables(text, [each.name for each in tables]) if tables else ()
     found += [each for each in tables if each.name in changed]
     found += [each for each in named if each.derives and derives_from(text, each.name)]
     found += [each for each in named if each.takes and takes(text, each.name)]
+    found += [each for each in named if each.detached >= 0 and detaches(text, each.name, each.detached)]
     return found + [each for each in named if each.uses]
 
 

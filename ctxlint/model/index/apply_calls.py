@@ -70,6 +70,8 @@ class ApplyCall:
     """Those of the arguments in ``arguments``; empty for one that is not a plain name."""
     detached: tuple[int, ...] = ()
     """Positions of arguments that certainly require no gradient: ``x.data``, ``x.detach()``."""
+    handed_on: tuple[tuple[int, int], ...] = ()
+    """Positions of arguments that are parameters of the module's function around the call, with those of the latter."""
     frozen: tuple[int, ...] = ()
     """Positions of arguments that are certainly frozen parameters or buffers of a module: ``self.weight``."""
     leaves: tuple[int, ...] = ()

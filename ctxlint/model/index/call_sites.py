@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctxlint.model.index.apply_calls import APPLIES, ApplyCall, ArgumentKind, Modified
+from ctxlint.model.index.detached_arguments import is_detached, passes_detached
 from ctxlint.model.index.file_index import FileIndex, last_name
 from ctxlint.model.index.origins import origins
 from ctxlint.model.index.passed_layouts import may_have_any_layout
@@ -75,9 +77,23 @@ class CallSites:
             self.elsewhere.targets.update(part.targets)
         within = {call.callee_span for call in calls if call.how in ("construct-call", "construct-apply")}
         whole = [call for call in calls if call.how != "construct" or call.span not in within]
+        whole = [self.with_callers(call) for call in whole]
         if uses_transforms(self.source.text):
             whole = self.transformed(whole)
         return sorted(whole, key=lambda call: call.span), direct_calls, patched
+
+    def with_callers(self, call: ApplyCall) -> ApplyCall:
+        """A call in a function of the module, with what the calls of that function in this file pass to it."""
+        name = call.inside
+        callers = [
+            record.node
+            for part in (self.index.parts or (self.index,) if call.handed_on else ())
+            if name in part.call_names
+            for record in part.calls
+            if record.name == name and isinstance(record.node.func, ast.Name)
+        ]
+        found = [at for at, position in call.handed_on if any(passes_detached(each, position) for each in callers)]
+        return replace(call, detached=(*call.detached, *found)) if found else call
 
     def in_file(self, elsewhere: Elsewhere) -> CallSites:
         """The search in a file that this one leads to."""
@@ -294,6 +310,7 @@ class CallSites:
         plain: list[ArgumentKind] = []
         names: list[str] = []
         detached: list[int] = []
+        handed_on: list[tuple[int, int]] = []
         frozen: list[int] = []
         leaves: list[int] = []
         any_layout: list[int] = []
@@ -309,6 +326,9 @@ class CallSites:
                 frozen.append(len(plain))
             if may_have_any_layout(argument, record.scope, self.index):
                 any_layout.append(len(plain))
+            position = self.parameter_handed_on(argument, record.scope)
+            if position is not None:
+                handed_on.append((len(plain), position))
             plain.append(self.kind(argument, record.scope))
             names.append(argument.id if isinstance(argument, ast.Name) else "")
         parameters = (each for each in node.args if self.is_parameter(each, record.scope))
@@ -324,6 +344,7 @@ class CallSites:
             arguments=tuple(plain),
             names=tuple(names),
             detached=tuple(detached),
+            handed_on=tuple(handed_on),
             frozen=tuple(frozen),
             leaves=tuple(leaves),
             any_layout=tuple(any_layout),
@@ -463,6 +484,18 @@ class CallSites:
             if parameter.arg == node.id and isinstance(default, ast.Constant):
                 return _BY_DEFAULT.get(type(default.value), ArgumentKind.OTHER)
         return ArgumentKind.OTHER
+
+    def parameter_handed_on(self, node: ast.expr, scope: Scope) -> int | None:
+        """The position of the parameter of a function of the module that an argument in its body certainly is."""
+        if not isinstance(node, ast.Name) or scope.kind != "function" or "." in scope.qualname:
+            return None
+        record = self.index.functions.get(scope.qualname)
+        if record is None or scope.owner(node.id) is not scope:
+            return None
+        if any(each.line != record.node.lineno for each in scope.names[node.id]):
+            return None  # it is bound again
+        names = [each.arg for each in (*record.node.args.posonlyargs, *record.node.args.args)]
+        return names.index(node.id) if node.id in names else None
 
     def attribute_values(self, name: str, scope: Scope) -> list[ast.expr | None]:
         """What ``self.name`` is assigned in the class that encloses ``scope``."""
@@ -633,13 +666,6 @@ _FREEZING = frozenset({"requires_grad", "requires_grad_"})
 
 def _is_apply(node: ast.expr | None) -> TypeGuard[ast.Attribute]:
     return isinstance(node, ast.Attribute) and node.attr == "apply"
-
-
-def is_detached(node: ast.expr) -> bool:
-    """Whether an argument is written as a tensor without a graph: ``x.data``, ``x.detach()``."""
-    if isinstance(node, ast.Call):
-        return isinstance(node.func, ast.Attribute) and node.func.attr == "detach" and not node.args
-    return isinstance(node, ast.Attribute) and node.attr == "data"
 
 
 def _enclosing_class(scope: Scope | None) -> str | None:

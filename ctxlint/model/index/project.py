@@ -171,9 +171,10 @@ class Project:
         registers: bool = False,
         derives: bool = False,
         takes: bool = False,
+        detached: int = -1,
     ) -> ProjectQuestion:
         """Record that results depend on what the whole project does with a name."""
-        asked = ProjectQuestion(os.path.abspath(path) if path else "", name, uses, registers, derives, takes)
+        asked = ProjectQuestion(os.path.abspath(path) if path else "", name, uses, registers, derives, takes, detached)
         self.trace.asked.add(asked)
         return asked
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from ctxlint.model.index.detached_arguments import passes_detached
 from ctxlint.model.index.indexer import index_module
-from ctxlint.model.index.scopes import dotted_name, resolve
+from ctxlint.model.index.scopes import LOCAL, dotted_name, resolve
 from ctxlint.source.ast_tree import tree_of
 from ctxlint.torch_api.known_decorators import OPERATOR_DECORATORS
 
@@ -123,6 +124,23 @@ def takes(text: str, name: str) -> bool:
     return any(alias.name in (name, "*") for each in imports for alias in each.names) or any(
         not _is_of_torch(meant(each, scope)) for each in attributes
     )
+
+
+def detaches(text: str, name: str, position: int) -> bool:
+    """Whether a file may call a function, which it imports, with a detached tensor at a position."""
+    tree = tree_of(text)
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)] if tree is not None else []
+    passing = [call.func for call in calls if passes_detached(call, position)]
+    if not passing or tree is None:
+        return tree is None
+    scope = index_module(tree).module
+    return any(_is_import_of(name, meant(func, scope)) for func in passing)
+
+
+def _is_import_of(name: str, dotted: str | None) -> bool:
+    """Whether a resolved name may be that of a function of another file of the project."""
+    owner, _, last = (dotted or "").rpartition(".")
+    return last == name and owner != "builtins" and not _is_of_torch(dotted) and not owner.startswith(LOCAL)
 
 
 def _is_of_torch(dotted: str | None) -> bool:
