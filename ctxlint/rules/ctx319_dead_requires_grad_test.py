@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.diagnostic import Related
-from ctxlint.model.analyses.grad_mode import kept_untouched, untracked, untracked_if_copied
+from ctxlint.model.analyses.grad_mode import is_off, kept_untouched, untracked, untracked_if_copied
 from ctxlint.model.analyses.repeats import names_in
 from ctxlint.model.function import FunctionClass
-from ctxlint.model.interpreter.events import GradientFlag
+from ctxlint.model.interpreter.events import DeadFlagInside, GradientFlag
 from ctxlint.model.interpreter.values import Tri
 from ctxlint.model.syntax import last_name
 from ctxlint.rules.base import Finding, Rule
+from ctxlint.rules.related import way_to
 from ctxlint.rules.wording import quoted
 
 if TYPE_CHECKING:
@@ -30,7 +31,8 @@ class DeadRequiresGradTest(Rule[FunctionClass]):
     ## What it does
     Reports `.requires_grad` of a tensor that `forward` itself computed: the result of arithmetic, `clone()`, `detach()`
     or any other torch operation that copies; also of an input after `reshape` or `contiguous`, which may copy. Checked
-    in `forward` and `setup_context`, and in `backward` if the tensor is stored and is not an output.
+    in `forward` and `setup_context`, in functions of the project that these call, and in `backward` if the tensor is
+    stored and is not an output.
 
     ## Why is this bad?
     Autograd runs both methods with grad mode off. Tensors computed there do not require a gradient, even if an input
@@ -77,7 +79,8 @@ class DeadRequiresGradTest(Rule[FunctionClass]):
     There is no fix.
 
     ## Known limits
-    Not reported for views (`view`, `transpose`, an index) and conversions (`to`, `float`) of an input, which have the
+    In a function that is called, only one tensor that certainly is a copy or a result counts, and only if the function
+    sets neither flags nor grad mode. Not reported for views (`view`, `transpose`, an index) and conversions (`to`, `float`) of an input, which have the
     flag of the input if they copy nothing; if the method enables gradients itself
     (`requires_grad_()`); or if it may switch grad mode on. A copy that only some layouts need is not reported if no call
     in view passes on a tensor that it was passed, or a view such as `x.t()`. Nor is a flag that the method only gives to a
@@ -120,10 +123,23 @@ class DeadRequiresGradTest(Rule[FunctionClass]):
                     fn.span(each.node),
                     f"`requires_grad` of {what} is always `False` in `{method.name}`{reason}. {remedy}",
                 )
+            yield from _inside(fn, method)
             first, *others = copies.values() or (None,)
             if first is not None:
                 notes = (Related(each.span, "and this flag, if that is a copy") for each in others if each is not None)
                 yield replace(first, related=tuple(notes))
+
+
+def _inside(fn: FunctionClass, method: Method) -> Iterator[Finding]:
+    """Calls of functions that ask a tensor which they compute with grad mode off."""
+    for call in method.facts.of(DeadFlagInside):
+        if is_off(method, call.node):
+            yield Finding(
+                fn.span(call.node),
+                f"`{call.by}` tests `requires_grad` of a tensor that it computes with grad mode off (`{call.test}`); it is "
+                f"always `False` in `{method.name}`. Ask an input, or pass its flag in `{method.ctx_name}.needs_input_grad`.",
+                related=way_to(fn, call),
+            )
 
 
 def _message_if_copied(method: Method, home: Method, what: str, parameter: Parameter, call: str) -> str:

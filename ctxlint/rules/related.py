@@ -18,7 +18,14 @@ if TYPE_CHECKING:
     from ctxlint.model.analyses.unread_arguments import Unread
     from ctxlint.model.finding import Finding
     from ctxlint.model.function import FunctionClass, Mutation
-    from ctxlint.model.interpreter.events import ContextEvent, MaybeNone, MemoryRead, UnboundInside, Unpacking
+    from ctxlint.model.interpreter.events import (
+        ContextEvent,
+        DeadFlagInside,
+        MaybeNone,
+        MemoryRead,
+        UnboundInside,
+        Unpacking,
+    )
 
 
 def at(fn: FunctionClass, nodes: Iterable[cst.CSTNode], message: str) -> tuple[Related, ...]:
@@ -29,7 +36,8 @@ def at(fn: FunctionClass, nodes: Iterable[cst.CSTNode], message: str) -> tuple[R
 
 
 def way_to(
-    fn: FunctionClass, *events: Mutation | MaybeNone | MemoryRead | UnboundInside | LayoutUse | ContextEvent | Unpacking
+    fn: FunctionClass,
+    *events: Mutation | MaybeNone | MemoryRead | DeadFlagInside | UnboundInside | LayoutUse | ContextEvent | Unpacking,
 ) -> tuple[Related, ...]:
     """From the calls of project functions to the statements that modify tensors, or use ctx."""
     own = os.path.abspath(fn.source.path)

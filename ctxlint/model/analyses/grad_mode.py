@@ -222,6 +222,22 @@ def _computes(method: Method, node: cst.CSTNode | None) -> bool:
     return called.startswith("torch.") if called is not None else isinstance(node.func, cst.Attribute)
 
 
+def is_copied_by(node: cst.CSTNode | None) -> bool:
+    """Whether an expression certainly computes a new tensor from others, in code without a model."""
+    if isinstance(node, cst.BinaryOperation):
+        return True
+    if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute):
+        return False
+    keywords = {each.keyword.value for each in node.args if each.keyword is not None}
+    plain = not keywords & {"out", "requires_grad", "inplace"} and not any(each.star == "**" for each in node.args)
+    return plain and node.func.attr.value in _MAKES_COPIES - _TAKES_INPLACE
+
+
+def is_off(method: Method, node: cst.CSTNode) -> bool:
+    """Whether grad mode is certainly off at a node of ``forward`` or ``setup_context``."""
+    return method.name in ("forward", "setup_context") and _keeps_the_mode(method) and _is_off(method, node)
+
+
 def _computed_by(home: Definition) -> bool:
     """Whether a function of the project certainly returns a tensor that it computes, and leaves grad mode as it is."""
     unit, qualname = home.unit, home.qualname

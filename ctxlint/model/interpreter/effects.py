@@ -12,6 +12,7 @@ from ctxlint.model.interpreter.events import (
     ContextLent,
     ContextRead,
     ContextWrite,
+    DeadFlagInside,
     Escape,
     MaybeNone,
     MemoryRead,
@@ -86,6 +87,8 @@ def apply_summary(
         by = node.func.value
     record_reads(walk, node, by, summary.reads, arguments)
     _record_none_reads(walk, by, summary.none_reads, arguments)
+    for flag in summary.dead_flags:
+        walk.record(DeadFlagInside, node, test=flag.test, by=by, through=flag.steps)
     for each in summary.unbound_reads if not walk.protected else ():
         walk.record(UnboundInside, node, name=each.name, needed=each.needed, by=by, through=each.steps)
     if summary.on_context is not None:

@@ -482,6 +482,15 @@ class UnboundInside(Event):
 
 
 @record
+class DeadFlagInside(Event):
+    """A call of a function ``by`` that tests ``requires_grad`` of a tensor that it computes, as ``test``."""
+
+    test: str = ""
+    by: str = ""
+    through: tuple[Step, ...] = ()
+
+
+@record
 class MaybeNone(Event):
     """What None does not support, with a name that is None on some path; ``how`` is ``.attribute`` or an operator.
 

@@ -73,6 +73,14 @@ class UnboundRead:
 
 
 @record
+class DeadFlag:
+    """The function tests, as ``test``, whether a tensor that it computes requires a gradient."""
+
+    test: str
+    steps: tuple[Step, ...]
+
+
+@record
 class ContextEffects:
     """What a function does with the ctx that it gets.
 
@@ -101,6 +109,7 @@ class Summary:
     deferred: tuple[Write, ...] = ()
     none_reads: tuple[NoneRead, ...] = ()
     unbound_reads: tuple[UnboundRead, ...] = ()
+    dead_flags: tuple[DeadFlag, ...] = ()
 
 
 @record

@@ -148,7 +148,7 @@ class Shape:
         unbound_reads = tuple(
             replace(each, needed=tuple(map(self._in_caller, each.needed))) for each in summary.unbound_reads
         )
-        return Summary(returned, writes, reads, effects, deferred, none_reads, unbound_reads)
+        return Summary(returned, writes, reads, effects, deferred, none_reads, unbound_reads, summary.dead_flags)
 
     def _writes(self, writes: tuple[Write, ...]) -> tuple[Write, ...]:
         return tuple([replace(each, target=self._in_caller(each.target)) for each in writes])

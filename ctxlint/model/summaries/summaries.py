@@ -40,6 +40,7 @@ from ctxlint.model.interpreter.values import (
 )
 from ctxlint.model.summaries.argument_binding import bind_arguments
 from ctxlint.model.summaries.context_effects import CONTEXT_EVENTS, effects_of, gets_context
+from ctxlint.model.summaries.dead_flags import dead_flags_of
 from ctxlint.model.summaries.declared import declared_writes, not_shared
 from ctxlint.model.summaries.memory_reads import reads_of
 from ctxlint.model.summaries.none_reads import none_reads_of
@@ -283,7 +284,7 @@ class Summaries:
         bindings = {**captured, **bindings}
         has_context = gets_context((*arguments, *keywords.values(), *(slot for _name, slot in call.captured)))
         kinds = _KINDS_WITH_CONTEXT if has_context else _KINDS
-        if head.asks_for_flags or any(isinstance(each, NeedsInputGrad) for each in bindings.values()):
+        if head.asking or any(isinstance(each, NeedsInputGrad) for each in bindings.values()):
             kinds |= KINDS_FOR_UNBOUND
         try:
             facts = interpret(head.node, bindings, head.scope, resolver, head.names, kinds, objects)
@@ -335,8 +336,8 @@ class _Head(NamedTuple):
     decorators: tuple[Decorator, ...]
     params: tuple[Param, ...]
     names: frozenset[str]
-    asks_for_flags: bool
-    """Whether it mentions ``requires_grad``."""
+    asking: str
+    """Its code if it mentions ``requires_grad``; otherwise empty."""
 
 
 def _head_of(definition: Definition) -> _Head | None:
@@ -351,7 +352,14 @@ def _head_of(definition: Definition) -> _Head | None:
     except RecursionError:
         return None
     text = unit.source.lines(record.node.lineno, record.node.end_lineno or record.node.lineno)
-    return _Head(node, scope, decorators_of(node, record.scope), params_of(node, scope), names, "requires_grad" in text)
+    return _Head(
+        node,
+        scope,
+        decorators_of(node, record.scope),
+        params_of(node, scope),
+        names,
+        text if "requires_grad" in text else "",
+    )
 
 
 def _summary(
@@ -372,7 +380,8 @@ def _summary(
     writes = tuple(writes_of(definition, head.names, facts))
     none_reads = tuple(none_reads_of(definition, bindings, facts))
     unbound_reads = tuple(unbound_reads_of(definition, facts))
-    return Summary(_returned(facts), writes, reads, effects, none_reads=none_reads, unbound_reads=unbound_reads)
+    flags = tuple(dead_flags_of(definition, facts, head.asking)) if head.asking else ()
+    return Summary(_returned(facts), writes, reads, effects, (), none_reads, unbound_reads, flags)
 
 
 def _name_of_context(bindings: MappingOf[str, Value]) -> str:
