@@ -22,7 +22,7 @@ class NonContiguousInput(Rule[FunctionClass]):
     ## What it does
     Reports a compiled extension, an operator that torch itself does not have, or the launch of a kernel,
     `kernel[grid]`, that gets an input in `forward` as it came, if `forward` neither makes it contiguous nor asks for its
-    layout; also in a function of the project that `forward` passes the input to.
+    layout; extensions and operators also in a function of the project that `forward` passes the input to.
 
     ## Why is this bad?
     Callers may pass a transposed, sliced or expanded tensor. Compiled code that computes addresses from sizes, as most

@@ -108,6 +108,8 @@ def compiled_reads_of_inputs(fn: FunctionClass) -> Iterator[tuple[MemoryRead, li
         value = read.value
         if read.how not in (KERNEL, EXTENSION) or read.is_for_a_shape or value in asked or value in seen:
             continue
+        if read.how == KERNEL and read.by:
+            continue  # it may get strides that another function has computed
         seen.add(value)
         entry = _input_of_any_layout(fn, value)
         if entry is not None:
