@@ -401,5 +401,5 @@ def _if_related(candidate: Candidate, known: KnownNames) -> Candidate:
 def _is_about_functions(result: FileResult) -> bool:
     """Whether a file that does not look like it is related to Functions after all."""
     facts = result.facts
-    found = bool(result.diagnostics or result.hidden)
-    return result.failed or found or (facts is not None and bool(facts.functions or facts.calls))
+    found = result.diagnostics or result.hidden
+    return result.failed or (facts is not None and bool(facts.functions or facts.calls or found))
