@@ -7,13 +7,13 @@ import re
 import textwrap
 from typing import TYPE_CHECKING
 
+import libcst as cst
+
 from ctxlint.explain.contract_rows import PlaceRow
 from ctxlint.model.syntax import code_of
 from ctxlint.source.source import Span
 
 if TYPE_CHECKING:
-    import libcst as cst
-
     from ctxlint.model.function import FunctionClass
     from ctxlint.source.source import Source
 
@@ -49,6 +49,8 @@ def place_with_parentheses(fn: FunctionClass, node: cst.BaseExpression) -> Place
 
 def one_line(node: cst.CSTNode) -> str:
     """The code of an expression or statement, on one line and without its comments."""
+    if isinstance(node, cst.SimpleStatementLine) and len(node.body) == 1:
+        node = node.body[0]  # the lines above it belong to the layout of everything around it
     code = code_of(node).strip()
     if "\n" not in code and "\r" not in code:
         return code

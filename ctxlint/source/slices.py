@@ -230,13 +230,21 @@ class ParsedStatements:
         return self._statements.pop(before)[1]  # type: ignore[no-any-return]
 
     def _evict(self) -> None:
-        """Evict what was not used recently, and what exceeds the limit."""
+        """Evict what was not used recently, and what exceeds the limit.
+
+        The last statement with a name stays: while it is half typed, it may not parse for many readings.
+        """
+        last = set(self._latest.values())
         while self._statements:
-            key, (reading, _) = next(iter(self._statements.items()))
+            key, (reading, statement) = next(iter(self._statements.items()))
             if self._size <= self.limit and reading > self._reading - self.readings:
                 return
-            del self._statements[key]
-            self._size -= len(key[1])
+            if self._size <= self.limit and key in last:
+                self._statements[key] = (self._reading, statement)
+                self._statements.move_to_end(key)
+            else:
+                del self._statements[key]
+                self._size -= len(key[1])
 
 
 _KEPT: ContextVar[ParsedStatements | None] = ContextVar("_KEPT", default=None)

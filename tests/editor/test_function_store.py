@@ -674,6 +674,26 @@ def test_a_walk_begins_at_the_statement_that_is_typed(
     assert numbers[1:] == [2, 2, 2, 2]
 
 
+def test_a_walk_continues_after_a_statement_was_half_typed_for_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    walked: list[cst.CSTNode] = []
+
+    def noted(self: Walk, statement: cst.CSTNode, body: cst.BaseSuite) -> None:
+        walked.append(statement)
+        execute_statement(self, statement, body)
+
+    execute_statement = Walk.execute_statement
+    monkeypatch.setattr(Walk, "execute_statement", noted)
+    checker, uri = Checker(Workspace(lambda _: None, (str(tmp_path),))), (tmp_path / "long.py").as_uri()
+    half = [f"        if {'x' * number}" for number in range(60)]
+    for version, line in enumerate(("", *half, "        if mode: total = 1")):
+        walked.clear()
+        text = LONG.replace("\n        return out", f"\n{line}\n        return out")
+        checker.check(Document(uri, text, version, "python"))
+    assert len(walked) <= 4
+
+
 def test_what_the_project_was_asked_is_not_asked_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "ops.py").write_text(
         'import torch\n\n\n@torch.library.custom_op("my::f", mutates_args={"t"})\n'
