@@ -240,6 +240,7 @@ FUNCTIONS = (
     def backward(ctx, grad_output):
         """Backward."""
         (x,) = ctx.saved_tensors  # what forward saved
+        assert ctx.dims > 0  # what forward kept
         return (
             2 * grad_output * x,  # with respect to x
             None,  # dims
