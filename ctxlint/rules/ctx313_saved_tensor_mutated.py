@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ctxlint.model.analyses.grad_mode import is_on
+from ctxlint.model.analyses.mutations import through_data
 from ctxlint.model.analyses.saved_state import Buffer, ChangedInBackward, changed_in_backward
 from ctxlint.model.analyses.undefined_attributes import never_happens
 from ctxlint.model.function import FunctionClass
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from ctxlint.config.settings import Settings
     from ctxlint.diagnostic import Related
+    from ctxlint.model.interpreter.events import Mutation
     from ctxlint.model.interpreter.values import Value
 
 
@@ -108,7 +110,9 @@ class SavedTensorMutated(Rule[FunctionClass]):
             for first in alike[:1]:
                 yield Finding(
                     fn.span(first.mutation.node),
-                    _message(fn, first),
+                    _message(
+                        fn, first, noticed=any(_is_noticed(each.mutation) for each in alike if each.name == first.name)
+                    ),
                     related=(*way_to(fn, first.mutation), *_related(fn, alike[1:])),
                     rests_on=_written(first),
                 )
@@ -123,7 +127,14 @@ def _related(fn: FunctionClass, others: list[ChangedInBackward]) -> tuple[Relate
     return tuple(note for found in notes for note in found)
 
 
-def _message(fn: FunctionClass, change: ChangedInBackward) -> str:
+def _is_noticed(mutation: Mutation) -> bool:
+    """Whether a modification is certainly one by torch, which changes the version that a second backward compares."""
+    by_torch = mutation.how.endswith(("_", "="))
+    return by_torch and not mutation.guards and not through_data(mutation.target)
+
+
+def _message(fn: FunctionClass, change: ChangedInBackward, *, noticed: bool) -> str:
+    """The finding about a change; ``noticed``: torch notices one of the changes of the same tensor."""
     name = change.name
     if change.buffer is not None:
         fact = f"{'fills' if change.buffer is Buffer.RESULT else 'overwrites'} the saved input `{name}`"
@@ -131,6 +142,11 @@ def _message(fn: FunctionClass, change: ChangedInBackward) -> str:
         return (
             f"`{change.mutation.doer}` {fact}; {lost}a second backward raises RuntimeError. "
             f"Keep it as `{fn.reading_ctx}.{name}` instead of saving it."
+        )
+    if change.mutation.how == KERNEL and change.saved and noticed:
+        return (
+            f"`{change.mutation.doer}` overwrites the saved {change.what} `{name}`; torch raises RuntimeError in a second "
+            f"backward, and whatever else uses that tensor gets the new values. Write to a new tensor."
         )
     if change.mutation.how == KERNEL:
         return (

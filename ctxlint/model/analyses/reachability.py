@@ -24,7 +24,7 @@ from ctxlint.model.interpreter.values import (
     is_tensor,
     kind_of,
 )
-from ctxlint.model.syntax import literal_text
+from ctxlint.model.syntax import dotted, literal_text
 from ctxlint.torch_api import types
 from ctxlint.torch_api.operations import INTEGRAL_ARGUMENTS
 
@@ -40,7 +40,23 @@ def judged_gradients(fn: FunctionClass) -> tuple[Returned, ...]:
     """What backward returns, as far as rules may check it: on paths that autograd takes, as gradients of forward."""
     if not fn.count_judgeable or fn.forward is None or backward_never_runs(fn):
         return ()
-    return tuple(returned for returned in fn.gradients if not never_taken(fn, returned.event.guards))
+    taken = tuple(returned for returned in fn.gradients if not never_taken(fn, returned.event.guards))
+    counts = _counts_of_inputs(fn) if any(each.event.guards for each in taken) else frozenset()
+    return tuple(each for each in taken if not any(counts.intersection(guard.words) for guard in each.event.guards))
+
+
+def _counts_of_inputs(fn: FunctionClass) -> frozenset[str]:
+    """The attributes of ctx that hold how many inputs a call has, as in ``ctx.n = len(inputs)``.
+
+    A path that tests one returns as many gradients as it should.
+    """
+    setup, forward = fn.methods.get("setup_context"), fn.forward
+    names = {setup.positional[0].name} if setup is not None and setup.positional else set()
+    if forward is not None and forward.variadic is not None:
+        names.add(forward.variadic.name)
+    written = ((each.attribute, each.value_node) for each in fn.context_writes)
+    calls = ((name, node) for name, node in written if isinstance(node, cst.Call) and len(node.args) == 1)
+    return frozenset(name for name, call in calls if dotted(call.func) == "len" and dotted(call.args[0].value) in names)
 
 
 def always_has_gradient(fn: FunctionClass, index: int) -> bool:
