@@ -37,7 +37,7 @@ from ctxlint.model.interpreter.values import (
     storage,
     usual_storage,
 )
-from ctxlint.model.syntax import code_of
+from ctxlint.model.syntax import code_of, root_name
 from ctxlint.records import record
 
 if TYPE_CHECKING:
@@ -271,7 +271,16 @@ def saved_output_views(fn: FunctionClass) -> Iterator[tuple[ContextCall, Slot]]:
                 continue
             origin = storage(value)
             if origin is not None and not isinstance(origin, Parameter) and origin in outputs:
-                yield save, argument
+                if not _may_be_a_view(fn, origin):
+                    yield save, argument
+
+
+def _may_be_a_view(fn: FunctionClass, value: Value) -> bool:
+    """Whether a callable that a caller has passed returns a value: it may be a view, of a tensor that is no output."""
+    node = value.node if isinstance(value, Opaque) else None
+    called = root_name(node.func) if isinstance(node, cst.Call) else None
+    params = {param.name for method in fn.context_methods for param in method.params}
+    return called is not None and (called in params or called in fn.enclosing_names)
 
 
 def _cut_off(value: Value) -> bool:
