@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.fixes.missing_none import write_none
-from ctxlint.model.analyses.absent_inputs import absent_reason, has_gradient_if_absent
+from ctxlint.model.analyses.absent_inputs import (
+    absent_reason,
+    bound_only_if_given,
+    has_gradient_if_absent,
+    unbound_gradient,
+)
 from ctxlint.model.analyses.gradient_placements import exact_calls, shortfalls
 from ctxlint.model.analyses.reachability import judged_gradients
 from ctxlint.model.analyses.shifted import is_shifted
@@ -152,7 +157,15 @@ def _for_none(fn: FunctionClass) -> Iterator[Finding]:
         if reason is None or not has_gradient_if_absent(fn, entry):
             continue
         value = returns[0].slots[entry.index].value
-        raises = "torch raises RuntimeError at backward"
+        raises, remedy = "torch raises RuntimeError at backward", "Return `None` for it then"
+        unbound = unbound_gradient(fn, returns[0], entry.index)
+        if unbound is not None:
+            if not bound_only_if_given(fn, unbound, entry):
+                continue
+            raises, remedy = (
+                f"`{unbound}` is not bound then and raises UnboundLocalError",
+                f"Write `{unbound} = None` first",
+            )
         rests_on: tuple[Returned | Value, ...] = (returns[0], value)
         absent = _read_of_none(value)
         if absent is not None:
@@ -162,7 +175,7 @@ def _for_none(fn: FunctionClass) -> Iterator[Finding]:
         yield Finding(
             place_of_gradients(fn, returns[0]),
             f"`{fn.backward.name}` of `{fn.name}` returns a gradient for `{entry.name}` even if that is `None` ({reason}); {raises}. "
-            f"Return `None` for it then.",
+            f"{remedy}.",
             rests_on=rests_on,
         )
 

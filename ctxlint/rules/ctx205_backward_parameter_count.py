@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.fixes.output_gradients import take_gradients
-from ctxlint.model.analyses.outputs import gradients_taken, never_wants_gradients, unfit_outputs
+from ctxlint.model.analyses.outputs import gradients_taken, hides_tensors, never_wants_gradients, unfit_outputs
 from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.rules.wording import counted, own_place
@@ -100,6 +100,8 @@ class BackwardParameterCount(Rule[FunctionClass]):
             return
         outputs = unfit_outputs(fn)
         if not outputs or never_wants_gradients(fn):
+            return
+        if any(hides_tensors(option) for each in outputs for option in each.value.options()):  # CTX215: it never runs
             return
         least, most = gradients_taken(backward)
         too_many = most is not None and all(each.minimum > most for each in outputs)

@@ -113,11 +113,13 @@ class GradientIgnoresUpstream(Rule[FunctionClass]):
         yield from _of_some(fn, backward) if not ignored else ()
         compared = quoted(each.name for each in backward.own_params if compared_with_zero(backward, each))
         how = f"that uses {compared} only to compare with 0" if compared else f"without reading {_unread(backward)}"
+        several = len(backward.own_params) > 1
         for node in ignored[:1]:
             yield Finding(
                 fn.span(node),
                 f"`{backward.name}` of `{fn.name}` returns a gradient {how}; the result is silently wrong unless the incoming "
-                f"gradient is {'0 or ' * bool(compared)}1. {_REMEDIES[factor(fn)]}.",
+                f"{'gradients are' if several else 'gradient is'} {'0 or ' * bool(compared)}1. "
+                f"{'Compute it from them' if several else _REMEDIES[factor(fn)]}.",
             )
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ctxlint.fix import Applicability
 from ctxlint.fixes.tuples import return_a_tuple
 from ctxlint.model.analyses.helper_places import helpers_behind
+from ctxlint.model.analyses.outputs import hides_tensors
 from ctxlint.model.function import Assigned, FunctionClass
 from ctxlint.model.interpreter.values import (
     Kind,
@@ -130,12 +131,8 @@ _LONGEST_CONDITION = 40
 
 def _may_be_another(fn: FunctionClass, returned: Returned) -> bool:
     """Whether a helper returned this container, and returns something else for other arguments."""
-    hidden = [_hides_tensors(option) for option in returned.event.value.options()]
+    hidden = [hides_tensors(option) for option in returned.event.value.options()]
     return not all(hidden) and bool(helpers_behind(fn, (returned.value,)))
-
-
-def _hides_tensors(value: Value) -> bool:
-    return isinstance(value, Mapping) or (isinstance(value, Sequence) and value.kind != "tuple")
 
 
 def _gradients_fit(fn: FunctionClass) -> bool:
@@ -163,7 +160,7 @@ def _untracked(fn: FunctionClass, returned: Returned) -> str | None:
     value = returned.value
     if isinstance(value, ProjectObject):
         return f"a `{value.definition.name}` object" if _holds_tensors(value) else None
-    if _hides_tensors(value):
+    if hides_tensors(value):
         return _name(value) if _may_hold_tensors(value) else None
     if not isinstance(value, Sequence):
         return None

@@ -8,7 +8,7 @@ import libcst as cst
 
 from ctxlint.fixes.unpacking import unpack_all
 from ctxlint.model.analyses.saved_tensors import mismatched, saved_counts, saving_call
-from ctxlint.model.function import FunctionClass, Trust, Unpacking
+from ctxlint.model.function import ContextCall, FunctionClass, Trust, Unpacking
 from ctxlint.model.interpreter.values import Parameter, Tri
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.rules.related import saves, way_to
@@ -94,7 +94,7 @@ class SavedTensorsCount(Rule[FunctionClass]):
                 continue
             for taken in mismatched(method, saved):
                 message = (
-                    f"{doer(fn, method, taken)} {_taken(taken)} but {_given(fn, call, saved)}; it raises "
+                    f"{doer(fn, method, taken)} {_taken(taken)} but {_given(fn, method, call, saved)}; it raises "
                     f"{_error(fn, call, taken)}. {_advice(fn, method, call, taken, saved)}"
                 )
                 fix = _fix(fn, method, call, taken)
@@ -115,9 +115,11 @@ def _taken(taken: Unpacking | SavedItem) -> str:
     return f"unpacks {'at least ' if taken.starred else ''}{counted(taken.minimum, 'saved tensor')}"
 
 
-def _given(fn: FunctionClass, call: str, saved: frozenset[int]) -> str:
+def _given(fn: FunctionClass, method: Method, call: str, saved: frozenset[int]) -> str:
     if saved == {0}:
-        return f"`{call}` saves none" if fn.context_calls(call) else f"nothing calls `{call}`"
+        late = any(each.method == call for method in fn.reading_methods for each in method.facts.of(ContextCall))
+        never = f"`{(fn.setup_context or fn.forward or method).name}` never calls" if late else "nothing calls"
+        return f"`{call}` saves none" if fn.context_calls(call) else f"{never} `{call}`"
     numbers = " or ".join(str(count) for count in sorted(saved))
     return f"`{call}` saves {numbers}"
 

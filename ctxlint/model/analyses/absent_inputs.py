@@ -7,14 +7,17 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model.analyses.inputs import none_from_calls
+from ctxlint.model.analyses.kept_values import kept_value
 from ctxlint.model.analyses.outputs import output_values
 from ctxlint.model.analyses.reachability import always_has_gradient, judged_gradients
 from ctxlint.model.analyses.repeats import names_in
 from ctxlint.model.function import Trust
+from ctxlint.model.interpreter.events import Assigned, MaybeUnbound, Question
 from ctxlint.model.interpreter.values import NONE, Parameter, before_views
 
 if TYPE_CHECKING:
-    from ctxlint.model.function import FunctionClass, Input
+    from ctxlint.model.function import FunctionClass, Input, Returned
+    from ctxlint.model.interpreter.events import Guard
     from ctxlint.model.interpreter.method import Method
     from ctxlint.model.interpreter.values import Value
 
@@ -43,6 +46,27 @@ def has_gradient_if_absent(fn: FunctionClass, entry: Input) -> bool:
         return False
     values = (returned.slots[entry.index].value for returned in judged_gradients(fn))
     return not any(_is_gradient_of_absent(fn, before_views(value)) for value in values)
+
+
+def unbound_gradient(fn: FunctionClass, returned: Returned, index: int) -> str | None:
+    """The local name that backward returns as the gradient of an input, if it is not bound on every path."""
+    node = returned.slots[index].node
+    unbound = fn.backward.facts.of(MaybeUnbound) if fn.backward is not None else ()
+    return node.value if isinstance(node, cst.Name) and any(each.node is node for each in unbound) else None
+
+
+def bound_only_if_given(fn: FunctionClass, name: str, entry: Input) -> bool:
+    """Whether backward binds a local name only where it finds that an input is not None."""
+    bindings = [each for each in fn.backward.facts.of(Assigned) if each.name == name] if fn.backward is not None else []
+    return bool(bindings) and all(any(_finds_it(fn, guard, entry) for guard in each.guards) for each in bindings)
+
+
+def _finds_it(fn: FunctionClass, guard: Guard, entry: Input) -> bool:
+    asks = guard.asks
+    if asks is None or asks.question is not Question.IS_NONE or asks.answer:
+        return False
+    stored = kept_value(fn, asks.value)
+    return isinstance(stored, Parameter) and stored.role == "input" and stored.index == entry.index
 
 
 def _is_gradient_of_absent(fn: FunctionClass, value: Value) -> bool:

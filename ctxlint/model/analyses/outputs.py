@@ -15,7 +15,9 @@ from ctxlint.model.interpreter.values import (
     Fresh,
     Item,
     Kind,
+    Mapping,
     Parameter,
+    Sequence,
     Slot,
     Tri,
     Value,
@@ -50,6 +52,11 @@ def gradients_taken(backward: Method) -> tuple[int, int | None]:
     """The fewest and the most gradients that backward can be called with; None for any number."""
     least = sum(param.required for param in backward.positional)
     return least, len(backward.positional) if backward.variadic is None else None
+
+
+def hides_tensors(value: Value) -> bool:
+    """Whether torch does not look for outputs inside of a value that forward returns: a list or a dict."""
+    return isinstance(value, Mapping) or (isinstance(value, Sequence) and value.kind != "tuple")
 
 
 def unfit_outputs(fn: FunctionClass) -> list[Returned]:
