@@ -276,7 +276,7 @@ def saved_output_views(fn: FunctionClass) -> Iterator[tuple[ContextCall, Slot]]:
 
 
 def _may_be_a_view(fn: FunctionClass, value: Value) -> bool:
-    """Whether a callable that a caller has passed returns a value: it may be a view, of a tensor that is not an output."""
+    """Whether a callable of the caller returns a value: it may be a view of a tensor that is not an output."""
     node = value.node if isinstance(value, Opaque) else None
     called = root_name(node.func) if isinstance(node, cst.Call) else None
     params = {param.name for method in fn.context_methods for param in method.params}
