@@ -23,7 +23,7 @@ from ctxlint.model.analyses.upstream import is_read_instead
 from ctxlint.model.analyses.variadic_inputs import element_written, elements_named
 from ctxlint.model.function import FunctionClass, Mutation
 from ctxlint.model.interpreter.events import ContextCall
-from ctxlint.model.interpreter.values import Kind, Tri, kind_of, usual_storage
+from ctxlint.model.interpreter.values import Fresh, Kind, Tri, kind_of, usual_storage
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.rules.related import way_to
 from ctxlint.rules.wording import quoted, unless_copied
@@ -230,8 +230,12 @@ def _given_a_leaf(fn: FunctionClass, tensor: Parameter) -> bool:
 
 def _mark_helps(fn: FunctionClass, tensor: Parameter, mutation: Mutation) -> bool:
     """Whether ``mark_dirty`` is all that is missing."""
-    more = _given_a_leaf(fn, tensor) or _saved_before(fn, tensor, mutation) or is_read_instead(fn, tensor)
-    return may_be_marked(fn, tensor) and not more
+    return may_be_marked(fn, tensor) and not _needs_more(fn, tensor, mutation)
+
+
+def _needs_more(fn: FunctionClass, tensor: Parameter, mutation: Mutation) -> bool:
+    """Whether a mark raises, or is not all that is missing."""
+    return _given_a_leaf(fn, tensor) or _saved_before(fn, tensor, mutation) or is_read_instead(fn, tensor)
 
 
 def _saved_before(fn: FunctionClass, tensor: Parameter, mutation: Mutation) -> bool:
@@ -277,6 +281,8 @@ def _message(fn: FunctionClass, tensor: Parameter, mutation: Mutation) -> str:
     buffer = fn.inputs[tensor.index].gradient is Tri.NO
     otherwise = " if each call gets a new tensor, else work" if buffer else " if it is no leaf, else work"
     markable = _mark_helps(fn, tensor, mutation)
+    if not markable and _is_asked_for(fn, tensor, mutation):
+        where, markable = " there", True
     remedy = f"Call `{fn.storing_ctx}.mark_dirty({name})`{where}{otherwise}" if markable else "Work"
     unless = f"{unless_copied(mutation)}," if unless_copied(mutation) else ""
     leaf = "" if buffer else "a leaf is silently overwritten, and "
@@ -287,6 +293,15 @@ def _message(fn: FunctionClass, tensor: Parameter, mutation: Mutation) -> str:
     elif _saved_before(fn, tensor, mutation):
         leaf, effect = leaf.replace("silently ", ""), "the saved tensor silently has the new values"
     return f"`{mutation.doer}` modifies the input `{name}` in place{unless} without `mark_dirty`; {leaf}{effect}. {remedy} on `{name}.clone()`{also}."
+
+
+def _is_asked_for(fn: FunctionClass, tensor: Parameter, mutation: Mutation) -> bool:
+    """Whether forward modifies and returns an input only under a flag ``inplace``: a copy would defeat it."""
+    asked = any(guard.holds and (guard.mentions("inplace") or guard.mentions("in_place")) for guard in mutation.guards)
+    options = [option for value in fn.outputs_values() for option in value.options()]
+    plain = all(each == tensor or isinstance(each, Fresh) for each in options) and tensor in options
+    only = all(each.count == 1 for each in fn.outputs) and not fn.context_calls("mark_dirty")
+    return asked and plain and only and not _needs_more(fn, tensor, mutation)
 
 
 def _incoming(fn: FunctionClass) -> str:
