@@ -118,6 +118,13 @@ class UnpairedCustomFwd(Rule[FunctionClass]):
                 f"AttributeError (`_fwd_used_autocast`) at backward. Add `custom_fwd` to `forward`.",
                 add_other_half(fn, exit_, forward),
             )
+        elif entry is not None and backward.decorator("custom_fwd") is not None and exit_ is None:
+            if not (backward.raises_only or _sets_autocast(backward)):
+                yield Finding(
+                    fn.span(entry.node),
+                    f"`backward` of `{fn.name}` has `custom_fwd` and no `custom_bwd`; {_other_mode(entry)}"
+                    f"{', which raises or silently changes the precision' * _is_cast(backward)}. Use `custom_bwd` there.",
+                )
         elif entry is not None and exit_ is None and not backward.raises_only and not _sets_autocast(backward):
             yield Finding(
                 fn.span(entry.node),

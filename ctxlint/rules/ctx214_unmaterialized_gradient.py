@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model.analyses.outputs import unmaterialized, untested_operations
+from ctxlint.model.analyses.outputs import others_have_gradients, unmaterialized, untested_operations
 from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Finding, Rule
 
@@ -91,6 +91,8 @@ class UnmaterializedGradient(Rule[FunctionClass]):
         if not counts or any(count is None or count < 2 for count in counts):
             return
         for param, node in untested_operations(fn):
+            if not others_have_gradients(fn, backward.positional.index(param)):
+                continue  # backward does not run without this one
             error = "AttributeError" if isinstance(node, (cst.Call, cst.Attribute)) else "TypeError"
             yield Finding(
                 fn.span(node),

@@ -102,7 +102,7 @@ def _message(found: InferenceTensors) -> str:
         )
     does = "returns" if found.use is Use.OUTPUT else "saves"
     effect = (
-        "operations on it silently record no graph, or raise RuntimeError"
+        "most operations on it silently record no graph, or raise RuntimeError"
         if found.use is Use.OUTPUT
         else "torch raises RuntimeError at `apply` if a gradient is needed"
     )

@@ -8,6 +8,7 @@ import libcst as cst
 
 from ctxlint.fixes.save_arguments import save_properly
 from ctxlint.model.analyses.inputs import from_calls
+from ctxlint.model.analyses.saved_tensors import hides_an_input
 from ctxlint.model.function import ContextCall, FunctionClass, Trust
 from ctxlint.model.interpreter.values import (
     Constant,
@@ -132,7 +133,7 @@ class SaveNonTensor(Rule[FunctionClass]):
                     fn.span(place),
                     _message_of_builtin(fn, method, call.method, argument.node)
                     if builtin
-                    else _message(method, call.method, argument, kind),
+                    else _message(fn, method, call.method, argument, kind),
                     None if builtin or call.by else save_properly(fn, method, call, argument),
                     way_to(fn, call),
                     () if call.by else (argument.value,),
@@ -145,7 +146,7 @@ def _effect(method: str) -> str:
     return "`save_for_backward` raises TypeError at `apply` when a gradient is needed"
 
 
-def _message(home: Method, method: str, argument: Slot, kind: str) -> str:
+def _message(fn: FunctionClass, home: Method, method: str, argument: Slot, kind: str) -> str:
     name = code_of(argument.node) if argument.node is not None else ""
     effect = _effect(method)
     if _is_mixed(argument.value):
@@ -154,6 +155,8 @@ def _message(home: Method, method: str, argument: Slot, kind: str) -> str:
         remedy = (
             "Put a star before it, if it holds tensors" if "\n" in name else f"Write `*{name}`, if it holds tensors"
         )
+    elif hides_an_input(fn, home, argument):
+        remedy = "Give it another name, and save the input"
     else:
         remedy = _kept_instead(home, name)
     subject = f"`{name}`" if "\n" not in name else "This argument"

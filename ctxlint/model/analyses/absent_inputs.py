@@ -8,12 +8,14 @@ import libcst as cst
 
 from ctxlint.model.analyses.inputs import none_from_calls
 from ctxlint.model.analyses.kept_values import kept_value
-from ctxlint.model.analyses.outputs import output_values
+from ctxlint.model.analyses.outputs import operands, output_values
 from ctxlint.model.analyses.reachability import always_has_gradient, judged_gradients
 from ctxlint.model.analyses.repeats import names_in
 from ctxlint.model.function import Trust
 from ctxlint.model.interpreter.events import Assigned, MaybeUnbound, Question
+from ctxlint.model.interpreter.local_names import times_bound
 from ctxlint.model.interpreter.values import NONE, Parameter, before_views
+from ctxlint.model.syntax import dotted
 
 if TYPE_CHECKING:
     from ctxlint.model.function import FunctionClass, Input, Returned
@@ -33,9 +35,24 @@ def absent_reason(fn: FunctionClass, entry: Input) -> str | None:
         return passed.reason
     default = next((each for each in entry.may_be_none if each.node is entry.param.node), None)
     tests = [each.node for each in entry.may_be_none if each.trust is Trust.HINT and each.node is not None]
-    return (
-        default.reason if default is not None and tests and not any(_may_refuse(fn, node) for node in tests) else None
-    )
+    refused = any(_may_refuse(fn, node) for node in tests) or _needs(fn, entry)
+    return default.reason if default is not None and tests and not refused else None
+
+
+def _needs(fn: FunctionClass, entry: Input) -> bool:
+    """Whether forward raises if an input is None, as it uses that under no test of it: ``s[0]``."""
+    forward = fn.forward
+    if forward is None or times_bound(forward.node.body)[entry.name]:
+        return False
+    uses = (node for node in forward.body_nodes if entry.name in map(dotted, operands(node)))
+    return any(not _is_tested(forward, node, entry.name) for node in uses)
+
+
+def _is_tested(method: Method, node: cst.CSTNode, name: str) -> bool:
+    """Whether code around a node may test an input."""
+    choices = (cst.If, cst.IfExp, cst.BooleanOperation, cst.While, cst.Try, cst.FunctionDef, cst.Lambda)
+    around = (each for each in method.above(node) if each is not method.node and isinstance(each, choices))
+    return any(not isinstance(each, (cst.If, cst.IfExp, cst.While)) or name in names_in(each.test) for each in around)
 
 
 def has_gradient_if_absent(fn: FunctionClass, entry: Input) -> bool:

@@ -153,8 +153,13 @@ def _with_optional(fn: FunctionClass, placement: Placement | None, expected: Exp
 
 
 def exact_calls(fn: FunctionClass) -> Iterator[tuple[ApplyCall, int]]:
-    """The known calls of ``apply`` that pass a known and valid number of inputs, with that number."""
+    """The known calls of ``apply`` that pass a known and valid number of inputs, with that number.
+
+    Without those in its own methods: the gradients of a second backward are another matter.
+    """
     for call in fn.calls:
+        if call.inside.startswith(f"{fn.qualname}.") and not call.path:
+            continue
         if not call.applies or call.starred or call.double_starred:
             continue
         if call.expects_error or call.gradients_off:

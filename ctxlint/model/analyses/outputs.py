@@ -140,6 +140,18 @@ def is_random(fn: FunctionClass, index: int) -> bool:
     )
 
 
+def others_have_gradients(fn: FunctionClass, position: int) -> bool:
+    """Whether a gradient may arrive for another output than the one at this position."""
+    marks = fn.context_calls("mark_non_differentiable")
+    marked = {option for call in marks if not call.guards for each in call.arguments for option in each.value.options()}
+    others = (slot.value.options() for each in fn.outputs for at, slot in enumerate(each.slots) if at != position)
+    return any(
+        option not in marked and is_tensor(option) is not Tri.NO and kind_of(option) is not Kind.INTEGRAL
+        for options in others
+        for option in options
+    )
+
+
 def differentiable_outputs(fn: FunctionClass) -> Iterator[Value]:
     """The outputs that certainly have a ``grad_fn``: those without evidence against one.
 
@@ -396,7 +408,7 @@ def untested_operations(fn: FunctionClass) -> list[tuple[Param, cst.CSTNode]]:
     }
     for node in backward.body_nodes:
         tested.update(each.value for each in _tested(node) if isinstance(each, cst.Name))
-        for operand in _operands(node):
+        for operand in operands(node):
             if isinstance(operand, cst.Name):
                 operations.setdefault(operand.value, node)
     return [
@@ -420,7 +432,7 @@ def _tested(node: cst.CSTNode) -> tuple[cst.CSTNode, ...]:
     return ()
 
 
-def _operands(node: cst.CSTNode) -> tuple[cst.CSTNode, ...]:
+def operands(node: cst.CSTNode) -> tuple[cst.BaseExpression, ...]:
     """The operands of an expression that raises if one of them is None."""
     if isinstance(node, cst.BinaryOperation):
         return (node.left, node.right)

@@ -14,6 +14,7 @@ from ctxlint.model.analyses.saved_state import saved_for
 from ctxlint.model.analyses.tensor_containers import is_tensor_container
 from ctxlint.model.interpreter.events import ContextWrite, Escape, GenericCall, Question
 from ctxlint.model.interpreter.values import (
+    Constant,
     Kind,
     NeedsInputGrad,
     Parameter,
@@ -253,6 +254,21 @@ def _excluded(fn: FunctionClass, tests: tuple[Guard, ...]) -> bool:
         or _nothing_needed(fn, tests)
         or _undefined_gradient(fn, tests)
         or _absent_tensor(fn, tests)
+        or any(_contradicts_a_constant(fn, each) for each in tests)
+    )
+
+
+def _contradicts_a_constant(fn: FunctionClass, guard: Guard) -> bool:
+    """Whether a test is of an attribute of ctx that forward certainly sets to a constant with the other outcome."""
+    node = guard.test
+    if not isinstance(node, cst.Attribute) or fn.backward is None or dotted(node.value) != fn.backward.ctx_name:
+        return False
+    writes = fn.writes_by_attribute.get(node.attr.value, ())
+    values = [each.value for each in writes]
+    return (
+        bool(writes)
+        and not fn.escapes
+        and all(isinstance(each, Constant) and bool(each.value) is not guard.holds for each in values)
     )
 
 

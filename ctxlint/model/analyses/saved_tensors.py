@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING
 
 from ctxlint.model.analyses.repeats import repeated
 from ctxlint.model.interpreter.events import SavedItem, SavedRead
+from ctxlint.model.interpreter.local_names import times_bound
+from ctxlint.model.interpreter.values import Tri
+from ctxlint.model.syntax import dotted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -13,6 +16,7 @@ if TYPE_CHECKING:
     from ctxlint.model.function import FunctionClass
     from ctxlint.model.interpreter.events import ContextCall, Guard, Unpacking
     from ctxlint.model.interpreter.method import Method
+    from ctxlint.model.interpreter.values import Slot
 
 
 def saving_call(method: Method) -> str:
@@ -59,3 +63,10 @@ def _fits(unpacking: Unpacking, count: int) -> bool:
 
 def _tests_length(guards: tuple[Guard, ...]) -> bool:
     return any(guard.arm == "try" or "len(" in guard.text or "saved" in guard.text for guard in guards)
+
+
+def hides_an_input(fn: FunctionClass, method: Method, argument: Slot) -> bool:
+    """Whether an argument has the name of an input with a gradient, to which it is bound: ``b, n = x.shape``."""
+    name = dotted(argument.node) if argument.node is not None else None
+    entry = next((each for each in fn.inputs if each.name == name), None)
+    return entry is not None and entry.gradient is Tri.YES and times_bound(method.node.body)[entry.name] > 0

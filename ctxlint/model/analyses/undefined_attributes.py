@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model.analyses.reachability import methods_that_run
+from ctxlint.model.analyses.reachability import methods_that_run, never_taken
 from ctxlint.model.index.apply_calls import ArgumentKind
 from ctxlint.model.index.attribute_stores import stored_on_others
 from ctxlint.model.interpreter.events import (
@@ -51,6 +51,8 @@ def _find(fn: FunctionClass) -> Iterator[tuple[Method, ContextRead]]:
     for method in methods_that_run(fn):
         by_hand = method.name in fn.called_directly  # with another ctx
         for read in method.facts.of(ContextRead) if _gets_the_ctx(method) and not by_hand else ():
+            if method is fn.backward and never_taken(fn, read.guards):
+                continue
             if _undefined(fn, read) or _comes_first(fn, method, read):
                 yield method, read
 
