@@ -31,6 +31,7 @@ from ctxlint.source.source import WHOLE_FILE, Span
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from ctxlint.diagnostic import Related
     from ctxlint.model.function_store import KnownFindings
     from ctxlint.rules.base import Finding, Rule
     from ctxlint.source.source import Source
@@ -242,8 +243,14 @@ def _diagnostic(source: Source, rule: Rule[Any], finding: Finding, settings: Set
     errs = rule.category is Category.CORRECTNESS and not finding.only_warns
     severity = Severity.ERROR if errs else Severity.WARNING
     return Diagnostic(
-        source.path, finding.span, rule.code, rule.name, finding.message, severity, fix, tuple(finding.related)
+        source.path, finding.span, rule.code, rule.name, finding.message, severity, fix, _distinct_notes(finding)
     )
+
+
+def _distinct_notes(finding: Finding) -> tuple[Related, ...]:
+    """The notes of a finding, each once, without those at its own position."""
+    notes = dict.fromkeys(finding.related)
+    return tuple(each for each in notes if each.path or each.span.start != finding.span.start)
 
 
 def _in_order(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
