@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections import defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -20,6 +21,7 @@ from ctxlint.model.interpreter.events import (
 )
 from ctxlint.model.interpreter.values import (
     NONE,
+    Context,
     ContextAttribute,
     NeedsInputGrad,
     Parameter,
@@ -27,6 +29,7 @@ from ctxlint.model.interpreter.values import (
     Tri,
     before_views,
     is_none,
+    leaves,
 )
 from ctxlint.model.syntax import dotted, literal_integer, single_index, words_of
 from ctxlint.records import record
@@ -161,7 +164,7 @@ class Misplaced:
 def misplaced_gradients(fn: FunctionClass) -> list[Misplaced]:
     """The gradients that are computed under the flags of other inputs than the one they are returned for."""
     backward = fn.backward
-    if backward is None:
+    if backward is None or _refuses_flags(backward):
         return []
     slots: dict[str, set[int]] = {}
     nodes: dict[str, cst.CSTNode] = {}
@@ -185,6 +188,23 @@ def misplaced_gradients(fn: FunctionClass) -> list[Misplaced]:
     names = input_names(fn)
     found = [each for each in found if max(each.slot, *each.flags) < len(names)]
     return [each for each in found if not (_always_computed(backward, each) or _have_the_same_flag(fn, each))]
+
+
+def _refuses_flags(method: Method) -> bool:
+    """Whether a function of the project that gets the flags may raise, for unknown combinations."""
+    return any(_may_raise(call) for call in method.facts.of(GenericCall) if call.definition is not None)
+
+
+def _may_raise(call: GenericCall) -> bool:
+    """Whether a function that gets the flags, or ctx to read them, has a ``raise`` or an ``assert`` of its own."""
+    given = [slot.value for slot in (*call.arguments, *dict(call.keywords).values())]
+    found = [leaf for value in given for leaf in leaves(value) if isinstance(leaf, (Context, NeedsInputGrad))]
+    home = call.definition if found else None
+    function = home.unit.index.functions.get(home.qualname) if home is not None else None
+    nodes = [*ast.walk(function.node)] if function is not None else []
+    reads = any(isinstance(node, ast.Attribute) and node.attr == "needs_input_grad" for node in nodes)
+    gets = reads or any(isinstance(each, NeedsInputGrad) for each in found)
+    return gets and any(isinstance(node, (ast.Raise, ast.Assert)) for node in nodes)
 
 
 def _have_the_same_flag(fn: FunctionClass, each: Misplaced) -> bool:
@@ -315,7 +335,7 @@ def unbound_uses(fn: FunctionClass, method: Method) -> list[tuple[MaybeUnbound, 
     """
     found: list[tuple[MaybeUnbound, frozenset[int]]] = []
     stored = stored_flags(fn)
-    for use in method.facts.of(MaybeUnbound):
+    for use in method.facts.of(MaybeUnbound) if not _refuses_flags(method) else ():
         every = [each for each in method.facts.of(Assigned) if each.name == use.name and not each.augmented]
         bindings = [each for each in every if use.may_follow(each)]
         if not bindings or _bound_without_event(method, use.name, len(every)):
@@ -455,7 +475,7 @@ def none_uses(fn: FunctionClass, method: Method) -> list[tuple[MaybeNone | Mutat
     found: list[tuple[MaybeNone | Mutation, frozenset[int]]] = []
     uses: list[MaybeNone | Mutation] = [*method.facts.of(MaybeNone), *_collectives_of_none(method)]
     params = {param.name for param in method.params}
-    for use in uses:
+    for use in uses if not _refuses_flags(method) else ():
         bindings = [each for each in method.facts.of(Assigned) if each.name == use.name and use.may_follow(each)]
         flags = computed_under(method, use.name or "", use)
         if flags is None or use.name in params or any(each.augmented for each in bindings):
