@@ -94,6 +94,7 @@ class StateMissingOnPath(Rule[FunctionClass]):
 def _message(skipped: SkippedState, ctx: str) -> str:
     provider = f"`{skipped.what}`"
     happens, verb = ("runs", "Call") if skipped.what.endswith(".save_for_backward") else ("is set", "Set")
+    store = "Keep what it reads" if skipped.by_type else f"{verb} it"
     if skipped.returns:
         skips = f"This return skips {provider} {'under' if skipped.holds else 'unless'} `{skipped.condition}`"
         if skipped.flags:
@@ -101,7 +102,7 @@ def _message(skipped: SkippedState, ctx: str) -> str:
                 f"{skips}; `backward` raises {skipped.error} when only other inputs need a gradient. "
                 f"Test `any({ctx}.needs_input_grad)` instead."
             )
-        advice = f"{verb} it" if skipped.alone else "Set all that `backward` reads"
+        advice = store if skipped.alone else "Set all that `backward` reads"
         return f"{skips}; `backward` then raises {skipped.error}. {advice} before the return."
     if skipped.flags:
         who = f"`{skipped.only}` needs" if skipped.only else "other inputs need"
@@ -115,8 +116,8 @@ def _message(skipped: SkippedState, ctx: str) -> str:
             f"only {who} one. {remedy}"
         )
     if not skipped.holds:
-        return f"{provider} is skipped under `{skipped.condition}`; `backward` then raises {skipped.error}. {verb} it on every path."
+        return f"{provider} is skipped under `{skipped.condition}`; `backward` then raises {skipped.error}. {store} on every path."
     return (
-        f"{provider} {happens} only under `{skipped.condition}`; `backward` raises {skipped.error} otherwise. {verb} it in the "
+        f"{provider} {happens} only under `{skipped.condition}`; `backward` raises {skipped.error} otherwise. {store} in the "
         f"other case too."
     )

@@ -47,7 +47,8 @@ class SkippedState:
     the test of flags decides about other code, too. ``others``: further returns that come too early. ``events``
     store it elsewhere. ``only`` is the input under whose flag alone backward reads it, if not on every path. ``inputs``
     are those of ``flags``, if backward reads it on every path, at ``read``. ``unserved`` is another input that may
-    need a gradient although backward returns none for it.
+    need a gradient although backward returns none for it. ``by_type``: the tests ask for the type of something that is
+    saved, which may be no tensor otherwise.
     """
 
     node: cst.CSTNode
@@ -65,6 +66,7 @@ class SkippedState:
     inputs: frozenset[int] = frozenset()
     read: cst.CSTNode | None = None
     unserved: str = ""
+    by_type: bool = False
 
 
 @record
@@ -205,7 +207,9 @@ def _early_returns(fn: FunctionClass, forward: Method, what: str, events: list[C
             continue
         names = tuple(fn.inputs[at].name for at in sorted(refused) if at < len(fn.inputs))
         test = _nearest(each.guards)
-        found.append(SkippedState(each.node, what, test.text, returns=True, holds=test.holds, flags=names))
+        by_type = _asks_for_types(each.guards, events)
+        skipped = SkippedState(each.node, what, test.text, returns=True, holds=test.holds, flags=names, by_type=by_type)
+        found.append(skipped)
     return found
 
 
@@ -395,7 +399,8 @@ def _one_arm(forward: Method, what: str, events: list[ContextEvent]) -> SkippedS
     if all(orders & each.before for each in forward.returns):
         return None
     test = _nearest([guard for guard in first.guards if guard.holds] or first.guards)
-    return SkippedState(first.node, what, test.text, returns=False, holds=test.holds)
+    by_type = _asks_for_types(first.guards, events)
+    return SkippedState(first.node, what, test.text, returns=False, holds=test.holds, by_type=by_type)
 
 
 def _chooses(forward: Method, guard: Guard) -> bool:
@@ -410,6 +415,13 @@ def _chooses(forward: Method, guard: Guard) -> bool:
 
 def _tests_type(guard: Guard) -> bool:
     return guard.words[:1] == ("isinstance",) and guard.text.startswith("isinstance(")
+
+
+def _asks_for_types(guards: Iterable[Guard], events: Iterable[ContextEvent]) -> bool:
+    """Whether a test asks for the type of something that ``save_for_backward`` gets."""
+    saved = (slot.node for each in events if isinstance(each, ContextCall) for slot in each.arguments)
+    names = {node.value for node in saved if isinstance(node, cst.Name)}
+    return any(_tests_type(guard) and guard.words[1] in names for guard in guards)
 
 
 def _tests_input_for_none(guard: Guard) -> bool:
