@@ -67,7 +67,8 @@ class SavedAndStashed(Rule[FunctionClass]):
     `forward`, and `backward` unpacks all saved tensors at once before it reads the attribute.
 
     ## Known limits
-    Not reported if the name of the tensor is rebound between the two statements, or if `backward` uses the attribute only
+    Not reported if the name of the tensor is rebound between the two statements, if some path keeps the attribute without
+    saving the tensor, if another function that gets ctx sets the attribute, or if `backward` uses the attribute only
     for custom attributes of the tensor, such as `ctx.weight.main_grad`.
 
     ## References

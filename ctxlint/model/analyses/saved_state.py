@@ -14,7 +14,7 @@ from ctxlint.model.analyses.lasting_writes import is_left_for_others, is_overwri
 from ctxlint.model.analyses.mutations import copying_method, gradient_written
 from ctxlint.model.analyses.outputs import differentiable_outputs
 from ctxlint.model.analyses.repeats import happens_after
-from ctxlint.model.interpreter.events import Assigned, ContextCall, ContextWrite, Mutation, SavedRead
+from ctxlint.model.interpreter.events import Assigned, ContextCall, ContextWrite, Mutation, SavedRead, orders_of
 from ctxlint.model.interpreter.values import (
     NONE,
     Alias,
@@ -87,18 +87,36 @@ def output_objects(fn: FunctionClass) -> list[Value]:
 
 
 def saved_and_stashed(fn: FunctionClass) -> Iterator[tuple[ContextWrite, ContextCall]]:
-    """Each ``ctx.a = t`` whose tensor is also saved, with the saving call on the same path."""
-    for write in fn.context_writes:
-        value = write.value
-        if write.deletes or not isinstance(value, (*_OBJECTS, Choice)) or is_tensor(value) is Tri.NO:
-            continue
-        if isinstance(value, (Opaque, Item)) and is_tensor(value) is not Tri.YES and write.value_node is None:
-            continue
-        for save in fn.saves:
-            kept_there = any(not argument.starred and _is_kept_by(write, argument) for argument in save.arguments)
-            if kept_there and write.certainly_with(save):
+    """Each ``ctx.a = t`` whose tensor is certainly saved as well, with the saving call.
+
+    Not in a function that gets the ctx: it may store two different tensors for another Function.
+    """
+    for method in fn.context_methods:
+        saves = [call for call in method.facts.of(ContextCall) if call.method == "save_for_backward"]
+        for write in method.facts.of(ContextWrite) if saves else ():
+            value = write.value
+            if write.deletes or write.by or not isinstance(value, (*_OBJECTS, Choice)) or is_tensor(value) is Tri.NO:
+                continue
+            save = _always_saved(method, write, saves)
+            if save is not None:
                 yield write, save
-                break
+
+
+def _always_saved(method: Method, write: ContextWrite, saves: list[ContextCall]) -> ContextCall | None:
+    """The call that saves what an attribute gets; None if some path may lack it, or replace it by a call without it."""
+    keeping = [
+        save
+        for save in saves
+        if any(not argument.starred and _is_kept_by(write, argument) for argument in save.arguments)
+    ]
+    orders = orders_of(keeping)
+    if any(each.may_follow(write) and not each.maybe_before & orders for each in method.returns):
+        return None
+    found = [save for save in keeping if write.implies(save) or save.happens_with(write)]
+    others = [save for save in saves if save not in keeping and not save.excludes(write)]
+    if any(other.may_follow(save) and not other.excludes(save) for save in found for other in others):
+        return None
+    return next((save for save in found if write.certainly_with(save)), None)
 
 
 def _is_kept_by(write: ContextWrite, argument: Slot) -> bool:

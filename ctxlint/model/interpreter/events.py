@@ -69,6 +69,11 @@ class Guard:
             return True
         return self.holds != other.holds and self.reads_like(other)
 
+    def holds_with(self, other: Guard) -> bool:
+        """Whether it certainly holds if ``other`` does: it is the same, or asks the same."""
+        same = self.asks is not None and self.asks == other.asks and self.asks.value != UNKNOWN
+        return same or self == other
+
 
 class Question(Enum):
     """The kinds of condition that matter to autograd."""
@@ -146,6 +151,11 @@ class Event:
         spend(2)
         mine, its = self._chosen, other._chosen
         return (mine <= its or its <= mine) and not self.excludes(other)
+
+    def happens_with(self, other: Event) -> bool:
+        """Whether each test on the way to this event is on the way to ``other`` as well, with the same outcome."""
+        spend(2)
+        return all(any(mine.holds_with(its) for its in other.guards) for mine in self.guards)
 
     @cached_property
     def _chosen(self) -> frozenset[Guard | Asks]:
