@@ -15,8 +15,9 @@ from ctxlint.model.analyses.repeats import (
     names_in,
     repeats_arguments,
 )
-from ctxlint.model.analyses.saved_tensors import saving_call
+from ctxlint.model.analyses.saved_tensors import saving_call, unpacked_alone
 from ctxlint.model.interpreter.events import SavedRead
+from ctxlint.model.interpreter.values import Tri
 
 if TYPE_CHECKING:
     from ctxlint.fix import Fix
@@ -69,6 +70,8 @@ def _applicability(fn: FunctionClass, earlier: ContextCall, later: ContextCall) 
         return Applicability.UNSAFE
     readers = [each for each in fn.reading_methods if saving_call(each) == earlier.method]
     unpackings = [each for method in readers for read in method.facts.of(SavedRead) for each in read.unpackings]
+    if unpacked_alone(fn, later) is Tri.YES:
+        return None
     if not earlier.exact or not later.exact or not unpackings:
         return Applicability.UNSAFE
     count = len(earlier.arguments) + len(later.arguments)

@@ -14,8 +14,11 @@ from ctxlint.model.analyses.repeats import (
     rebound_names,
     repeated,
     repeats_arguments,
+    returns_between,
 )
+from ctxlint.model.analyses.saved_tensors import unpacked_alone
 from ctxlint.model.function import ContextCall, FunctionClass
+from ctxlint.model.interpreter.values import Tri
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.rules.related import at, way_to
 
@@ -77,7 +80,7 @@ class RepeatedCtxCall(Rule[FunctionClass]):
 
     ## Fix safety
     Two calls in the same block whose arguments are names are merged. This is unsafe, unless `backward` already unpacks
-    as many tensors as the merged call saves; if it unpacks another number, if all outputs might be marked
+    as many tensors as the merged call saves; if it unpacks another number, as where the first call has to go, if all outputs might be marked
     non-differentiable, or an output is marked whose gradient `backward` reads, there is no fix. A first call all of whose
     arguments are in the second call as well is removed, which is safe.
 
@@ -125,13 +128,25 @@ class RepeatedCtxCall(Rule[FunctionClass]):
         elif later.method == "mark_non_differentiable":
             consequence = _of_mark(fn, earlier, later)
         else:
-            consequence = "the tensors passed there are silently dropped. Pass all tensors to one call."
+            consequence = _of_save(fn, method, earlier, later)
         yield Finding(
             fn.span(later.node),
             f"This `{later.method}` replaces the one on {line}; {consequence}",
             None if earlier.by or later.by else merge_calls(fn, method, earlier, later),
             (*at(fn, [earlier.node], "this call is replaced"), *way_to(fn, earlier, later)),
         )
+
+
+def _of_save(fn: FunctionClass, method: Method, earlier: ContextCall, later: ContextCall) -> str:
+    """The effect of a call that replaces another: where backward unpacks only its tensors, that one has to go."""
+    alone = unpacked_alone(fn, later)
+    if alone is Tri.UNKNOWN:
+        return "the tensors passed there are silently dropped. Drop that call, or pass all tensors to one."
+    if alone is Tri.NO:
+        return "the tensors passed there are silently dropped. Pass all tensors to one call."
+    if earlier.by or not later.happens_with(earlier) or returns_between(method, later, earlier):
+        return "the tensors passed there are silently dropped. Save once on each path."
+    return "that call has no effect, because `backward` unpacks as many tensors as this one saves. Drop that call."
 
 
 def _of_mark(fn: FunctionClass, earlier: ContextCall, later: ContextCall) -> str:

@@ -78,8 +78,12 @@ def gradient_stopped(fn: FunctionClass, mark: ContextCall) -> str | None:
 
 def always_follows(method: Method, later: Event, earlier: Event) -> bool:
     """Whether ``later`` follows ``earlier`` on every path: the guards are the same, and no return is in between."""
-    between = (each for each in method.returns if each.may_follow(earlier) and each.order < later.order)
-    return earlier.guards == later.guards and later.implies(earlier) and not any(between)
+    return earlier.guards == later.guards and later.implies(earlier) and not returns_between(method, later, earlier)
+
+
+def returns_between(method: Method, later: Event, earlier: Event) -> bool:
+    """Whether a return on a path with ``earlier`` comes before ``later``."""
+    return any(each.may_follow(earlier) and each.order < later.order for each in method.returns)
 
 
 def loop_around(method: Method, event: Event) -> cst.CSTNode | None:

@@ -24,6 +24,18 @@ def saving_call(method: Method) -> str:
     return "save_for_forward" if method.name == "jvp" else "save_for_backward"
 
 
+def unpacked_alone(fn: FunctionClass, call: ContextCall) -> Tri:
+    """Whether backward certainly unpacks as many tensors as this call saves. No if it unpacks none."""
+    readers = (each for each in fn.reading_methods if saving_call(each) == call.method)
+    unpackings = [each for method in readers for read in method.facts.of(SavedRead) for each in read.unpackings]
+    if not unpackings or any(each.starred for each in unpackings):
+        return Tri.NO
+    if not call.exact:
+        return Tri.UNKNOWN
+    alike = all(each.minimum == len(call.arguments) for each in unpackings)
+    return Tri.YES if alike else Tri.NO
+
+
 def saved_counts(fn: FunctionClass, call: str) -> frozenset[int] | None:
     """The numbers of tensors that forward may have saved, by path; None if that is not certain.
 
