@@ -248,9 +248,9 @@ def _diagnostic(source: Source, rule: Rule[Any], finding: Finding, settings: Set
 
 
 def _distinct_notes(finding: Finding) -> tuple[Related, ...]:
-    """The notes of a finding, each once, without those at its own position."""
-    notes = dict.fromkeys(finding.related)
-    return tuple(each for each in notes if each.path or each.span.start != finding.span.start)
+    """The notes of a finding, each once, without those that only point to its own position."""
+    notes, own = dict.fromkeys(finding.related), finding.span.start
+    return tuple(each for each in notes if each.path or each.span.start != own or "`" in each.message)
 
 
 def _in_order(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
