@@ -141,7 +141,7 @@ def _of_save(fn: FunctionClass, method: Method, earlier: ContextCall, later: Con
     """The effect of a call that replaces another: where backward unpacks only its tensors, that one has to go."""
     alone = unpacked_alone(fn, later)
     if alone is Tri.UNKNOWN:
-        return "the tensors passed there are silently dropped. Drop that call, or pass all tensors to one."
+        return "the tensors passed there are silently dropped. Pass what `backward` unpacks to one call."
     if alone is Tri.NO:
         return "the tensors passed there are silently dropped. Pass all tensors to one call."
     if earlier.by or not later.happens_with(earlier) or returns_between(method, later, earlier):
