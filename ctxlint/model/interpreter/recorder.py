@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import libcst as cst
+
 from ctxlint.effort import spend
 from ctxlint.model.interpreter.events import Event, SavedRead
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import libcst as cst
-
-    from ctxlint.model.interpreter.events import Orders
+    from ctxlint.model.interpreter.events import Guard, Orders
     from ctxlint.model.interpreter.state import State
 
 
@@ -57,9 +57,14 @@ class Recorder:
         self._order += 1
 
     def replay(self, event: Event, state: State, before: Orders, maybe: Orders, in_loop: bool) -> int | None:
-        """Record an event that happened inside a call; returns its order, None if nothing is recorded now."""
+        """Record an event that happened inside a call; returns its order, None if nothing is recorded now.
+
+        Nothing either if it is under ``ctx.flag`` in the function, and the call is where ``ctx.flag`` does not hold.
+        """
         self.amended += 1
         if self.muted or (self.kinds is not None and type(event) not in self.kinds):
+            return None
+        if any(_same_attribute_refused(guard, other) for guard in event.guards for other in state.guards):
             return None
         if isinstance(event, SavedRead):
             self._saved_reads.append(len(self.events))
@@ -93,3 +98,9 @@ class Recorder:
             if isinstance(event, SavedRead) and (holder is None or event.bound_to == holder):
                 self.events[at] = change(event)
                 return
+
+
+def _same_attribute_refused(inside: Guard, around: Guard) -> bool:
+    """Whether two tests are of an attribute that is written the same, with opposite outcomes."""
+    both = isinstance(inside.test, cst.Attribute) and isinstance(around.test, cst.Attribute)
+    return both and inside.holds != around.holds and inside.reads_like(around)
