@@ -13,9 +13,7 @@ from ctxlint.model.analyses.reachability import always_has_gradient, judged_grad
 from ctxlint.model.analyses.repeats import names_in
 from ctxlint.model.function import Trust
 from ctxlint.model.interpreter.events import Assigned, MaybeUnbound, Question
-from ctxlint.model.interpreter.local_names import times_bound
 from ctxlint.model.interpreter.values import NONE, Parameter, before_views
-from ctxlint.model.syntax import dotted
 
 if TYPE_CHECKING:
     from ctxlint.model.function import FunctionClass, Input, Returned
@@ -35,17 +33,18 @@ def absent_reason(fn: FunctionClass, entry: Input) -> str | None:
         return passed.reason
     default = next((each for each in entry.may_be_none if each.node is entry.param.node), None)
     tests = [each.node for each in entry.may_be_none if each.trust is Trust.HINT and each.node is not None]
-    refused = any(_may_refuse(fn, node) for node in tests) or _needs(fn, entry)
-    return default.reason if default is not None and tests and not refused else None
+    if default is None or not tests or any(_may_refuse(fn, node) for node in tests) or _needs(fn, entry):
+        return None
+    return default.reason
 
 
 def _needs(fn: FunctionClass, entry: Input) -> bool:
     """Whether forward raises if an input is None, as it uses that under no test of it: ``s[0]``."""
     forward = fn.forward
-    if forward is None or times_bound(forward.node.body)[entry.name]:
+    if forward is None or entry.name in forward.binders:
         return False
-    uses = (node for node in forward.body_nodes if entry.name in map(dotted, operands(node)))
-    return any(not _is_tested(forward, node, entry.name) for node in uses)
+    uses = ((name, forward.parents[name]) for name in forward.named.get(entry.name, ()))
+    return any(name in operands(node) and not _is_tested(forward, node, entry.name) for name, node in uses)
 
 
 def _is_tested(method: Method, node: cst.CSTNode, name: str) -> bool:

@@ -51,10 +51,9 @@ def _find(fn: FunctionClass) -> Iterator[tuple[Method, ContextRead]]:
     for method in methods_that_run(fn):
         by_hand = method.name in fn.called_directly  # with another ctx
         for read in method.facts.of(ContextRead) if _gets_the_ctx(method) and not by_hand else ():
-            if method is fn.backward and never_taken(fn, read.guards):
-                continue
             if _undefined(fn, read) or _comes_first(fn, method, read):
-                yield method, read
+                if method is not fn.backward or not never_taken(fn, read.guards):
+                    yield method, read
 
 
 def attributes_known(fn: FunctionClass) -> bool:
