@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Protocol
 
 from ctxlint.source.disguise import contains_hidden_words, contains_words
 from ctxlint.source.imports import imports_in, read_import
-from ctxlint.torch_api.transforms import may_use_transforms
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -151,11 +150,13 @@ class Transforming:
 
     def in_data(self, data: bytes) -> bool:
         """Whether a file with these bytes uses one."""
+        from ctxlint.torch_api.transforms import may_use_transforms  # start-up: few runs search for them
+
         return may_use_transforms(data)
 
     def in_file(self, path: str, imports: Imports, *, once: bool = False) -> bool:  # noqa: ARG002
         """Like ``in_data`` for a file."""
-        return may_use_transforms(imports.content(path))
+        return self.in_data(imports.content(path))
 
 
 _NOTHING: frozenset[bytes] = frozenset()
