@@ -100,7 +100,7 @@ class FrozenInput(Rule[FunctionClass]):
             yield Finding(
                 fn.span(each.node),
                 f"`torch.autograd.grad` differentiates with respect to `{name}`, the inputs `*{variadic}` as they were saved; it "
-                f"raises RuntimeError if one of them needs no gradient. Use `[x for x in {name} if x.requires_grad]`.",
+                f"raises RuntimeError if one of them needs no gradient. Leave out those without `requires_grad`, and return `None` for them.",
             )
 
 

@@ -198,26 +198,26 @@ def _is_namespace(fn: FunctionClass, instance: Instance) -> bool:
 
 def _of_call(file: SourceFile, fn: FunctionClass, call: ApplyCall) -> Iterator[Finding]:
     """Findings for a call of an instance where it is created, or a direct call of ``forward``."""
-    name = _called_as(file, fn, call)
-    remedy = f"Write `{name}.apply(...)`."
+    name, fix = _called_as(file, fn, call), call_apply(file, fn, call)
+    given = _moved(fn) if fix is None else ""  # a fix is there only if nothing is passed to `__init__`
+    remedy = f"Write `{name}.apply(...)`{given}."
     if call.how in ("construct-apply", "construct-call") and read_only_attribute(fn) is not None:
         fact, remedy = _cannot_be_created(fn, name)
     elif call.how == "construct-apply":
         fact = f"An instance of `{name}` is created only for its `apply`; torch deprecates instances."
-        remedy = f"Write `{name}.apply(...)`{_moved(fn)}."
     elif call.how == "direct":
         if call.method != "forward" or fn.style is not Style.SETUP_CONTEXT:
             return
         if call.inside_function_class or call.gradients_off or fn.called_directly & {"backward", "setup_context"}:
             return  # on purpose, where the caller runs its backward, too
+        remedy = f"Write `{name}.apply(...)`."
         fact = f"`{name}.forward(...)` bypasses the `backward` of `{name}`; torch silently differentiates the body instead."
     elif call.how == "construct-call" and "__call__" not in fn.methods:
         fact = f"An instance of `{name}` is called; torch raises RuntimeError."
-        remedy = f"Write `{name}.apply(...)`{_moved(fn)}."
     else:
         return
     only_warns = call.how == "construct-apply" and read_only_attribute(fn) is None
-    yield _finding(fn, call, name, fact, remedy, call_apply(file, fn, call), (), only_warns)
+    yield _finding(fn, call, name, fact, remedy, fix, (), only_warns)
 
 
 def _cannot_be_created(fn: FunctionClass, name: str) -> tuple[str, str]:
