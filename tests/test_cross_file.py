@@ -1141,3 +1141,34 @@ def test_what_is_passed_to_a_function_that_hands_it_on(program: str, is_reported
         alone = program.replace("from ops import clamp", "").replace("import ops", "").replace("ops.", "")
         write({"alone.py": CLAMP + alone})
         assert any(line.startswith("alone.py:7: CTX401") for line in found()) is is_reported
+
+
+LEAF = """
+
+class Layer(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.limits = torch.nn.Parameter(torch.ones(3))
+
+    def forward(self):
+        return PASSED
+"""
+
+
+@pytest.mark.parametrize(
+    ("passed", "is_marked"),
+    [
+        ("clamp(self.limits.view(-1)[:2], 1.0)", False),
+        ("clamp(self.linear.weight, 1.0)", False),
+        ("clamp(self.limits * 2, 1.0)", True),
+        ("clamp(self.running_mean, self.limits)", True),
+    ],
+)
+def test_a_leaf_that_is_passed_to_a_function_that_hands_it_on(passed: str, is_marked: bool) -> None:
+    alone = CLAMP + LEAF.replace("PASSED", passed)
+    write({"ops.py": CLAMP, "use.py": "import torch\n\nfrom ops import clamp\n" + LEAF.replace("PASSED", passed)})
+    (in_two,) = (line for line in found() if "CTX401" in line)
+    write({"ops.py": alone, "use.py": ""})
+    (in_one,) = (line for line in found() if "CTX401" in line)
+    assert in_one == in_two
+    assert ("Call `ctx.mark_dirty(x)`" in in_one) is is_marked

@@ -240,10 +240,11 @@ class Builder:
 
     def _with_callers(self, call: ApplyCall, modified: Container[int]) -> ApplyCall:
         path = os.path.join(os.path.dirname(self.unit.path), call.path) if call.path else self.unit.path
+        asked, changed = self.project.ask, self.project.changed
         open_ones = [each for each in call.handed_on if each[0] in modified and each[0] not in call.detached]
-        asked = {at: self.project.ask(path, call.inside, detached=position) for at, position in open_ones}
-        found = [at for at, question in asked.items() if question in self.project.changed]
-        return replace(call, detached=(*call.detached, *found)) if found else call
+        detached = [at for at, position in open_ones if asked(path, call.inside, detached=position) in changed]
+        leaves = [at for at, position in open_ones if asked(path, call.inside, leaf=position) in changed]
+        return replace(call, detached=(*call.detached, *detached), leaves=(*call.leaves, *leaves))
 
     def stored_for(self, ancestry: Iterable[Definition]) -> frozenset[str]:
         """The attributes that code in these files may set on the ctx of a class with these bases."""

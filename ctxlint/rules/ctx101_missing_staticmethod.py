@@ -95,4 +95,4 @@ def _message(fn: FunctionClass, method: Method) -> str:
             f"{what}; torch passes the ctx as `{method.receiver.name}`{refusal(method)}. Add `@staticmethod` and drop "
             f"`{method.receiver.name}`."
         )
-    return f"{what}; `apply` works, but torch documents it as static. Add `@staticmethod`."
+    return f"{what}, but torch calls it like one, and documents it as one. Add `@staticmethod`."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -78,8 +79,8 @@ class UnpairedCustomFwd(Rule[FunctionClass]):
     ## Known limits
     Not reported if `forward` or `backward` is inherited or has an unknown decorator, because projects wrap the pair in
     their own functions. `custom_bwd` is not reported if other code can set the state: a decorator that uses ctx, a
-    function that gets ctx, `ctx._fwd_used_autocast = ...`. `custom_fwd` is not reported if `backward` sets autocast
-    itself, or has `custom_fwd` with `cast_inputs` as well.
+    function that gets ctx, `ctx._fwd_used_autocast = ...`. `custom_fwd` is not reported if `forward` or `backward`
+    sets autocast itself, or if `backward` has `custom_fwd` with `cast_inputs` as well.
 
     ## References
     - [Automatic mixed precision: functions that need a particular dtype](https://pytorch.org/docs/stable/notes/amp_examples.html)
@@ -119,13 +120,13 @@ class UnpairedCustomFwd(Rule[FunctionClass]):
                 add_other_half(fn, exit_, forward),
             )
         elif entry is not None and backward.decorator("custom_fwd") is not None and exit_ is None:
-            if not (backward.raises_only or _sets_autocast(backward)):
+            if not (backward.raises_only or _sets_autocast(forward, backward)):
                 yield Finding(
                     fn.span(entry.node),
                     f"`backward` of `{fn.name}` has `custom_fwd` and no `custom_bwd`; {_other_mode(entry)}"
                     f"{', which raises or silently changes the precision' * _is_cast(backward)}. Use `custom_bwd` there.",
                 )
-        elif entry is not None and exit_ is None and not backward.raises_only and not _sets_autocast(backward):
+        elif entry is not None and exit_ is None and not (backward.raises_only or _sets_autocast(forward, backward)):
             yield Finding(
                 fn.span(entry.node),
                 f"`forward` of `{fn.name}` has `custom_fwd` but `backward` has no `custom_bwd`; {_other_mode(entry)}"
@@ -142,13 +143,17 @@ def _other_mode(entry: Decorator) -> str:
 
 
 def _is_cast(backward: Method) -> bool:
-    """Whether backward runs an operation that autocast affects, or a function of the project, which may."""
-    if any(call.definition is not None for call in backward.facts.of(GenericCall)):
-        return True
+    """Whether backward, or a function of the project that it calls, runs an operation that autocast affects."""
+    called = (call.definition for call in backward.facts.of(GenericCall) if call.definition is not None)
+    records = (each.unit.index.functions.get(each.qualname) for each in called)
     return any(
-        isinstance(node, (cst.MatrixMultiply, cst.Power, cst.MatrixMultiplyAssign, cst.PowerAssign))
+        isinstance(getattr(node, "operator", None), _AFFECTED_OPERATORS)
         or (isinstance(node, cst.Call) and last_name(node.func) in CAST_UNDER_AUTOCAST)
         for node in backward.parents
+    ) or any(
+        isinstance(node, (ast.MatMult, ast.Pow)) or getattr(node, "attr", "") in CAST_UNDER_AUTOCAST
+        for record in records
+        for node in (ast.walk(record.node) if record is not None else ())
     )
 
 
@@ -171,13 +176,14 @@ def _stores_state_itself(fn: FunctionClass) -> bool:
     )
 
 
-def _sets_autocast(backward: Method) -> bool:
-    """Whether backward sets autocast by itself, or ``custom_fwd`` with ``cast_inputs`` turns it off there as well."""
+def _sets_autocast(forward: Method, backward: Method) -> bool:
+    """Whether one of them sets autocast by itself, or ``custom_fwd`` with ``cast_inputs`` turns it off in both."""
     entry = backward.decorator("custom_fwd")
     if entry is not None and entry.casts_inputs:
         return True
-    calls = backward.facts.of(GenericCall)
+    calls = (call for method in (forward, backward) for call in method.facts.of(GenericCall))
     return any(call.callee is not None and call.callee.rpartition(".")[2] in _AUTOCAST for call in calls)
 
 
+_AFFECTED_OPERATORS = (cst.MatrixMultiply, cst.Power, cst.MatrixMultiplyAssign, cst.PowerAssign)
 _AUTOCAST = frozenset(["autocast", "set_autocast_enabled", "set_autocast_gpu_dtype", "autocast_decorator"])

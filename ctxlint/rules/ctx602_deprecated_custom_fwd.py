@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.config.settings import Settings
-    from ctxlint.model.function import Decorator
+    from ctxlint.model.function import Decorator, Method
 
 
 class DeprecatedCustomFwd(Rule[FunctionClass]):
@@ -113,11 +113,20 @@ class DeprecatedCustomFwd(Rule[FunctionClass]):
                     fact = f"`torch.cuda.amp.{name}` is deprecated since torch 2.4; {warns}"
                 else:
                     continue
+                meant = _meant(fn, method, decorator, name)
                 yield Finding(
                     fn.span(decorator.node),
-                    f"{fact} when `{fn.name}` is defined. Use `torch.amp.{name}({_arguments(decorator)})`{missing}.",
-                    fix=use_torch_amp(fn, method, decorator, applicability) if warned else None,
+                    f"{fact} when `{fn.name}` is defined. Use `torch.amp.{meant}({_arguments(decorator)})`{missing}.",
+                    fix=use_torch_amp(fn, method, decorator, applicability) if warned and meant == name else None,
                 )
+
+
+def _meant(fn: FunctionClass, method: Method, decorator: Decorator, name: str) -> str:
+    """The decorator of the pair that belongs there: ``custom_fwd`` on both methods is a slip (CTX106)."""
+    forward = fn.methods.get("forward")
+    both = name == "custom_fwd" and method.name == "backward" and not method.decorator("custom_bwd")
+    slip = both and not decorator.casts_inputs and forward is not None and forward.decorator("custom_fwd")
+    return "custom_bwd" if slip else name
 
 
 def _arguments(decorator: Decorator) -> str:

@@ -112,7 +112,7 @@ def _answered_by(path: str, asked: Iterable[ProjectQuestion]) -> list[ProjectQue
     named = [each for each in asked if each.path != path and _mentions(data, each)]
     if not named:
         return []
-    from ctxlint.model.index.project_answers import changed_tables, declarations, derives_from, detaches, takes
+    from ctxlint.model.index.project_answers import changed_tables, declarations, derives_from, passes, takes
 
     text = data.decode("utf-8", "replace")
     found = [each for each in named if not each.path for _ in range(declarations(text, each.name))]
@@ -121,7 +121,8 @@ def _answered_by(path: str, asked: Iterable[ProjectQuestion]) -> list[ProjectQue
     found += [each for each in tables if each.name in changed]
     found += [each for each in named if each.derives and derives_from(text, each.name)]
     found += [each for each in named if each.takes and takes(text, each.name)]
-    found += [each for each in named if each.detached >= 0 and detaches(text, each.name, each.detached)]
+    arguments = (each for each in named if each.about_an_argument)
+    found += [each for each in arguments if passes(text, each.name, detached=each.detached, leaf=each.leaf)]
     return found + [each for each in named if each.uses]
 
 

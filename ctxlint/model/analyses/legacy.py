@@ -44,7 +44,8 @@ def legacy_state(
     filled_in = _filled_in(instances, methods)
     if filled_in is not None and is_called():
         return filled_in
-    return _set_elsewhere(instances, methods, stored, is_called)
+    sets_any = _sets_any(methods.get("__init__"))
+    return _set_elsewhere(instances, methods, None if sets_any else stored, is_called)
 
 
 def _read_of(
@@ -68,15 +69,19 @@ def _read_of(
 
 
 def _set_elsewhere(
-    instances: Iterable[Method], methods: Mapping[str, Method], stored: AbstractSet[str], is_called: Callable[[], bool]
+    instances: Iterable[Method],
+    methods: Mapping[str, Method],
+    stored: AbstractSet[str] | None,
+    is_called: Callable[[], bool],
 ) -> str | None:
-    """Which attribute that the file sets, but no method of the class, a method reads."""
+    """Which attribute that the file sets, but no method of the class, a method reads; None: it may set any."""
     legacy = [method for method in instances if method.ctx is not None and method.ctx.name == "self"]
     known = autograd.FUNCTION_CTX_ATTRIBUTES | autograd.CONTEXT_METHODS | methods.keys()
     known |= {write.attribute for method in legacy for write in method.facts.of(ContextWrite)}
     for method in legacy:
         for read in method.facts.of(ContextRead):
-            if read.attribute in stored - known and not read.own and is_called():
+            may_be_set = (stored is None or read.attribute in stored) and read.attribute not in known
+            if may_be_set and not read.own and is_called():
                 return f"`{method.name}` reads `self.{read.attribute}`"
     return None
 
@@ -136,12 +141,37 @@ def read_only_attribute(fn: FunctionClass) -> str | None:
 
 def attributes_set_by(initial: Method | None) -> frozenset[tuple[str, str]]:
     """What ``__init__`` sets on the instance: pairs of the instance's name and an attribute."""
-    if initial is None:
+    if initial is None or (instance := _instance_of(initial)) is None:
         return frozenset()
-    parameters = initial.node.params
+    names = {instance, *_copied_to(initial, instance)}
+    return frozenset(each for each in _targets(initial.node.body) if each[0] in names)
+
+
+def _instance_of(method: Method) -> str | None:
+    parameters = method.node.params
     first = (*parameters.posonly_params, *parameters.params)[:1]
-    instance = first[0].name.value if first else None
-    return frozenset(each for each in _targets(initial.node.body) if each[0] == instance)
+    return first[0].name.value if first else None
+
+
+def _copied_to(method: Method, instance: str) -> Iterator[str]:
+    """The other names that a method gives the instance: ``ctx = self``."""
+    for node in method.nodes_of(cst.Assign):
+        if isinstance(node.value, cst.Name) and node.value.value == instance:
+            yield from (each.target.value for each in node.targets if isinstance(each.target, cst.Name))
+
+
+def _sets_any(initial: Method | None) -> bool:
+    """Whether ``__init__`` sets attributes whose names are not known: ``setattr(self, name, value)``."""
+    instance = _instance_of(initial) if initial is not None else None
+    if initial is None or instance is None:
+        return False
+    return any(dotted(node) == f"{instance}.__dict__" for node in initial.nodes_of(cst.Attribute)) or any(
+        isinstance(node.func, cst.Name)
+        and node.func.value in ("setattr", "vars")
+        and bool(node.args)
+        and dotted(node.args[0].value) == instance
+        for node in initial.nodes_of(cst.Call)
+    )
 
 
 def _targets(node: cst.CSTNode) -> Iterator[tuple[str, str]]:

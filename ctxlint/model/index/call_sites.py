@@ -9,15 +9,22 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctxlint.model.index.apply_calls import APPLIES, ApplyCall, ArgumentKind, Modified
-from ctxlint.model.index.detached_arguments import is_detached, passes_detached
 from ctxlint.model.index.file_index import FileIndex, last_name
 from ctxlint.model.index.origins import origins
 from ctxlint.model.index.passed_layouts import may_have_any_layout
+from ctxlint.model.index.passed_tensors import (
+    OF_LAYERS,
+    SAME_MEMORY,
+    is_detached,
+    parameters_among,
+    passes_detached,
+    passes_leaf,
+)
 from ctxlint.model.index.project import Definition
 from ctxlint.model.index.results import differentiated, located, written
 from ctxlint.model.index.scopes import Scope, bindings, dotted_name, mentions, resolutions
 from ctxlint.torch_api.autograd import GRADIENTS_OFF, OPERATOR_KERNELS, PROTOCOL
-from ctxlint.torch_api.operations import TORCH_SINGLE, USUAL_VIEW_METHODS, VIEW_ATTRIBUTES, VIEW_METHODS
+from ctxlint.torch_api.operations import TORCH_SINGLE
 from ctxlint.torch_api.transforms import uses_transforms
 
 if TYPE_CHECKING:
@@ -92,8 +99,14 @@ class CallSites:
             for record in part.calls
             if record.name == name and isinstance(record.node.func, ast.Name)
         ]
+        if not callers:
+            return call
+        parameters = parameters_among(node for each in self.index.statements for node in ast.walk(each))
         found = [at for at, position in call.handed_on if any(passes_detached(each, position) for each in callers)]
-        return replace(call, detached=(*call.detached, *found)) if found else call
+        leaves = [
+            at for at, at_caller in call.handed_on if any(passes_leaf(each, at_caller, parameters) for each in callers)
+        ]
+        return replace(call, detached=(*call.detached, *found), leaves=(*call.leaves, *leaves))
 
     def in_file(self, elsewhere: Elsewhere) -> CallSites:
         """The search in a file that this one leads to."""
@@ -564,14 +577,14 @@ class CallSites:
             if isinstance(node.value, ast.Name) and node.value.id == "self":
                 values = self.attribute_values(node.attr, scope)
                 return any(each is not None and self.is_leaf(each, scope, hops + 1) for each in values)
-            return node.attr in _OF_LAYERS or (node.attr in _SAME_MEMORY and self.is_leaf(node.value, scope, hops + 1))
+            return node.attr in OF_LAYERS or (node.attr in SAME_MEMORY and self.is_leaf(node.value, scope, hops + 1))
         if not isinstance(node, ast.Call):
             return False
         flags = [each.value for each in node.keywords if each.arg == "requires_grad"]
         if flags or (dotted_name(node.func) or "").rpartition(".")[2] == "Parameter":
             return all(isinstance(each, ast.Constant) and each.value is True for each in flags)
         method = node.func if isinstance(node.func, ast.Attribute) else None
-        if method is None or method.attr not in _SAME_MEMORY:
+        if method is None or method.attr not in SAME_MEMORY:
             return method is not None and method.attr == "requires_grad_"
         return self.is_leaf(method.value, scope, hops + 1)
 
@@ -675,12 +688,6 @@ def _enclosing_class(scope: Scope | None) -> str | None:
         scope = scope.parent
     return None
 
-
-_OF_LAYERS = frozenset(["weight", "bias"])
-"""The parameters that layers of ``torch.nn`` have."""
-
-_SAME_MEMORY = (VIEW_METHODS | USUAL_VIEW_METHODS | VIEW_ATTRIBUTES) - {"data", "detach"}
-"""Methods and attributes whose result is a view, with a graph."""
 
 _TARGETS = (ast.AnnAssign, ast.AugAssign, ast.For, ast.AsyncFor)
 _CONTAINERS = frozenset(

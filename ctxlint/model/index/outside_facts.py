@@ -39,8 +39,8 @@ class ProjectQuestion(NamedTuple):
     ``path`` is the file of the dict, function or class; empty for an operator, whose ``name`` is that in ``torch.ops``:
     ``"lib::scale"``. ``uses``: it is about a function, and only about files that register gradients if
     ``registers``. ``derives``: it is about the subclasses of a class. ``takes``: it is about a name that the file
-    imports, and others import from it. ``detached``: it is about calls of a function that pass a detached tensor at
-    this position.
+    imports, and others import from it. ``detached``, ``leaf``: it is about calls of a function that pass a detached
+    tensor, or a leaf, at this position.
     """
 
     path: str
@@ -50,11 +50,17 @@ class ProjectQuestion(NamedTuple):
     derives: bool = False
     takes: bool = False
     detached: int = -1
+    leaf: int = -1
+
+    @property
+    def about_an_argument(self) -> bool:
+        """Whether it is about what calls of a function pass."""
+        return self.detached >= 0 or self.leaf >= 0
 
     @property
     def about_a_dict(self) -> bool:
         """Whether it is about what changes a dict."""
-        return bool(self.path) and not (self.uses or self.derives or self.takes or self.detached >= 0)
+        return bool(self.path) and not (self.uses or self.derives or self.takes or self.about_an_argument)
 
 
 class Declaration(NamedTuple):

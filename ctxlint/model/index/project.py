@@ -172,9 +172,11 @@ class Project:
         derives: bool = False,
         takes: bool = False,
         detached: int = -1,
+        leaf: int = -1,
     ) -> ProjectQuestion:
         """Record that results depend on what the whole project does with a name."""
-        asked = ProjectQuestion(os.path.abspath(path) if path else "", name, uses, registers, derives, takes, detached)
+        file = os.path.abspath(path) if path else ""
+        asked = ProjectQuestion(file, name, uses, registers, derives, takes, detached, leaf)
         self.trace.asked.add(asked)
         return asked
 

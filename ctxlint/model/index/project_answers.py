@@ -8,8 +8,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from ctxlint.model.index.detached_arguments import passes_detached
 from ctxlint.model.index.indexer import index_module
+from ctxlint.model.index.passed_tensors import parameters_among, passes_detached, passes_leaf
 from ctxlint.model.index.scopes import LOCAL, dotted_name, resolve
 from ctxlint.source.ast_tree import tree_of
 from ctxlint.torch_api.known_decorators import OPERATOR_DECORATORS
@@ -126,15 +126,19 @@ def takes(text: str, name: str) -> bool:
     )
 
 
-def detaches(text: str, name: str, position: int) -> bool:
-    """Whether a file may call a function, which it imports, with a detached tensor at a position."""
+def passes(text: str, name: str, *, detached: int = -1, leaf: int = -1) -> bool:
+    """Whether a file may call a function, which it imports, with a detached tensor, or a leaf, at a position."""
     tree = tree_of(text)
-    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)] if tree is not None else []
-    passing = [call.func for call in calls if passes_detached(call, position)]
-    if not passing or tree is None:
-        return tree is None
-    scope = index_module(tree).module
-    return any(_is_import_of(name, meant(func, scope)) for func in passing)
+    if tree is None:
+        return True
+    nodes = list(ast.walk(tree))
+    calls = [node for node in nodes if isinstance(node, ast.Call)]
+    passing = [call.func for call in calls if detached >= 0 and passes_detached(call, detached)]
+    if leaf >= 0:
+        parameters = parameters_among(nodes)
+        passing += [call.func for call in calls if passes_leaf(call, leaf, parameters)]
+    scope = index_module(tree).module if passing else None
+    return scope is not None and any(_is_import_of(name, meant(func, scope)) for func in passing)
 
 
 def _is_import_of(name: str, dotted: str | None) -> bool:

@@ -1,0 +1,76 @@
+"""Arguments that are a tensor without its graph, or a leaf: ``Fn.apply(weight.data)``, ``Fn.apply(self.weight)``."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from ctxlint.model.index.scopes import dotted_name
+from ctxlint.torch_api.operations import USUAL_VIEW_METHODS, VIEW_ATTRIBUTES, VIEW_METHODS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from collections.abc import Set as AbstractSet
+
+OF_LAYERS = frozenset(["weight", "bias"])
+"""The parameters that layers of ``torch.nn`` have."""
+
+SAME_MEMORY = (VIEW_METHODS | USUAL_VIEW_METHODS | VIEW_ATTRIBUTES) - {"data", "detach"}
+"""Methods and attributes whose result is a view, with a graph."""
+
+
+def is_detached(node: ast.expr) -> bool:
+    """Whether an argument is written as a tensor without a graph: ``x.data``, ``x.detach()``."""
+    if isinstance(node, ast.Call):
+        return isinstance(node.func, ast.Attribute) and node.func.attr == "detach" and not node.args
+    return isinstance(node, ast.Attribute) and node.attr == "data"
+
+
+def passes_detached(call: ast.Call, position: int) -> bool:
+    """Whether a call certainly passes such an argument at this position."""
+    passed = _passed(call, position)
+    return passed is not None and is_detached(passed)
+
+
+def passes_leaf(call: ast.Call, position: int, parameters: AbstractSet[str]) -> bool:
+    """Whether a call certainly passes what looks like a leaf that requires grad, or a view of one, at this position.
+
+    ``parameters`` are the attributes of ``self`` that are parameters in the file.
+    """
+    passed = _passed(call, position)
+    while passed is not None:
+        if isinstance(passed, ast.Call):
+            passed = passed.func if isinstance(passed.func, ast.Attribute) and passed.func.attr in SAME_MEMORY else None
+        elif isinstance(passed, ast.Subscript):
+            passed = passed.value
+        elif not isinstance(passed, ast.Attribute):
+            return False
+        elif passed.attr in SAME_MEMORY:
+            passed = passed.value
+        else:
+            is_own = isinstance(passed.value, ast.Name) and passed.value.id == "self"
+            return passed.attr in (parameters if is_own else OF_LAYERS)
+    return False
+
+
+def parameters_among(nodes: Iterable[ast.AST]) -> frozenset[str]:
+    """The attributes of ``self`` that a file creates as parameters that require grad."""
+    created = (each for each in nodes if isinstance(each, ast.Assign) and is_new_parameter(each.value))
+    targets = (target for each in created for target in each.targets if isinstance(target, ast.Attribute))
+    return frozenset(each.attr for each in targets if isinstance(each.value, ast.Name) and each.value.id == "self")
+
+
+def is_new_parameter(node: ast.expr | None) -> bool:
+    """Whether an expression creates a parameter that requires grad."""
+    if not isinstance(node, ast.Call) or (dotted_name(node.func) or "").rpartition(".")[2] != "Parameter":
+        return False
+    flags = (each.value for each in node.keywords if each.arg == "requires_grad")
+    return all(isinstance(each, ast.Constant) and each.value is True for each in flags)
+
+
+def _passed(call: ast.Call, position: int) -> ast.expr | None:
+    """The argument at a position; None if there is none, or if it is uncertain which one it is."""
+    before = call.args[:position]
+    if len(call.args) <= position or any(isinstance(each, ast.Starred) for each in before):
+        return None
+    return call.args[position]
