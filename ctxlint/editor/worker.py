@@ -20,11 +20,9 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
-_IDLE_SECONDS = 0.5
 _SECONDS_BEFORE_LATER = 0.15
 _STACK = 1 << 24
 """Nested code needs stack, and threads have little on some systems."""
-_JOBS_BETWEEN_COLLECTIONS = 50
 
 
 @dataclass(frozen=True)
@@ -83,28 +81,23 @@ class Worker:
             self._changed.notify()
 
     def _run(self) -> None:
-        # Syntax trees are large and contain no cycles: the collector would traverse them again and again for nothing.
-        # Answering messages does create cycles; they are collected when the worker is idle.
-        gc.disable()
         note_large_stack()
-        done = 0
+        garbage = _Garbage()
         since = time.monotonic()
         while True:
             with self._changed:
                 job = self._next(since)
                 if job is None:
-                    times = [each.time(since) for each in self._later.values()] + [since + _IDLE_SECONDS] * bool(done)
+                    times = [each.time(since) for each in self._later.values()]
+                    times += [since + each for each in garbage.seconds()]
                     self._changed.wait(max(min(times) - time.monotonic(), 0.001) if times else None)
                     job = self._next(since)
             if job is not None:
                 job.run()
-                done += 1
+                garbage.made()
                 since = time.monotonic()
-                if done % _JOBS_BETWEEN_COLLECTIONS == 0:
-                    gc.collect(0)
-            elif done and time.monotonic() - since >= _IDLE_SECONDS:
-                gc.collect()
-                done = 0
+            else:
+                garbage.collect(time.monotonic() - since)
 
     def _next(self, since: float) -> _Job | None:
         """The most recent job, otherwise one whose time has come; None for none. The last job ended at ``since``."""
@@ -113,3 +106,55 @@ class Worker:
         now = time.monotonic()
         key = next((key for key, each in reversed(self._later.items()) if each.time(since) <= now), None)
         return None if key is None else _Job(self._later.pop(key).work, Future())
+
+
+_SECONDS_BEFORE_YOUNG = 0.01
+_SECONDS_BEFORE_ALL = 2.0
+_MOST_JOBS = 10
+_MANY_OBJECTS = 100_000
+
+
+class _Garbage:
+    """Collects garbage between jobs, so that no keystroke waits for it.
+
+    Syntax trees are large and contain no cycles: the collector would traverse them again and again for nothing.
+    Analysing code and answering messages does create cycles, which are collected in the next pause.
+    """
+
+    def __init__(self) -> None:
+        gc.disable()
+        self._jobs = 0
+        """Those since the last collection of young objects."""
+        self._some = False
+        """Whether there were any since the last collection of all objects."""
+        self._is_frozen = False
+
+    def made(self) -> None:
+        """A job has ended."""
+        self._jobs += 1
+        self._some = True
+        if self._jobs >= _MOST_JOBS:
+            self._collect_young()
+
+    def seconds(self) -> list[float]:
+        """The lengths of the pauses in which there is something to collect."""
+        return [_SECONDS_BEFORE_YOUNG] * bool(self._jobs) + [_SECONDS_BEFORE_ALL] * self._some
+
+    def collect(self, pause: float) -> None:
+        """Collect what a pause of these seconds is long enough for."""
+        if self._some and pause >= _SECONDS_BEFORE_ALL:
+            gc.collect()
+            if not self._is_frozen:  # what was imported, with the first documents, is not traversed any more
+                gc.freeze()
+            self._jobs, self._some, self._is_frozen = 0, False, True
+        elif self._jobs and pause >= _SECONDS_BEFORE_YOUNG:
+            self._collect_young()
+
+    def _collect_young(self) -> None:
+        self._jobs = 0
+        if gc.get_count()[0] < _MANY_OBJECTS:
+            gc.collect(0)
+        else:  # a document was opened: make them old, without traversing them
+            gc.freeze()
+            gc.unfreeze()
+            self._is_frozen = False
