@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import warnings
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from ctxlint.cache import stamp
 from ctxlint.cli import main
 from ctxlint.commands.add_noqa import add_noqa
 from ctxlint.config.configuration import Configuration
@@ -25,6 +27,7 @@ from ctxlint.run.in_project import Surroundings, forget_other_files
 from ctxlint.run.lint_file import check_source, lint_file, lint_text
 from ctxlint.run.pipeline import lint_paths
 from ctxlint.source.reading import OPEN
+from ctxlint.source.scanner import Transforming
 from tests.subset import together
 
 if TYPE_CHECKING:
@@ -964,6 +967,53 @@ def test_open_texts_take_precedence_over_the_disk(name: str, text: str, code: st
         finally:
             OPEN.clear()
         assert (code in found) is (known != text), (on_disk, opened)
+
+
+@pytest.mark.parametrize("resumes", [False, True])
+def test_open_texts_take_precedence_in_what_others_import(resumes: bool) -> None:
+    both = SURPLUS + SURPLUS.replace("Double", "Triple").replace("import torch\n", "")
+    names = "from ops import Double as Base\n"
+    write({"ops.py": both, "names.py": names, "heir.py": "from names import Base\n\n\nclass Heir(Base):\n    pass\n"})
+    around = Surroundings(Configuration(), resumes=resumes)
+
+    def found() -> list[str]:
+        forget_other_files()
+        around.refresh()
+        every = lint_text(os.path.abspath("ops.py"), both, Settings(select=("CTX206",)), around).diagnostics
+        return [re.findall("of `(\\w+)`", each.message)[0] for each in every]
+
+    if resumes:
+        assert main(["ops.py", "--select", "CTX206", "-q"]) == 1
+    try:
+        for text, surplus in ((names, "Triple"), (names.replace("Double", "Triple"), "Double"), (names, "Triple")):
+            OPEN[os.path.abspath("names.py")] = text
+            assert found() == [surplus]
+    finally:
+        OPEN.clear()
+
+
+def test_what_an_earlier_run_has_searched_is_not_searched_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    searched: list[str] = []
+
+    def in_file(_self: Transforming, path: str, _imports: object, **_: object) -> bool:
+        searched.append(os.path.basename(path))
+        return False
+
+    monkeypatch.setattr(stamp, "_SETTLED", -1)
+    monkeypatch.setattr(Transforming, "in_file", in_file)
+    write({"ops.py": SURPLUS, "other.py": "x = 1\n"})
+
+    def lint() -> list[str]:
+        searched.clear()
+        forget_other_files()
+        lint_text(os.path.abspath("ops.py"), SURPLUS, Settings(), Surroundings(Configuration(), resumes=True))
+        return searched
+
+    assert (list(lint()), lint()) == (["other.py"], ["other.py"])  # nothing is stored by that
+    assert main(["ops.py", "-q"]) == 0
+    assert lint() == []
+    write({"other.py": "xy = 1\n"})
+    assert lint() == ["other.py"]
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ctxlint.cache.relevant import relevant_settings
 from ctxlint.cache.stamp import digest, stamp_at, stamp_of
+from ctxlint.config.project_files import ConfigurationError
 from ctxlint.profiling import stage
 from ctxlint.result import shows_text
 from ctxlint.source.decode import decode
@@ -38,11 +39,16 @@ class Cache:
     A hit equals what the run would compute itself. Runs that fix files do not use it.
     """
 
-    def __init__(self, *, used: bool, tables: Tables | None = None) -> None:
-        """Nothing is read before the first request. ``tables`` replace those on disk."""
+    def __init__(self, *, used: bool, tables: Tables | None = None, resumed: dict[Place, Tables] | None = None) -> None:
+        """Nothing is read before the first request. ``tables`` replace those on disk.
+
+        With ``resumed``, which are those read so far, those on disk are used, but never written; ``tables`` are for
+        projects that have none.
+        """
         self.used = used
         self._given = tables
-        self._open: dict[tuple[str, str, bytes], Tables] = {}
+        self._resumes = resumed is not None
+        self._open: dict[Place, Tables] = {} if resumed is None else resumed
         self._imports = Imports()
         self._searches = 0
         self._digests: dict[str, bytes | None] = {}
@@ -54,28 +60,33 @@ class Cache:
     @stage("cache")
     def write(self) -> None:
         """Store the results of this run."""
-        for tables in self._open.values():
+        for tables in () if self._resumes else self._open.values():
             tables.store.write()
 
     def _tables(self, settings: Settings) -> Tables | None:
-        if self._given is not None:
+        if self._given is not None and not self._resumes:
             return self._given
         if settings is not self._settings:  # files of one folder, or of thousands, have the same
             self._settings = settings
-            self._its_tables = self._tables_for(settings) if self._is_for(settings) else None
+            self._its_tables = self._tables_for(settings) if self._is_for(settings) else self._given
         return self._its_tables
 
     def _is_for(self, settings: Settings) -> bool:
         return self.used and not (settings.no_cache or settings.fix)
 
     def _tables_for(self, settings: Settings) -> Tables | None:
-        place = _place(settings)
+        try:
+            place = _place(settings)
+        except ConfigurationError:
+            if not self._resumes:
+                raise
+            place = None
         if place is not None and place not in self._open:
             from ctxlint.cache.folder_tables import Tables
             from ctxlint.cache.store import Store
 
             self._open[place] = Tables(Store(*place))
-        return self._open[place] if place is not None else None
+        return self._open[place] if place is not None else self._given
 
     # Facts from bytes
 
@@ -269,6 +280,8 @@ def _source(path: str, content: bytes | None) -> Source:
 
 
 def _digest(path: str, tables: Tables) -> bytes | None:
+    if path in OPEN:
+        return digest(content_of(path))
     seen = tables.seen.now(path)
     stamp = stamp_at(path) if seen is None else None
     if stamp is not None:
@@ -285,6 +298,9 @@ def _digest(path: str, tables: Tables) -> bytes | None:
     tables.keep_content(path, content)
     return content
 
+
+Place = tuple[str, str, bytes]
+"""The folder and the root of a cache, and its key."""
 
 _MANY = 3
 """If files are searched more often than that, caching their imports pays."""
@@ -309,8 +325,8 @@ def _digest_of_names(known: KnownNames | None) -> bytes:
 
 
 @lru_cache(maxsize=256)
-def _place(settings: Settings) -> tuple[str, str, bytes] | None:
-    """The folder and the root of a cache, and its key; None if nothing can be cached."""
+def _place(settings: Settings) -> Place | None:
+    """Where the cache is; None if nothing can be cached."""
     from ctxlint.cache.folder import cache_folder, check_cache_dir, key
 
     folder = cache_folder(settings)

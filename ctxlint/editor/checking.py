@@ -143,7 +143,7 @@ class Checker:
         if configuration not in self._surroundings:
             while len(self._surroundings) >= _PROJECTS_KEPT:
                 self._surroundings.popitem(last=False)
-            self._surroundings[configuration] = Surroundings(configuration)
+            self._surroundings[configuration] = Surroundings(configuration, resumes=True)
         return self._surroundings[configuration]
 
     def refresh(self) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from ctxlint.config.project_files import ConfigurationError
 from ctxlint.editor.checked import Checked
 from ctxlint.editor.documents import Document
 from ctxlint.result import Candidate, FileResult
@@ -32,7 +34,11 @@ class EarlierResults:
         file = self._file(document)
         if file is None:
             return None
-        found = earlier_result(file, self._workspace.configuration_for(file.path))
+        try:
+            found = earlier_result(file, self._workspace.configuration_for(file.path))
+        except ConfigurationError as error:
+            self._workspace.complain(str(error))
+            return None
         if found is None or found.failed:
             return None
         baseline = self._workspace.baseline_for(file.settings)
@@ -54,7 +60,8 @@ class EarlierResults:
         """Store the result of a document for later sessions."""
         file = self._file(document)
         if file is not None:
-            store_result(file, self._workspace.configuration_for(file.path))
+            with suppress(ConfigurationError):  # the user has been told when the document was opened
+                store_result(file, self._workspace.configuration_for(file.path))
 
     def _file(self, document: Opened) -> Candidate | None:
         """The file of a document; None if its text, or that of another open document, is not that of the file."""

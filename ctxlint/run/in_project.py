@@ -11,7 +11,7 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctxlint.cache.folder_tables import Tables
-from ctxlint.cache.run import Cache
+from ctxlint.cache.run import Cache, Place
 from ctxlint.cache.store import MemoryStore
 from ctxlint.config.configuration import Configuration
 from ctxlint.result import Candidate, FileResult
@@ -62,10 +62,11 @@ class _Searched(NamedTuple):
 class Surroundings:
     """The projects around texts. Facts of other files are computed once, until ``refresh``."""
 
-    def __init__(self, configuration: Configuration, *, on_disk: bool = False) -> None:
-        """``on_disk`` reuses the results of earlier runs, and stores new ones."""
+    def __init__(self, configuration: Configuration, *, on_disk: bool = False, resumes: bool = False) -> None:
+        """``on_disk`` reuses the results of earlier runs, and stores new ones; ``resumes`` only reuses them."""
         self._configuration = configuration
         self._tables = None if on_disk else Tables(MemoryStore())
+        self._resumed: dict[Place, Tables] | None = {} if resumes else None
         self.refresh()
 
     def refresh(self) -> None:
@@ -74,9 +75,10 @@ class Surroundings:
         self._facts: dict[Candidate, FileResult] = {}
         self._answers: dict[Candidate, list[_Answer]] = {}
         self._searches: list[_Searched] = []
-        if self._tables is not None:
-            self._tables.seen.forget_now()
-        self._cache = Cache(used=True, tables=self._tables)
+        for tables in (self._tables, *(self._resumed or {}).values()):
+            if tables is not None:
+                tables.seen.forget_now()
+        self._cache = Cache(used=True, tables=self._tables, resumed=self._resumed)
 
     def leads(self, path: str, data: bytes) -> frozenset[str]:
         """The names by which a text at this path may call Functions of other files."""

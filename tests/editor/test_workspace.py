@@ -173,6 +173,17 @@ def test_the_editor_itself_chooses_a_file_to_log_to(start: Start, tmp_path: Path
     assert not any(each["method"] == "window/showMessage" for each in client.notifications)
 
 
+def test_a_cache_that_cannot_be_used_is_said_and_the_file_is_checked(start: Start, tmp_path: Path) -> None:
+    (tmp_path / "ctxlint.toml").write_text('cache-dir = "notes"\n')
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "mine.txt").write_text("")
+    path = tmp_path / "a.py"
+    path.write_text(ONE)
+    client = start(folders=[tmp_path])
+    assert client.pushed(client.open(path.as_uri(), ONE), version=1)
+    assert "contains other files" in client.told("window/showMessage")["message"]
+
+
 @pytest.mark.parametrize("inside", [True, False])
 def test_a_cache_in_the_settings_is_inside_of_the_folder(tmp_path: Path, inside: bool) -> None:
     folder = tmp_path / "project"
