@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import random
 import re
 from pathlib import Path
@@ -15,6 +16,8 @@ from ctxlint.editor.workspace import Workspace
 from ctxlint.explain import contract
 from ctxlint.explain.contract import contracts_of
 from ctxlint.model.builder import Builder
+from ctxlint.model.index import call_sites
+from ctxlint.model.index.passed_tensors import parameters_among
 from ctxlint.model.interpreter.interpret import interpret
 from ctxlint.model.interpreter.walk import Walk
 from ctxlint.model.reader import Reader
@@ -718,3 +721,49 @@ def test_what_the_project_was_asked_is_not_asked_again(tmp_path: Path, monkeypat
         assert [each.code for each in checked.diagnostics] == ["CTX404", "CTX203"]
         numbers.append(len(readings))
     assert numbers == [2, 1, 1, 1]
+
+
+LAYERS = """
+import torch
+from torch import nn
+
+from ops import Scale
+
+
+def scale(x, weight):
+    return Scale.apply(x, weight)
+
+
+class Layer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.gain = nn.Parameter(torch.ones(3))
+
+    def forward(self, x):
+        return scale(x, self.gain)
+
+
+def last(x):
+    return x
+"""
+
+
+def test_parameters_are_searched_for_once_and_only_where_some_are_created(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    searched: list[list[str]] = []
+
+    def search(nodes: Iterator[ast.AST]) -> frozenset[str]:
+        each = list(nodes)
+        searched.append([node.name for node in each if isinstance(node, ast.ClassDef)])
+        return parameters_among(each)
+
+    monkeypatch.setattr(call_sites, "parameters_among", search)
+    (tmp_path / "ops.py").write_text(
+        HEAD + missing_none().replace(re.findall(r"class (\w+)", missing_none())[0], "Scale")
+    )
+    checker = Checker(Workspace(lambda _: None, (str(tmp_path),)))
+    for version in range(3):
+        text = LAYERS.replace("return x\n", f"return x + {version}\n")
+        checker.check(Document((tmp_path / "layers.py").as_uri(), text, version, "python"))
+    assert searched == [["Layer"]]

@@ -101,7 +101,7 @@ class CallSites:
         ]
         if not callers:
             return call
-        parameters = parameters_among(node for each in self.index.statements for node in ast.walk(each))
+        parameters = frozenset[str]().union(*map(_parameters_in, self.index.parts or (self.index,)))
         found = [at for at, position in call.handed_on if any(passes_detached(each, position) for each in callers)]
         leaves = [
             at for at, at_caller in call.handed_on if any(passes_leaf(each, at_caller, parameters) for each in callers)
@@ -658,6 +658,16 @@ def _is_frozen_parameter(node: ast.expr | None) -> bool:
         return False
     flags = [each.value for each in node.keywords if each.arg == "requires_grad"]
     return bool(flags) and all(isinstance(each, ast.Constant) and each.value is False for each in flags)
+
+
+def _parameters_in(part: FileIndex) -> frozenset[str]:
+    """The attributes of ``self`` that a part of a file creates as parameters that require grad."""
+    if "Parameter" not in part.call_names:
+        return frozenset()
+    if parameters_among not in part.notes:
+        part.notes[parameters_among] = parameters_among(node for each in part.statements for node in ast.walk(each))
+    found: frozenset[str] = part.notes[parameters_among]
+    return found
 
 
 def _is_new_parameter(node: ast.expr | None) -> bool:
