@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxlint.model.analyses.frozen_inputs import frozen_inputs, frozen_variadic
+from ctxlint.model.analyses.frozen_inputs import frozen_inputs
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.syntax import code_of
 from ctxlint.rules.base import Finding, Rule
@@ -21,8 +21,7 @@ class FrozenInput(Rule[FunctionClass]):
     """
     ## What it does
     Reports `torch.autograd.grad(y, (x, w), ...)` in `backward` with respect to two or more inputs as they were saved, or
-    their copies from `x.detach().requires_grad_(x.requires_grad)` in `forward`; also with respect to all of `*args`,
-    unpacked as `x, *args = ctx.saved_tensors`.
+    their copies from `x.detach().requires_grad_(x.requires_grad)` in `forward`.
 
     ## Why is this bad?
     A saved input keeps its `requires_grad`. As soon as one of the inputs is frozen, `torch.autograd.grad` raises
@@ -72,7 +71,8 @@ class FrozenInput(Rule[FunctionClass]):
     There is no fix.
 
     ## Known limits
-    Otherwise checked only if the call lists the inputs in a tuple or a list. Not reported if `backward` tests
+    Checked only if the call lists the inputs in a tuple or a list: what is passed as `*args` is often filtered by
+    `requires_grad` first. Not reported if `backward` tests
     `ctx.needs_input_grad`, or reads or sets `requires_grad` anywhere.
 
     ## References
@@ -94,13 +94,6 @@ class FrozenInput(Rule[FunctionClass]):
             saved = [name for name, each in frozen.items() if each.copied is None]
             yield Finding(
                 fn.span(first.node), _message(saved if first.copied is None else [code_of(first.node)], first)
-            )
-        for each in list(frozen_variadic(fn, backward))[:1]:
-            name, variadic = code_of(each.node), each.variadic.name
-            yield Finding(
-                fn.span(each.node),
-                f"`torch.autograd.grad` differentiates with respect to `{name}`, the inputs `*{variadic}` as they were saved; it "
-                f"raises RuntimeError if one of them needs no gradient. Leave out those without `requires_grad`, and return `None` for them.",
             )
 
 

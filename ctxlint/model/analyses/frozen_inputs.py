@@ -9,14 +9,11 @@ import libcst as cst
 from ctxlint.model.analyses.differentiated_outputs import differentiates_output
 from ctxlint.model.analyses.grad_mode import differentiated_untracked
 from ctxlint.model.analyses.kept_values import kept_value
-from ctxlint.model.analyses.variadic_inputs import some_get_gradients
 from ctxlint.model.interpreter.events import GenericCall, GradientFlag, NeedsInputGradRead
 from ctxlint.model.interpreter.values import (
     Parameter,
-    SavedTensors,
     Sequence,
     Tri,
-    Variadic,
     View,
     before_views,
     detaches,
@@ -74,53 +71,10 @@ def frozen_inputs(fn: FunctionClass, method: Method) -> Iterator[FrozenElement]:
                 yield FrozenElement(slot.node, parameter, copied)
 
 
-@record
-class FrozenInputs:
-    """The second argument of ``torch.autograd.grad`` if it is the rest of the saved tensors, all of ``*args``."""
-
-    node: cst.BaseExpression
-    variadic: Variadic
-
-
-def frozen_variadic(fn: FunctionClass, method: Method) -> Iterator[FrozenInputs]:
-    """Second arguments of ``torch.autograd.grad`` that are ``*args`` as they were saved.
-
-    Only if a named input may be the one that needs a gradient, and if nothing asks which of ``*args`` do, or sets a
-    flag.
-    """
-    if not any(each.gradient is Tri.YES for each in fn.inputs) or not some_get_gradients(fn) or fn.escapes:
-        return
-    flags = method.facts.of(NeedsInputGradRead)
-    if method.facts.of(GradientFlag) or any(each.index not in range(len(fn.inputs)) for each in flags):
-        return
-    for call in method.facts.of(GenericCall):
-        if call.callee != _GRAD or method.name in fn.called_directly or not call.arguments:
-            continue
-        by = call.arguments[1] if len(call.arguments) > 1 else dict(call.keywords).get("inputs")
-        variadic = _saved_variadic(fn, by.value) if by is not None else None
-        if by is None or by.node is None or variadic is None:
-            continue
-        if all(each.text == code_of(by.node) for each in call.guards):
-            if not _always_raises(fn, method, call):
-                yield FrozenInputs(by.node, variadic)
-
-
 def _always_raises(fn: FunctionClass, method: Method, call: GenericCall) -> bool:
     """Whether what is differentiated has no graph, or that of the Function: CTX220."""
     untracked = differentiated_untracked(fn, method, call.arguments[0].value) is not None
     return untracked or differentiates_output(fn, method, call.node)
-
-
-def _saved_variadic(fn: FunctionClass, value: Value) -> Variadic | None:
-    """The ``*args`` that a list of the rest of the saved tensors consists of: ``a, *rest = ctx.saved_tensors``."""
-    rest = value.slots[0].value if isinstance(value, Sequence) and len(value.slots) == 1 else None
-    if not isinstance(rest, SavedTensors) or len(fn.saves) != 1:
-        return None
-    saved = fn.saves[0].arguments
-    last = saved[-1] if len(saved) == rest.start + 1 else None
-    if last is None or not last.starred or any(slot.starred for slot in saved[:-1]):
-        return None
-    return last.value if isinstance(last.value, Variadic) and last.value.role == "input" else None
 
 
 def _input_of(fn: FunctionClass, stored: Value | None) -> Parameter | None:

@@ -390,16 +390,17 @@ _FLAGS = (Question.REQUIRES_GRAD, Question.NEEDS_INPUT_GRAD)
 def _one_arm(forward: Method, what: str, events: list[ContextEvent]) -> SkippedState | None:
     """Every event that stores it is in one branch of a test of an input, or of a choice between two computations."""
     first, shared = events[0], set.intersection(*(set(event.guards) for event in events))
-    known = [guard for guard in first.guards if _tests_type(guard) or _tests_input_for_none(guard)]
-    if not first.guards or not shared.issuperset(first.guards):
+    guards = tuple(guard for guard in first.guards if guard in shared)
+    known = [guard for guard in guards if _tests_type(guard) or _tests_input_for_none(guard)]
+    if not guards:
         return None
-    if len(known) < len(first.guards) and not all(_chooses(forward, guard) for guard in _whole(first.guards)):
+    if len(known) < len(guards) and not all(_chooses(forward, guard) for guard in _whole(guards)):
         return None
     orders = orders_of(events)
     if all(orders & each.before for each in forward.returns):
         return None
-    test = _nearest([guard for guard in first.guards if guard.holds] or first.guards)
-    by_type = _asks_for_types(first.guards, events)
+    test = _nearest([guard for guard in guards if guard.holds] or guards)
+    by_type = _asks_for_types(guards, events)
     return SkippedState(first.node, what, test.text, returns=False, holds=test.holds, by_type=by_type)
 
 

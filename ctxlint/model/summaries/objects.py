@@ -15,6 +15,7 @@ from ctxlint.model.interpreter.method import Binding
 from ctxlint.model.interpreter.sequences import literal
 from ctxlint.model.interpreter.values import NONE, UNKNOWN, Choice, ProjectObject, Sequence, Slot
 from ctxlint.model.summaries.callables import owner_of
+from ctxlint.torch_api import types
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -86,6 +87,12 @@ def new_object(
     values = values or {}
     held = tuple((name, values[param]) for name, param in made.attributes if param in values)
     return definition, ProjectObject(definition, held, call)
+
+
+def makes_tensors(project: Project, definition: Definition) -> bool:
+    """Whether a class certainly descends from torch's tensor."""
+    above = [bases for each in _line(project, definition) for bases in project.bases(each)]
+    return any(types.TENSOR_ANNOTATIONS.issuperset(bases) for bases in above if bases)
 
 
 def member(project: Project, definition: Definition, name: str) -> tuple[Definition, Binding | None] | None:

@@ -25,6 +25,7 @@ from ctxlint.model.interpreter.values import (
     Parameter,
     ProjectFunction,
     ProjectObject,
+    Single,
     Slot,
     Tri,
     Value,
@@ -42,6 +43,7 @@ from ctxlint.model.summaries.objects import (
     initialiser,
     instance_of_module,
     is_set_at_first,
+    makes_tensors,
     member,
     new_object,
     only_base,
@@ -251,7 +253,9 @@ class CalleeResolver:
                 return found[0], self._initialised(found[1], arguments, keywords, call)
         method = self._method_of_instance(name)
         if method is None:
-            return None
+            if meant is None or not makes_tensors(self.summaries.project, meant):
+                return None
+            return meant, Summary(Single(call))
         function, receiver = method
         return self.call(function, (*receiver, *arguments), keywords, call, attributes)
 
