@@ -26,7 +26,7 @@ from ctxlint.model.interpreter.events import ContextCall
 from ctxlint.model.interpreter.values import Fresh, Kind, Tri, kind_of, usual_storage
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.rules.related import way_to
-from ctxlint.rules.wording import quoted, unless_copied
+from ctxlint.rules.wording import quoted, under_flag, unless_copied
 from ctxlint.torch_api import operations
 
 if TYPE_CHECKING:
@@ -292,7 +292,8 @@ def _message(fn: FunctionClass, tensor: Parameter, mutation: Mutation) -> str:
         also = f", and read the gradient from {_incoming(fn)}"
     elif _saved_before(fn, tensor, mutation):
         leaf, effect = leaf.replace("silently ", ""), "the saved tensor silently has the new values"
-    return f"`{mutation.doer}` modifies the input `{name}` in place{unless} without `mark_dirty`; {leaf}{effect}. {remedy} on `{name}.clone()`{also}."
+    when = unless or under_flag(mutation)
+    return f"`{mutation.doer}` modifies the input `{name}` in place{when} without `mark_dirty`; {leaf}{effect}. {remedy} on `{name}.clone()`{also}."
 
 
 def _is_asked_for(fn: FunctionClass, tensor: Parameter, mutation: Mutation) -> bool:

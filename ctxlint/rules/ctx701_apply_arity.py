@@ -71,9 +71,9 @@ class ApplyArity(Rule[SourceFile]):
     There is no fix: only the author knows which argument is missing.
 
     ## Known limits
-    Not reported for calls with `*args` or `**kwargs`, under `pytest.raises` and similar context managers, for names
-    that may refer to something else, or for classes with a base, an `apply` or a decorator that may change the
-    arguments. Whether the target release accepts keywords is checked by apply-keyword (CTX702).
+    Not reported for calls with `*args` or `**kwargs`, under `pytest.raises` and similar context managers, in a `try`
+    that catches `TypeError`, for names that may refer to something else, or for classes with a base, an `apply` or a
+    decorator that may change the arguments. Whether the target release accepts keywords is checked by apply-keyword (CTX702).
 
     ## References
     - [Function.apply](https://pytorch.org/docs/stable/generated/torch.autograd.Function.apply.html)

@@ -12,8 +12,9 @@ import libcst as cst
 
 from ctxlint.model.analyses.saved_state import saved_for
 from ctxlint.model.analyses.tensor_containers import is_tensor_container
-from ctxlint.model.interpreter.events import ContextWrite, Escape, GenericCall, Question
+from ctxlint.model.interpreter.events import Assigned, ContextWrite, Escape, GenericCall, Question
 from ctxlint.model.interpreter.values import (
+    NONE,
     Constant,
     Kind,
     NeedsInputGrad,
@@ -157,7 +158,8 @@ def _without_gradient(output: Value, marked: tuple[Value, ...]) -> bool:
 def without_untaken_arms(fn: FunctionClass) -> FunctionClass:
     """The Function without the code of backward that never runs.
 
-    It requires the gradient of a tensor to be None, or ctx to have an attribute that only the class has.
+    It requires the gradient of a tensor to be None, ctx to have an attribute that only the class has, or one that
+    forward sets to have another value.
     """
     if fn.has_subclass or not fn.called_directly.isdisjoint(_RUN_BY_AUTOGRAD):
         return fn
@@ -178,7 +180,11 @@ def _taken(fn: FunctionClass, method: Method) -> MethodFacts:
     facts = method.facts
     tested = {guard for event in facts.events for guard in event.guards}.union(*facts.fall_paths)
     untaken = {
-        each for each in tested if _needs_undefined_gradient(fn, each) or _needs_class_attribute(fn, method, each)
+        each
+        for each in tested
+        if _needs_undefined_gradient(fn, each)
+        or _needs_class_attribute(fn, method, each)
+        or _contradicts_forward(fn, each)
     }
     if not untaken:
         return facts
@@ -254,22 +260,41 @@ def _excluded(fn: FunctionClass, tests: tuple[Guard, ...]) -> bool:
         or _nothing_needed(fn, tests)
         or _undefined_gradient(fn, tests)
         or _absent_tensor(fn, tests)
-        or any(_contradicts_a_constant(fn, each) for each in tests)
+        or any(_contradicts_forward(fn, each) for each in tests)
     )
 
 
-def _contradicts_a_constant(fn: FunctionClass, guard: Guard) -> bool:
-    """Whether a test is of an attribute of ctx that forward certainly sets to a constant with the other outcome."""
-    node = guard.test
+def _contradicts_forward(fn: FunctionClass, guard: Guard) -> bool:
+    """Whether a test is of an attribute of ctx for which forward certainly leaves only the other outcome."""
+    node, of_none = guard.test, guard.asks is not None and guard.asks.question is Question.IS_NONE
+    if of_none and isinstance(node, cst.Comparison):
+        node = node.left
     if not isinstance(node, cst.Attribute) or fn.backward is None or dotted(node.value) != fn.backward.ctx_name:
         return False
     writes = fn.writes_by_attribute.get(node.attr.value, ())
+    if not writes or fn.escapes:
+        return False
     values = [each.value for each in writes]
-    return (
-        bool(writes)
-        and not fn.escapes
-        and all(isinstance(each, Constant) and bool(each.value) is not guard.holds for each in values)
-    )
+    if of_none:
+        answer = guard.asks is not None and guard.asks.answer
+        return all(isinstance(each, Constant) and (each == NONE) is not answer for each in values)
+    return all(_has_other_truth(fn, each, guard.holds) for each in values)
+
+
+def _has_other_truth(fn: FunctionClass, value: Value | None, holds: bool) -> bool:
+    """Whether a value is a constant that is not as ``holds`` says, or an input that forward refuses if it is."""
+    if isinstance(value, Constant):
+        return bool(value.value) is not holds
+    forward = fn.forward
+    if not isinstance(value, Parameter) or value.role != "input" or forward is None or not fn.outputs:
+        return False
+    if any(each.name == value.name for each in forward.facts.of(Assigned)):
+        return False
+    return all(any(_tests(each, value.name, not holds) for each in returned.event.guards) for returned in fn.outputs)
+
+
+def _tests(guard: Guard, name: str, holds: bool) -> bool:
+    return isinstance(guard.test, cst.Name) and guard.test.value == name and guard.holds is holds
 
 
 def absent_gradients(path: Iterable[Guard]) -> frozenset[int]:

@@ -252,7 +252,8 @@ class _Indexer:
     def try_(self, node: ast.Try, scope: Scope, place: _Place) -> None:
         inside = _conditional(place)
         caught = inside._replace(handler=True, fallback=True)
-        self.body(node.body, scope, inside)
+        expects = place.expects_error or any(_catches_type_errors(each.type) for each in node.handlers)
+        self.body(node.body, scope, inside._replace(expects_error=expects))
         for handler in node.handlers:
             if handler.name is not None:
                 scope.bind(handler.name, _bound("other", handler.lineno, inside))
@@ -434,6 +435,12 @@ def _bound(kind: str, line: int, place: _Place, target: str = "", value: ast.exp
 
 def _conditional(place: _Place) -> _Place:
     return place if place.conditional else place._replace(conditional=True)
+
+
+def _catches_type_errors(node: ast.expr | None) -> bool:
+    """Whether a handler is there for calls with the wrong arguments: it names ``TypeError``."""
+    names = node.elts if isinstance(node, ast.Tuple) else (node,)
+    return any(isinstance(each, ast.Name) and each.id == "TypeError" for each in names)
 
 
 def _expects_errors(node: ast.AST) -> bool:
