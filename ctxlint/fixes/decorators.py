@@ -10,6 +10,7 @@ from ctxlint.fix import Applicability, Edit, Fix
 from ctxlint.fixes.class_layout import layout_of
 from ctxlint.fixes.module_code import module_code
 from ctxlint.fixes.parameters import drop_parameter, mentions
+from ctxlint.model.analyses.context_parameter import works_by_accident
 from ctxlint.model.function import Binding
 from ctxlint.model.interpreter.values import Tri
 
@@ -42,13 +43,8 @@ def make_static(fn: FunctionClass, method: Method) -> Fix | None:
         edits.append(dropped)
         message += f" and drop `{receiver.name}`"
     by_hand = method.name in fn.called_directly
-    unsafe = by_hand or (receiver is not None and works_by_accident(method))
+    unsafe = by_hand or (receiver is not None and works_by_accident(fn, method))
     return Fix(message, tuple(edits), Applicability.UNSAFE if unsafe else Applicability.SAFE)
-
-
-def works_by_accident(method: Method) -> bool:
-    """Whether a call may work in spite of an extra parameter: each argument arrives in the next parameter."""
-    return any(not param.required for param in method.params)
 
 
 def without_receiver(layout: Layout, method: Method) -> Edit | None:
@@ -96,7 +92,7 @@ def static_for_class(fn: FunctionClass, method: Method) -> Fix | None:
     for decorator in method.node.decorators:
         expression = decorator.decorator
         if isinstance(expression, cst.Name) and expression.value == "classmethod":
-            loose = works_by_accident(method)
+            loose = works_by_accident(fn, method)
             return Fix(
                 "Use `@staticmethod`",
                 (layout.replace(expression, "staticmethod"),),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ctxlint.fix import Applicability, Fix
 from ctxlint.fixes.class_layout import layout_of
-from ctxlint.fixes.decorators import without_receiver, works_by_accident
+from ctxlint.fixes.decorators import without_receiver
 from ctxlint.fixes.parameters import (
     Untraceable,
     append_parameters,
@@ -16,6 +16,7 @@ from ctxlint.fixes.parameters import (
     rename_parameter,
     uses_of,
 )
+from ctxlint.model.analyses.context_parameter import works_by_accident
 from ctxlint.model.function import ParameterKind, UnboundContext
 from ctxlint.model.interpreter.local_names import bound_names
 
@@ -86,7 +87,7 @@ def drop_receiver(fn: FunctionClass, method: Method) -> Fix | None:
     edit = without_receiver(layout, method)
     if edit is None:
         return None
-    applicability = Applicability.UNSAFE if works_by_accident(method) else _unsafe_if_called_directly(fn, method)
+    applicability = Applicability.UNSAFE if works_by_accident(fn, method) else _unsafe_if_called_directly(fn, method)
     return Fix(f"Drop `{method.receiver.name}`", (edit,), applicability)
 
 

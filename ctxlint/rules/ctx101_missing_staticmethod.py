@@ -92,7 +92,7 @@ def _message(fn: FunctionClass, method: Method) -> str:
     what = f"`{method.name}` of `{fn.name}` is not a static method"
     if method.receiver is not None and method.ctx is not None:
         return (
-            f"{what}; torch passes the ctx as `{method.receiver.name}`{refusal(method)}. Add `@staticmethod` and drop "
+            f"{what}; torch passes the ctx as `{method.receiver.name}`{refusal(fn, method)}. Add `@staticmethod` and drop "
             f"`{method.receiver.name}`."
         )
     return f"{what}, but torch calls it like one, and documents it as one. Add `@staticmethod`."

@@ -12,6 +12,7 @@ from ctxlint.model.analyses.foreign_names import RECEIVERS, unbound_receivers
 from ctxlint.model.analyses.legacy import may_mean_an_instance
 from ctxlint.model.function import Binding, FunctionClass, GenericCall, ParameterKind, Style, UnboundContext
 from ctxlint.model.interpreter.signatures import is_context_name, used_as_context
+from ctxlint.model.syntax import dotted
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
 from ctxlint.rules.wording import moment, refusal
 from ctxlint.torch_api.autograd import CONTEXT_ONLY
@@ -131,7 +132,7 @@ def _message(fn: FunctionClass, method: Method) -> str | None:
     if method.binding is Binding.CLASS:
         if receiver is not None and _lacks_class(method):
             return (
-                f"{what} is a class method; torch passes the class as `{receiver.name}`{refusal(method)}. Use "
+                f"{what} is a class method; torch passes the class as `{receiver.name}`{refusal(fn, method)}. Use "
                 f"`@staticmethod`, or put `cls` first."
             )
     elif receiver is not None:
@@ -139,7 +140,7 @@ def _message(fn: FunctionClass, method: Method) -> str | None:
         if method.binding is Binding.INSTANCE or not fn.applied:
             return None
         return (
-            f"{what} is a static method; torch passes the ctx as `{receiver.name}`{refusal(method)}. Drop "
+            f"{what} is a static method; torch passes the ctx as `{receiver.name}`{refusal(fn, method)}. Drop "
             f"`{receiver.name}`."
         )
     if method.lacks_ctx:
@@ -178,6 +179,13 @@ def _without_ctx(fn: FunctionClass, method: Method, what: str) -> str | None:
     if not method.own_params:
         return f"{what} takes no parameters; torch passes the ctx and raises TypeError {moment(method)}. {advice}"
     first = method.own_params[0].name
+    later = next((param for param in method.own_params[1:] if is_context_name(param.name)), None)
+    if later is not None and len(method.own_params) == len(method.positional):
+        others = ", ".join(_written(param.node) for param in method.own_params if param is not later)
+        return (
+            f"{what} takes `{later.name}` after `{first}`, but torch passes the ctx first; each gets the value of another. "
+            f"Write `{method.name}({later.name}, {others})`."
+        )
     effect = f"torch passes the ctx as `{first}`{_without_room(fn, method)}"
     if method.facts.of(UnboundContext):
         return f"{what} uses `ctx` but takes no parameter for it; {effect}. {advice}"
@@ -193,7 +201,7 @@ def _without_room(fn: FunctionClass, method: Method) -> str:
             return ""
         if any(count <= room for count in counts if count is not None):
             return " and shifts the other arguments by one"
-    return refusal(method)
+    return refusal(fn, method)
 
 
 def _written(param: cst.Param) -> str:
@@ -233,8 +241,31 @@ def _unbound_receiver(fn: FunctionClass, method: Method) -> Iterator[Finding]:
 
 
 def _is_of_ctx(fn: FunctionClass, method: Method, node: cst.Name) -> bool:
-    """Whether a name is used for an attribute that only a ctx has, or that the Function sets on its ctx."""
+    """Whether a name is used for an attribute that only a ctx has, or that the Function has set on its ctx by then."""
     around = next(method.above(node), None)
     if not isinstance(around, cst.Attribute) or around.value is not node:
         return False
-    return around.attr.value in CONTEXT_ONLY or around.attr.value in fn.writes_by_attribute
+    name = around.attr.value
+    if name in CONTEXT_ONLY or isinstance(method.parents.get(around), _STORES):
+        return True
+    if method not in (fn.forward, fn.setup_context):
+        return name in fn.writes_by_attribute or any(_stored_in(each, name) for each in (fn.forward, fn.setup_context))
+    statement = _statement(method, node)
+    earlier = method.variables[: next(at for at, each in enumerate(method.variables) if each is node)]
+    return any(each in earlier and _statement(method, each) is not statement for each in _stored_in(method, name))
+
+
+def _stored_in(method: Method | None, name: str) -> list[cst.BaseExpression]:
+    """What a method sets this attribute of, if that is the ctx, or an instance that torch does not pass."""
+    if method is None:
+        return []
+    stores = (each for each in method.nodes_of(cst.Attribute) if isinstance(method.parents.get(each), _STORES))
+    owners = (*RECEIVERS, method.ctx_name)
+    return [each.value for each in stores if each.attr.value == name and dotted(each.value) in owners]
+
+
+def _statement(method: Method, node: cst.CSTNode) -> cst.CSTNode | None:
+    return next((each for each in method.above(node) if isinstance(each, cst.SimpleStatementLine)), None)
+
+
+_STORES = (cst.AssignTarget, cst.AnnAssign)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.model.analyses.context_parameter import works_by_accident
 from ctxlint.model.analyses.mutations import usually_no_copy
 
 if TYPE_CHECKING:
@@ -91,9 +92,9 @@ _MOMENTS = {
 }
 
 
-def refusal(method: Method) -> str:
+def refusal(fn: FunctionClass, method: Method) -> str:
     """The clause about what torch passes, if a method takes one parameter too many."""
-    if method.variadic is not None or any(param.has_default for param in method.positional):
+    if works_by_accident(fn, method):
         return (
             " and shifts every input by one" if method.name == "forward" else " and shifts the other arguments by one"
         )

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.model.function import Binding
 from ctxlint.model.index.scopes import resolve
 from ctxlint.model.interpreter.local_names import borrowed_names, times_bound
 from ctxlint.model.interpreter.signatures import used_as_context
@@ -15,7 +16,7 @@ from ctxlint.torch_api import operations, types
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ctxlint.model.function import Method
+    from ctxlint.model.function import FunctionClass, Method
     from ctxlint.model.index.scopes import Scope
 
 _RECEIVERS = ("self", "cls")
@@ -109,3 +110,13 @@ def _parts_of_call(node: cst.Call, scope: Scope) -> list[cst.CSTNode | None]:
 
 def _is(node: cst.CSTNode | None, name: str) -> bool:
     return isinstance(node, cst.Name) and node.value == name
+
+
+def works_by_accident(fn: FunctionClass, method: Method) -> bool:
+    """Whether a call may work in spite of an extra parameter: each argument arrives in the next parameter."""
+    if method.variadic is not None or any(param.has_default for param in method.positional):
+        return True
+    room = len(method.params) - (2 if method.binding is Binding.CLASS else 1)
+    if method.name == "forward":
+        return any(call.applies and not call.starred and call.positional == room for call in fn.calls)
+    return any(returned.count == room for returned in fn.outputs)
