@@ -148,7 +148,9 @@ class _File:
         if not decorator.keywords:
             return [Edit(opening, opening, _DEVICE)]
         first = self.code.start(decorator.keywords[0])
-        return [Edit(first, first, f"{_DEVICE}, ")]
+        before = self.source.text[:first].rpartition("\n")[2]
+        own_line = before.isspace()
+        return [Edit(first, first, f"{_DEVICE},\n{before}" if own_line else f"{_DEVICE}, ")]
 
     # The import
 
