@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.fixes.in_place import copy_gradient
+from ctxlint.model.analyses.later_reads import wants_old_values
 from ctxlint.model.analyses.mutations import gradient_written, gradient_written_on_a_path, on_a_temporary
 from ctxlint.model.analyses.permuted_writes import gradient_written_if_permuted, how_permuted
 from ctxlint.model.analyses.saved_state import chosen_gradient
@@ -78,7 +79,7 @@ class ModifiedGradOutput(Rule[FunctionClass]):
 
     ## Fix safety
     Unsafe: the out-of-place form, or a `.clone()` before the modification, costs memory that the author may have meant
-    to save.
+    to save. There is no fix where later code reads the gradient as if it were unmodified.
 
     ## Known limits
     A compiled kernel that writes to a gradient is not detected, nor is a helper outside the project. Not reported if
@@ -112,10 +113,11 @@ class ModifiedGradOutput(Rule[FunctionClass]):
                 together = {gradient: each for gradient, each in changed.items() if each.node is at}
                 gradient, mutation = next(iter(together.items()))
                 alone = len(together) == 1
+                copied = alone and gradient_written(mutation) and not wants_old_values(method, mutation, gradient)
                 yield Finding(
                     fn.span(mutation.node),
                     _message(method, gradient, mutation) if alone else _message_of_several(method, together),
-                    copy_gradient(fn, method, mutation, gradient) if alone and gradient_written(mutation) else None,
+                    copy_gradient(fn, method, mutation, gradient) if copied else None,
                     way_to(fn, *together.values()),
                     rests_on=(mutation.target,) if mutation.target is not None else (),
                 )
@@ -198,8 +200,12 @@ def _message(method: Method, gradient: str, mutation: Mutation, condition: str =
     if written != gradient and "\n" not in written and (condition or not unless_copied(mutation)):
         subject += f" through `{written}`"
     subject += " if no branch has replaced it" if gradient_written(mutation) is None else under_flag(mutation)
-    subject += condition or unless_copied(mutation)
     wrong = "wrong, or torch raises" if mutation.how in _RESHAPING else "silently wrong"
+    if wants_old_values(method, mutation, gradient):
+        return (
+            f"{subject}{condition or unless_copied(mutation)}; later reads of `{gradient}`, and others to which torch passes the "
+            f"same tensor, silently get the new values. Write to a new tensor."
+        )
     if condition:
         remedy = "Write to a new tensor"
     elif not mutation.by or node is None:  # a nested function may see it without
@@ -208,6 +214,7 @@ def _message(method: Method, gradient: str, mutation: Mutation, condition: str =
         remedy = f"Copy `{gradient}` before the call, and continue with the copy"
     else:
         remedy = f"Pass a copy to `{mutation.by}`"
+    subject += condition or unless_copied(mutation)
     return f"{subject}; if torch passes the same tensor on to others, their gradients are {wrong}. {remedy}."
 
 

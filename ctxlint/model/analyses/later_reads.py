@@ -1,0 +1,91 @@
+"""Reads of a tensor after a modification through another name, or one whose result got another name.
+
+They look as if the old values were wanted: ``grad_x = grad.mul_(w); grad_w = grad * x``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.model.interpreter.events import Mutation
+    from ctxlint.model.interpreter.method import Method
+
+
+def wants_old_values(method: Method, mutation: Mutation, name: str) -> bool:
+    """Whether code that may run after the modification of a parameter reads it, as if it still had its old values."""
+    if mutation.by or mutation.in_loop or not _has_another_name(method, mutation, name):
+        return False
+    return any(_is_value(method, each) for each in _read_after(method, mutation.node, name))
+
+
+def _has_another_name(method: Method, mutation: Mutation, name: str) -> bool:
+    """Whether the modified tensor is used by another name than that of the parameter."""
+    if mutation.name != name:
+        return mutation.name is not None
+    node = mutation.node
+    if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute) or mutation.how == "out=":
+        return False
+    small = next((each for each in method.above(node) if isinstance(each, cst.BaseSmallStatement)), None)
+    if isinstance(small, cst.Assign):
+        return all(not _is_name(target.target, name) for target in small.targets)
+    return small is not None and not isinstance(small, cst.Expr)
+
+
+def _read_after(method: Method, node: cst.CSTNode, name: str) -> Iterator[cst.Name]:
+    """The reads of a name in statements that may run after a node, up to one that binds the name again."""
+    variables = method.variables
+    last = max((at for at, each in enumerate(variables) if node in method.above(each)), default=len(variables))
+    stopped_by: cst.CSTNode | None = None
+    for each in variables[last + 1 :]:
+        if each.value != name or _excluded(method, node, each):
+            continue
+        statement = _statement(method, each)
+        if stopped_by is not None and statement is not stopped_by:
+            return
+        if isinstance(method.parents.get(each), cst.AssignTarget):
+            stopped_by = statement
+        elif not isinstance(method.parents.get(each), cst.Del):
+            yield each
+
+
+def _is_value(method: Method, node: cst.Name) -> bool:
+    """Whether a read is of the values of a tensor, not of its shape or the like."""
+    around = method.parents.get(node)
+    return not isinstance(around, cst.Attribute) or around.attr.value not in _OTHER_THAN_VALUES
+
+
+_OTHER_THAN_VALUES = frozenset(
+    str.split("device dim dtype element_size is_contiguous is_cuda layout ndim numel requires_grad shape size stride")
+)
+
+
+def _excluded(method: Method, node: cst.CSTNode, later: cst.CSTNode) -> bool:
+    """Whether a later node runs only where the other one does not: in another arm, or after its arm has returned."""
+    above = set(method.above(later))
+    for block in method.above(node):
+        around = method.parents.get(block)
+        if block in above or not isinstance(block, cst.IndentedBlock) or not isinstance(around, (cst.If, cst.Else)):
+            continue
+        if (isinstance(around, cst.If) and around in above) or _leaves(block):
+            return True
+    return False
+
+
+def _leaves(block: cst.IndentedBlock) -> bool:
+    """Whether a block ends with ``return`` or ``raise``."""
+    last = block.body[-1]
+    small = last.body[-1] if isinstance(last, cst.SimpleStatementLine) else None
+    return isinstance(small, (cst.Return, cst.Raise))
+
+
+def _statement(method: Method, node: cst.CSTNode) -> cst.CSTNode | None:
+    return next((each for each in method.above(node) if isinstance(each, cst.BaseSmallStatement)), None)
+
+
+def _is_name(node: cst.BaseExpression, name: str) -> bool:
+    return isinstance(node, cst.Name) and node.value == name
