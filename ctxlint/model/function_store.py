@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from ctxlint.model.index.file_index import ClassRecord
     from ctxlint.model.index.module_unit import Unit
     from ctxlint.model.index.scopes import Scope
+    from ctxlint.model.interpreter.events import Event
 
 Result = TypeVar("Result")
 
@@ -147,7 +148,7 @@ class _Stored(Generic[Result]):
     """What is known of a method, and what that depends on: what was given, and the code around."""
 
     given: object
-    around: tuple[Hashable, _Around]
+    around: _Given
     result: Result
     steps: int
 
@@ -162,13 +163,19 @@ class _OfMethods(Generic[Result]):
         self,
         node: cst.FunctionDef,
         given: object,
-        around: tuple[Hashable, _Around],
+        around: _Given,
         work: Callable[[], Result],
         holds: Callable[[Result], bool] = lambda _: True,
+        events: Callable[[Result], Iterable[Event]] = lambda _: (),
     ) -> Result:
-        """The result of ``work``, or that of an earlier call for the same that still ``holds``, for as many steps."""
+        """The result of ``work``, or that of an earlier call for the same that still ``holds``, for as many steps.
+
+        ``events`` are those of a result.
+        """
         known = self._kept.pop(node, None)
-        if known is None or (known.given, known.around) != (given, around) or not holds(known.result):
+        if known is not None and not known.around.allows(around, events(known.result)):
+            known = None
+        if known is None or known.given != given or not holds(known.result):
             left, result = steps.left, work()
             known = _Stored(given, around, result, left - steps.left)
         else:
@@ -187,7 +194,7 @@ class _Trailed(NamedTuple):
     """The statements of a walk over a method, which another version of it may continue; as for ``_Stored``."""
 
     before: Known
-    around: tuple[Hashable, _Around]
+    around: _Given
     trail: Trail
 
 
@@ -294,13 +301,14 @@ class FunctionStore:
         home = method.home
         if home is None or not _is_own(method, reach, record):
             return work(None)
-        unit, around = home.unit, (facts, reach.around(record, method.name))
+        unit, around = home.unit, _Given(facts, reach.around(record, method.name))
         return self._walked.of(
             method.node,
             before,
             around,
             lambda: work(self._trail(unit, reach, record, method, before, around)),
             lambda known: not _is_bound_to_old_text(method, known),
+            lambda known: known.events,
         )
 
     def _uses_in(
@@ -315,7 +323,7 @@ class FunctionStore:
         """As ``_facts_of``, for how a method uses its inputs."""
         if not _is_own(method, reach, record):
             return work()
-        return self._used.of(method.node, names, (facts, reach.around(record, method.name)), work)
+        return self._used.of(method.node, names, _Given(facts, reach.around(record, method.name)), work)
 
     def _trail(
         self,
@@ -324,7 +332,7 @@ class FunctionStore:
         record: ClassRecord,
         method: Method,
         before: Known,
-        around: tuple[Hashable, _Around],
+        around: _Given,
     ) -> Trail:
         """A new trail, which continues one over an earlier version of the method if there is one."""
         key = (unit.path, record.qualname, method.name)
@@ -332,8 +340,9 @@ class FunctionStore:
         self._trails.move_to_end(key)
         while len(self._trails) > _WALKS_KEPT:
             self._trails.popitem(last=False)
-        known = (each for each in trails if each.trail.begins_like(method.node) and each[:2] == (before, around))
-        found = None if reach.may_call(record, method.name, around[1]) else next(known, None)
+        known = (each for each in trails if each.trail.begins_like(method.node) and each.before == before)
+        known = (each for each in known if each.around.allows(around, each.trail.events))
+        found = None if reach.may_call(record, method.name, around.code) else next(known, None)
         trail = Trail(unit, found.trail if found is not None else None)
         trails.insert(0, _Trailed(before, around, trail))
         del trails[_TRAILS_KEPT:]
@@ -437,12 +446,28 @@ STORE: ContextVar[FunctionStore | None] = ContextVar("STORE", default=None)
 
 
 class _Around(NamedTuple):
-    """The first line of a class, what is in it but in no method, and methods and statements of the file."""
+    """What is in a class but in no method, some methods and statements of the file, and how many of these are above.
 
-    first: int
+    ``firsts`` are the first lines of the class and of the statements.
+    """
+
     rest: str
     methods: tuple[tuple[str, str], ...]
-    statements: tuple[tuple[int, str], ...]
+    statements: tuple[str, ...]
+    above: int
+    firsts: tuple[int, ...]
+
+
+class _Given(NamedTuple):
+    """What a walk over a method depends on, apart from the method: facts about the Function, and code."""
+
+    facts: tuple[Hashable, ...]
+    code: _Around
+
+    def allows(self, now: _Given, events: Iterable[Event]) -> bool:
+        """Whether a walk with these events is the same for what is given ``now``: code may move if none is in it."""
+        same = self.facts == now.facts and self.code[:-1] == now.code[:-1]
+        return same and (self.code.firsts == now.code.firsts or not _have_places(events))
 
 
 _Words: TypeAlias = "dict[tuple[str, re.Pattern[str] | None], frozenset[str]]"
@@ -559,11 +584,13 @@ class _Reach:
             statements |= more
             pending += [*(methods[name] for name in new), *map(self.text, more)]
         found.discard(method)
+        numbers = sorted(statements)
         return _Around(
-            self.lines[own][0],
             rest,
             tuple((name, methods[name]) for name in sorted(found)),
-            tuple((self.lines[each][0], self.text(each)) for each in sorted(statements)),
+            tuple(map(self.text, numbers)),
+            bisect_right(numbers, own),
+            tuple(self.lines[each][0] for each in (own, *numbers)),
         )
 
     def may_call(self, record: ClassRecord, method: str, around: _Around) -> bool:
@@ -572,7 +599,7 @@ class _Reach:
         ``codecs.forward.encode(x)`` does not: a method has no such attributes.
         """
         own = self._members_of(record)[0].get(method, "")
-        texts = (own, around.rest, *(text for _name, text in around.methods), *(text for _, text in around.statements))
+        texts = (own, around.rest, *(text for _name, text in around.methods), *around.statements)
         code = [_DEFINED.sub("", text) for text in texts if method in self._code_words(text)]
         mentioned = re.compile(rf"(?<!\w){method}(?!\w)(?!(?<=\.{method})\.[^\W_])")
         return any(mentioned.search(_STRING_OR_COMMENT.sub(_without_prose, each)) for each in code)
@@ -723,7 +750,11 @@ def _read_of_ctx(function: FunctionClass) -> frozenset[str]:
 
 def _has_places(function: FunctionClass) -> bool:
     """Whether an event of a method has a position in a helper (the chain of calls that leads to it)."""
-    events = (event for method in function.methods.values() for event in method.facts.events)
+    return any(_have_places(method.facts.events) for method in function.methods.values())
+
+
+def _have_places(events: Iterable[Event]) -> bool:
+    """Whether one of some events has a position in a helper."""
     parts = (part for event in events for part in (event, *getattr(event, "unpackings", ())))
     return any(getattr(part, "through", ()) for part in parts)
 

@@ -288,9 +288,45 @@ def test_what_others_store_is_noticed(tmp_path: Path) -> None:
     assert found == [1, 0, 1, 1, 0]
 
 
+def with_helpers_below(text: str) -> str:
+    """The text with its functions and classes that are no Functions, and are above one, at its end."""
+    parts = text.split("\n\n\n")
+    above = [each for each in parts if each.startswith(("def ", "class ")) and "(Function)" not in each]
+    return "\n\n\n".join([*(each for each in parts if each not in above), *above])
+
+
+@pytest.mark.parametrize("text", [HELPERS, with_helpers_below(HELPERS)], ids=["above", "below"])
 @pytest.mark.parametrize("seed", range(3))
-def test_the_same_with_helpers_that_write_into_tensors(tmp_path: Path, seed: int) -> None:
-    compare(HELPERS, f"helpers{seed}.py", 80, tmp_path)
+def test_the_same_with_helpers_that_write_into_tensors(tmp_path: Path, seed: int, text: str) -> None:
+    compare(text, f"helpers{seed}.py", 80, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("helper", "walked"),
+    [
+        ("def helper(x):\n    return x\n", {"backward"}),
+        ("def helper(x):\n    return x.mul_(2)\n", {"forward", "backward"}),
+    ],
+    ids=["moves", "is shown"],
+)
+def test_code_below_may_move_unless_a_finding_may_show_it(
+    helper: str, walked: set[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names: list[str] = []
+
+    def noted(function: cst.FunctionDef, *more: object) -> object:
+        names.append(function.name.value)
+        return interpret(function, *more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("ctxlint.model.builder.interpret", noted)
+    text = HEAD + missing_none("First").replace("x * scale", "helper(x) * scale") + "\n\n" + helper
+    checker, uri = Checker(Workspace(lambda _: None, (str(tmp_path),))), (tmp_path / "a.py").as_uri()
+    checker.check(Document(uri, text, 1, "python"))
+    assert set(names) == {"forward", "backward"}
+    names.clear()
+    moved = text.replace("        return grad_output", "\n        return grad_output")
+    checker.check(Document(uri, moved, 2, "python"))
+    assert set(names) == walked
 
 
 CALLS = """import torch
@@ -613,17 +649,19 @@ TYPED = [
 ]
 
 
+@pytest.mark.parametrize("below", [False, True])
 @pytest.mark.parametrize("seed", range(4))
-def test_the_same_when_a_walk_continues_an_earlier_one(tmp_path: Path, seed: int) -> None:
+def test_the_same_when_a_walk_continues_an_earlier_one(tmp_path: Path, seed: int, below: bool) -> None:
+    long = with_helpers_below(LONG) if below else LONG
     chance, around = random.Random(seed), Workspace(lambda _: None, (str(tmp_path),))
     (tmp_path / "ctxlint.toml").write_text('select = ["ALL"]\n')
-    checker, uri, lines = Checker(around), (tmp_path / "long.py").as_uri(), LONG.split("\n")
+    checker, uri, lines = Checker(around), (tmp_path / "long.py").as_uri(), long.split("\n")
     indented = [at for at, line in enumerate(lines) if line.startswith("        ")]
     typed: dict[int, str] = {}
     for version in range(80):
         if len(typed) > 2:
             typed.pop(chance.choice(sorted(typed)))
-        typed[chance.choice(indented)] = "        " + chance.choice(TYPED)
+        typed[chance.choice(indented)] = "        " + chance.choice(TYPED) + "\n" * below * chance.randrange(3)
         text = "\n".join(line + "\n" * (at in indented) + typed.get(at, "") for at, line in enumerate(lines))
         document = Document(uri, text, version, "python")
         assert shown(checker, document) == shown(Checker(around), document), text

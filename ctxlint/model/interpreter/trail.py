@@ -135,6 +135,11 @@ class Trail:
         self._names: dict[cst.CSTNode, frozenset[str]] = {}
         self._ctx_is_free = False
 
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """Those before the last statement."""
+        return self._points[-1].events if self._points else ()
+
     def begins_like(self, function: cst.FunctionDef) -> bool:
         """Whether the first statement is that of a method."""
         return self._statements[:1] == tuple(function.body.body[:1])
