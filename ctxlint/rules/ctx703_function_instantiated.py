@@ -135,7 +135,7 @@ def _of_instance(file: SourceFile, fn: FunctionClass, call: ApplyCall) -> Iterat
         remedy = f"Use `{name}.apply`, with {_given(fn)}." if has_arguments else f"Drop the `{made[len(name) :]}`."
     elif instance.use is InstanceUse.CALLED:
         fact, only_warns = f"`{made}` creates an instance; torch raises RuntimeError when it is called.", False
-        remedy = f"Use `{name}.apply`."
+        remedy = f"Use `{name}.apply`{_moved(fn) if has_arguments else ''}."
     elif _is_namespace(fn, instance):
         fact = f"`{made}` creates an instance only for its static methods; torch deprecates instances."
         remedy = f"Drop the `{made[len(name) :]}`."

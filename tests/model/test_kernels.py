@@ -112,6 +112,10 @@ HOLDERS = {
         "k = tuned if n else kernel\n        k[(1,)]" + _REST,
     ),
     "strides after a star": (_STORES, "kernel[(1,)](g, torch.empty_like(g), *g.stride(), BLOCK=4, SET=True)"),
+    "a default that the kernel does not test, after a star": (
+        _STORES,
+        "kernel[(1,)](g, torch.empty_like(g), *g.stride(), BLOCK=4)",
+    ),
     "strides or none": (_STORES, "kernel[(1,)](g, *((g, 1) if n else (g, 0)), BLOCK=4)"),
     "numba": ("@cuda.jit\ndef kernel(p, n):\n    p[0] = n\n", "kernel[1, 32](cuda.as_cuda_array(g.detach()), 1)"),
 }
@@ -129,6 +133,7 @@ NOT_HELD = {
         _HEAD + "    if not SET:\n        tl.store(p, 0)\n",
         "kernel[(1,)](g, torch.empty_like(g), *g.stride(), BLOCK=4)",
     ),
+    "more arguments than it takes": (_STORES, "kernel[(1,)](g, torch.empty_like(g), 1, 4, False, 5)"),
     "a kernel that the method rebinds": (
         _STORES,
         "kernel = print\n        run = kernel[(1,)]\n        kernel = 1\n        run" + _REST,

@@ -53,22 +53,29 @@ ONE_OF = " or "
 """Between two parameters one of which is written."""
 
 
-def kernel_writes(project: Project, definition: Definition, values: Mapping[str, object], depth: int = 0) -> Found:
+def kernel_writes(
+    project: Project,
+    definition: Definition,
+    values: Mapping[str, object],
+    depth: int = 0,
+    unknown: frozenset[str] = frozenset(),
+) -> Found:
     """The parameters through which a kernel certainly writes.
 
-    ``values`` are those of its parameters that the launch is known to pass, by name.
+    ``values`` are those of its parameters that the launch is known to pass, by name; it may pass others than the defaults
+    for the ``unknown`` ones.
     """
     record = definition.unit.index.functions.get(definition.qualname)
     if record is None or not record.certain or depth > _MAX_DEPTH:
         return {}
     arguments = record.node.args
     params = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
-    defaults = {**_defaults(arguments), **values}
+    defaults = {name: value for name, value in _defaults(arguments).items() if name not in unknown}
     launched = {each.arg for each in params if _is_constant(each)}
     scope = Scope("function", definition.qualname, record.scope)
     pointers = {each.arg: {each.arg} for each in params}
     spend(200)
-    kernel = _Kernel(project, definition, scope, frozenset(pointers), launched, defaults, depth, pointers)
+    kernel = _Kernel(project, definition, scope, frozenset(pointers), launched, {**defaults, **values}, depth, pointers)
     kernel.compares = any(
         isinstance(each, ast.If) and isinstance(each.test, ast.Compare) for each in _inside(record.node)
     )
@@ -184,13 +191,16 @@ def kernel_bound(project: Project, unit: Unit, name: str, made: bool = False, ho
 
 def bound_to_kernel(
     definition: Definition, arguments: tuple[Slot, ...], keywords: Mapping[str, Slot], open_ended: bool = False
-) -> dict[str, Slot] | None:
-    """The arguments of a launch by parameter, apart from those after stars; None if some of these have defaults."""
+) -> tuple[dict[str, Slot], frozenset[str]] | None:
+    """The arguments of a launch by parameter, and the parameters that those after stars may be for.
+
+    None if the kernel cannot take so many.
+    """
     params, known = parameters_of(definition), tuple(takewhile(lambda slot: not slot.starred, arguments))
-    bound = {**dict(zip(params, known)), **keywords}
-    after = {*params[len(known) :]} - keywords.keys() if open_ended or len(known) < len(arguments) else set()
-    defaults = _defaults(definition.unit.index.functions[definition.qualname].node.args)
-    return bound if after.isdisjoint(defaults) else None
+    if len(known) > len(params):
+        return None
+    may_be_passed = params[len(known) :] if open_ended or len(known) < len(arguments) else ()
+    return {**dict(zip(params, known)), **keywords}, frozenset(may_be_passed).difference(keywords)
 
 
 def parameters_of(definition: Definition) -> list[str]:

@@ -380,13 +380,14 @@ class CalleeResolver:
         definition = self.function(name)
         if definition is None or not is_kernel(project, definition):
             definition = kernel_bound(project, self.unit, name)
-        bound = bound_to_kernel(definition, arguments, keywords, open_ended) if definition is not None else None
-        if definition is None or bound is None:
+        passed = bound_to_kernel(definition, arguments, keywords, open_ended) if definition is not None else None
+        if definition is None or passed is None:
             return None
+        bound, unknown = passed
         values = {param: known for param, slot in bound.items() for known in _launch_value(slot.value)}
         found = project.once(
-            ("kernel", definition.qualname, tuple(sorted(values.items(), key=str))),
-            lambda: kernel_writes(project, definition, values),
+            ("kernel", definition.qualname, tuple(sorted(values.items(), key=str)), unknown),
+            lambda: kernel_writes(project, definition, values, unknown=unknown),
             definition.unit.summaries,
         )
         written = ((_one_of([bound.get(each) for each in params.split(ONE_OF)]), way) for params, way in found.items())
