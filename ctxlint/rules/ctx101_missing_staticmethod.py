@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ctxlint.fixes.decorators import make_static
 from ctxlint.model.analyses.legacy import may_mean_an_instance
+from ctxlint.model.analyses.misnamed import misnamed
 from ctxlint.model.function import Binding, FunctionClass
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
 from ctxlint.rules.wording import refusal
@@ -68,7 +69,8 @@ class MissingStaticmethod(Rule[FunctionClass]):
     ## Known limits
     Not reported if a base class, a class decorator or a decorator of the method is unknown, because it may bind the
     function itself; nor if the methods read attributes of `self` that only a subclass may define. A Function in the
-    style of torch before 1.5, with state on an instance, is reported once, by legacy-function (CTX108).
+    style of torch before 1.5, with state on an instance, is reported once, by legacy-function (CTX108). Not reported for a class with two methods called `forward` and no `backward`, or
+    the other way round: conflicting-members (CTX107) says which to rename.
 
     ## References
     - [Extending torch.autograd](https://pytorch.org/docs/stable/notes/extending.html)
@@ -81,7 +83,7 @@ class MissingStaticmethod(Rule[FunctionClass]):
     fix = FixAvailability.SOMETIMES
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
-        if not fn.signature_judgeable or fn.legacy_state is not None or may_mean_an_instance(fn):
+        if not fn.signature_judgeable or fn.legacy_state is not None or may_mean_an_instance(fn) or misnamed(fn):
             return
         for method in fn.own_protocol_methods:
             if method.binding is Binding.INSTANCE and method.signature_known:

@@ -10,6 +10,7 @@ from ctxlint.fixes.decorators import static_for_class
 from ctxlint.fixes.receiver_parameters import add_ctx, call_it_ctx, drop_receiver, write_ctx
 from ctxlint.model.analyses.foreign_names import RECEIVERS, unbound_receivers
 from ctxlint.model.analyses.legacy import may_mean_an_instance
+from ctxlint.model.analyses.misnamed import misnamed
 from ctxlint.model.function import Binding, FunctionClass, GenericCall, ParameterKind, Style, UnboundContext
 from ctxlint.model.interpreter.signatures import is_context_name, used_as_context
 from ctxlint.model.syntax import dotted
@@ -94,7 +95,7 @@ class WrongFirstParameter(Rule[FunctionClass]):
     fix = FixAvailability.SOMETIMES
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
-        if not fn.signature_judgeable or fn.legacy_state is not None or may_mean_an_instance(fn):
+        if not fn.signature_judgeable or fn.legacy_state is not None or may_mean_an_instance(fn) or misnamed(fn):
             return
         for method in fn.own_protocol_methods:
             if not method.signature_known or (method.name in fn.called_directly and not _is_just_named(fn, method)):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ctxlint.model.analyses.misnamed import Misnamed, misnamed
 from ctxlint.model.function import FunctionClass, ParameterKind, Style
 from ctxlint.model.interpreter.values import Constant
 from ctxlint.rules.base import Finding, Rule
@@ -20,10 +21,12 @@ class ConflictingMembers(Rule[FunctionClass]):
     ## What it does
     Reports members of a Function that exclude each other: `backward` and `vjp`; `vmap` and `generate_vmap_rule = True`;
     either of these two without `setup_context`; a keyword-only parameter of `forward` together with `setup_context`;
-    `boxed_grads_call = True` and a `backward` with several gradient parameters.
+    `boxed_grads_call = True` and a `backward` with several gradient parameters; two methods called `forward`, of which one
+    has to be the missing `backward`.
 
     ## Why is this bad?
-    Torch checks this late, when `apply`, backward or a transform runs, and always raises:
+    The last method of a name replaces the others: torch calls a `forward` that is meant to be `backward`, and there is no
+    `backward`. Torch checks the others late, when `apply`, backward or a transform runs, and always raises:
 
     - `Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should only implement one of
       them.`
@@ -89,6 +92,9 @@ class ConflictingMembers(Rule[FunctionClass]):
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         if not fn.signature_judgeable:
             return
+        wrong = misnamed(fn)
+        if wrong is not None:
+            yield _twice(fn, wrong)
         own = {method.name: method for method in fn.own_protocol_methods}
         if "backward" in fn.methods and "vjp" in fn.methods and ("backward" in own or "vjp" in own):
             yield Finding(
@@ -138,3 +144,14 @@ class ConflictingMembers(Rule[FunctionClass]):
                 f"`backward` of `{fn.name}` takes {len(required)} gradients with `boxed_grads_call = True`; torch passes "
                 f"one list{since} and raises TypeError at backward. Take one parameter, `grads`.",
             )
+
+
+def _twice(fn: FunctionClass, wrong: Misnamed) -> Finding:
+    """A finding for the one of two methods of a name that has the wrong name."""
+    name = wrong.node.name.value
+    called = "this one replaces the first, so torch calls it at `apply`"
+    lost = called if wrong.replaces else "the second replaces this one"
+    return Finding(
+        fn.span(wrong.node.name),
+        f"`{fn.name}` defines `{name}` twice, and no `{wrong.meant}`; {lost}. Rename this one to `{wrong.meant}`.",
+    )

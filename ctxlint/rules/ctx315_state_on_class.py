@@ -92,6 +92,8 @@ class StateOnClass(Rule[FunctionClass]):
         for write in shared_writes(fn):
             stored = any(each.attribute == write.attribute for each in fn.context_writes)
             advice = f"Use `{ctx}.{write.attribute}`" if stored else f"Write `{ctx}.{write.attribute} = ...`"
+            if write.lasts and not stored:
+                advice = f"Write `{ctx}.{write.attribute} = {code_of(write.node)}` on each call as well, and read that"
             if write.saves and not stored:
                 advice = f"Pass it to `{ctx}.save_for_backward`"
             yield Finding(

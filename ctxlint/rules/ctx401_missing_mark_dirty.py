@@ -92,7 +92,7 @@ class MissingMarkDirty(Rule[FunctionClass]):
     The mark is added if `forward` takes ctx, modifies the input on every path, and returns the input itself, and
     nothing else, on every path: with several outputs, a marked input that is a view raises. It is not added if
     `forward` has saved the input before, or if a call passes what looks like a leaf that requires grad, such as a
-    parameter: a mark raises for it. The fix is unsafe: calls on a leaf that requires grad then raise, as they should. A
+    parameter: a mark raises for it; nor if it passes an attribute of another object, which may be one. The fix is unsafe: calls on a leaf that requires grad then raise, as they should. A
     second backward through a buffer that is kept between calls raises as well, because the mark makes the buffer part
     of the first graph. Nor is it added if `backward` reads the buffer instead of the incoming gradient: the backward of
     another Function may have written the gradient there.
@@ -145,7 +145,9 @@ class MissingMarkDirty(Rule[FunctionClass]):
             yield Finding(
                 fn.span(mutation.node),
                 _message(fn, tensor, mutation) if alone else _message_of_several(together),
-                mark_dirty(fn, forward, mutation, tensor) if alone and _mark_helps(fn, tensor, mutation) else None,
+                mark_dirty(fn, forward, mutation, tensor)
+                if alone and _is_fixed_by_mark(fn, tensor, mutation)
+                else None,
                 way_to(fn, *(each for _tensor, each in together)),
                 rests_on=(mutation.target,) if mutation.target is not None else (),
             )
@@ -231,6 +233,11 @@ def _given_a_leaf(fn: FunctionClass, tensor: Parameter) -> bool:
 def _mark_helps(fn: FunctionClass, tensor: Parameter, mutation: Mutation) -> bool:
     """Whether ``mark_dirty`` is all that is missing."""
     return may_be_marked(fn, tensor) and not _needs_more(fn, tensor, mutation)
+
+
+def _is_fixed_by_mark(fn: FunctionClass, tensor: Parameter, mutation: Mutation) -> bool:
+    """Whether ``mark_dirty`` is all that is missing at each call in view: none passes what another object may keep."""
+    return _mark_helps(fn, tensor, mutation) and not any(tensor.index in call.stored for call in fn.calls)
 
 
 def _needs_more(fn: FunctionClass, tensor: Parameter, mutation: Mutation) -> bool:

@@ -20,6 +20,13 @@ def test_an_input_that_was_rebound_is_not_marked() -> None:
     assert fixed_by("CTX401", text, unsafe=True) == text
 
 
+def test_an_input_that_another_object_holds_is_not_marked() -> None:
+    text = HEAD + "        x.mul_(2)\n        return x\n" + MIDDLE + "        return grad * 2\n"
+    for given, marked in {"y.data": False, "y.weights": False, "y.T": True, "y * 2": True}.items():
+        called = f"{text}\n\ndef run(y):\n    x = {given}\n    return Fn.apply(x)\n"
+        assert ("mark_dirty" in fixed_by("CTX401", called, unsafe=True)) is marked, given
+
+
 def test_a_gradient_that_may_be_none_is_copied_where_it_is_changed() -> None:
     forward = "        ctx.set_materialize_grads(False)\n        return x * 2\n"
     text = HEAD + forward + MIDDLE + "        if grad is None:\n            return None\n        grad.mul_(2)\n"

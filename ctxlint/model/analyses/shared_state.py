@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from ctxlint.model.interpreter.events import Assigned, ClassAttribute, Mutation
 from ctxlint.model.interpreter.values import Opaque, Parameter, Scalar, Tri, is_tensor, usual_storage
-from ctxlint.model.syntax import code_of, dotted, single_index, words_of
+from ctxlint.model.syntax import code_of, dotted, root_name, single_index, words_of
 from ctxlint.records import record
 from ctxlint.torch_api import operations
 
@@ -26,13 +27,15 @@ if TYPE_CHECKING:
 class SharedWrite:
     """A write of forward: ``name`` is the code of its target, ``attribute`` a name for it on ctx.
 
-    ``saves``: it keeps a tensor, which ``save_for_backward`` could take.
+    ``saves``: it keeps a tensor, which ``save_for_backward`` could take. ``lasts``: forward also uses what an earlier
+    call has left there.
     """
 
     node: cst.CSTNode
     name: str
     attribute: str
     saves: bool = False
+    lasts: bool = False
 
 
 def shared_writes(fn: FunctionClass) -> Iterator[SharedWrite]:
@@ -43,7 +46,7 @@ def shared_writes(fn: FunctionClass) -> Iterator[SharedWrite]:
             for each in (*_class_writes(fn, method), *_global_writes(fn, method)):
                 if each.name not in seen:
                     seen.add(each.name)
-                    yield each
+                    yield replace(each, lasts=_lasts(method, each.node))
 
 
 def _class_writes(fn: FunctionClass, method: Method) -> Iterator[SharedWrite]:
@@ -73,6 +76,26 @@ def _global_writes(fn: FunctionClass, method: Method) -> Iterator[SharedWrite]:
             key = cst.ensure_type(single_index(item), cst.SimpleString).evaluated_value
             name = key if isinstance(key, str) and key.isidentifier() else code_of(item.value)
             yield SharedWrite(item, code_of(item), name)
+
+
+def _lasts(method: Method, written: cst.CSTNode) -> bool:
+    """Whether a method reads a place where it may not have written to it: what is there is kept between calls."""
+    code, root = code_of(written), root_name(written)
+    named = method.named.get(root or "", ())
+    uses = [each for name in named for each in (name, method.parents[name]) if code_of(each) == code]
+    writes = [each for each in uses if isinstance(method.parents[each], cst.AssignTarget)]
+    suites = {_suite(method, each) for each in writes}
+    if None in suites or len(suites) > 1:  # on every path, or perhaps in each arm of a statement
+        return False
+    return any(each not in writes and suites.isdisjoint(method.above(each)) for each in uses)
+
+
+def _suite(method: Method, node: cst.CSTNode) -> cst.BaseSuite | None:
+    """The body of the ``if``, loop or the like that contains a node; None if there is none in the method."""
+    for each in method.above(node):
+        if isinstance(each, cst.BaseSuite) and not isinstance(method.parents[each], cst.With):
+            return each if each is not method.node.body else None
+    return None
 
 
 def _set_items(method: Method) -> Iterator[cst.Subscript]:

@@ -326,6 +326,7 @@ class CallSites:
         handed_on: list[tuple[int, int]] = []
         frozen: list[int] = []
         leaves: list[int] = []
+        stored: list[int] = []
         any_layout: list[int] = []
         arguments = list(self.spread(node.args, record.scope))
         for argument in arguments:
@@ -337,6 +338,8 @@ class CallSites:
                 leaves.append(len(plain))
             elif self.is_frozen(argument, record.scope):
                 frozen.append(len(plain))
+            if self.may_be_stored(argument, record.scope):
+                stored.append(len(plain))
             if may_have_any_layout(argument, record.scope, self.index):
                 any_layout.append(len(plain))
             position = self.parameter_handed_on(argument, record.scope)
@@ -360,6 +363,7 @@ class CallSites:
             handed_on=tuple(handed_on),
             frozen=tuple(frozen),
             leaves=tuple(leaves),
+            stored=tuple(stored),
             any_layout=tuple(any_layout),
             parameter=next(map(ast.unparse, parameters), "") if how in APPLIES else "",
             origins=of_same,
@@ -588,6 +592,14 @@ class CallSites:
             return method is not None and method.attr == "requires_grad_"
         return self.is_leaf(method.value, scope, hops + 1)
 
+    def may_be_stored(self, node: ast.expr, scope: Scope) -> bool:
+        """Whether an argument is, or a name in a function was assigned, what an attribute of another object holds."""
+        if isinstance(node, ast.Name):
+            owner = scope.owner(node.id)
+            bounds = owner.names[node.id] if owner is not None and owner.kind == "function" else ()
+            return any(isinstance(each.value, ast.Attribute) and _is_of_another(each.value) for each in bounds)
+        return isinstance(node, ast.Attribute) and not is_detached(node) and _is_of_another(node)
+
     def kind(self, node: ast.expr, scope: Scope, hops: int = 0) -> ArgumentKind:
         """The certain kind of an argument."""
         if hops > 4:
@@ -650,6 +662,12 @@ def _entered(node: ast.expr, scope: Scope) -> tuple[str, list[str | None]]:
     """The last part of the name of a ``with`` item or a decorator, called or not, and what the name may mean."""
     path = dotted_name(node.func if isinstance(node, ast.Call) else node)
     return ("", []) if path is None else (path.rpartition(".")[2], resolutions(path, scope))
+
+
+def _is_of_another(node: ast.Attribute) -> bool:
+    """Whether it is an attribute of an object other than ``self``, and no view of a tensor: ``node.data``."""
+    of_self = isinstance(node.value, ast.Name) and node.value.id == "self"
+    return not of_self and node.attr not in SAME_MEMORY
 
 
 def _is_frozen_parameter(node: ast.expr | None) -> bool:

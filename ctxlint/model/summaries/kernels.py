@@ -62,8 +62,8 @@ def kernel_writes(
 ) -> Found:
     """The parameters through which a kernel certainly writes.
 
-    ``values`` are those of its parameters that the launch is known to pass, by name; it may pass others than the defaults
-    for the ``unknown`` ones.
+    ``values`` are those of its parameters that the launch is known to pass, by name; it may pass others than the
+    defaults for the ``unknown`` ones.
     """
     record = definition.unit.index.functions.get(definition.qualname)
     if record is None or not record.certain or depth > _MAX_DEPTH:
