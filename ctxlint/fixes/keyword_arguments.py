@@ -71,34 +71,43 @@ def _call_at(code: ModuleCode, span: Span) -> ast.Call | None:
     return None
 
 
-def _defaults_before(slots: tuple[Input, ...], passed: Container[str | None]) -> list[str] | None:
+def _defaults_before(slots: tuple[Input, ...], passed: Container[str | None]) -> list[list[str]] | None:
     """The source text of the defaults to insert before each argument, in order."""
-    found, left_out = [], ""
+    found: list[list[str]] = []
+    left_out: list[str] = []
     for each in slots:
         if each.name in passed:
             found.append(left_out)
-            left_out = ""
+            left_out = []
             continue
         default = _literal_default(each)
         if default is None:
             return None
-        left_out += f"{default}, "
+        left_out.append(default)
     return found
 
 
-def _in_place(code: ModuleCode, ordered: list[ast.keyword], defaults: list[str]) -> list[Edit] | None:
+def _written_before(code: ModuleCode, start: int, defaults: list[str]) -> str:
+    """The code of defaults to insert there: on lines of their own, if the argument is on one."""
+    before = code.source.text[:start].rpartition("\n")[2]
+    separator = f",\n{before}" if before.isspace() else ", "
+    return "".join(f"{each}{separator}" for each in defaults)
+
+
+def _in_place(code: ModuleCode, ordered: list[ast.keyword], defaults: list[list[str]]) -> list[Edit] | None:
     """Every argument keeps its position and loses its name."""
     edits: list[Edit] = []
     for keyword, before in zip(ordered, defaults):
         value = _after_equals(code, keyword)
         if value is None:
             return None
-        edits.append(Edit(code.start(keyword), value, before))
+        start = code.start(keyword)
+        edits.append(Edit(start, value, _written_before(code, start, before)))
     return edits
 
 
 def _reordered(
-    code: ModuleCode, ordered: list[ast.keyword], defaults: list[str], keywords: list[ast.keyword]
+    code: ModuleCode, ordered: list[ast.keyword], defaults: list[list[str]], keywords: list[ast.keyword]
 ) -> list[Edit] | None:
     """The arguments are reordered; none of them may have side effects."""
     text = code.source.text
@@ -107,7 +116,8 @@ def _reordered(
         start, end = _after_equals(code, keyword), _plain_end(code, keyword)
         if start is None or end is None:
             return None
-        edits.append(Edit(code.start(there), code.end(there.value), before + text[start:end]))
+        written = _written_before(code, code.start(there), before) + text[start:end]
+        edits.append(Edit(code.start(there), code.end(there.value), written))
     return None if "#" in text[edits[0].start : edits[-1].end] else edits
 
 
