@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.model.analyses.outputs import surely_differentiable
-from ctxlint.model.analyses.reachability import backward_never_runs
+from ctxlint.model.analyses.reachability import backward_never_runs, never_taken
 from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.related import way_to
@@ -79,7 +79,8 @@ class MissingBackward(Rule[FunctionClass]):
     Of several outputs, all that have a name (`_` is none) must be floating tensors. A parameter of a module counts if the class
     assigns `Parameter(...)` to the attribute and never mentions `requires_grad`, the Function has no `symbolic` for an
     export, and the call is not under a test of gradients or `torch.no_grad()`. Not reported under
-    `pytest.raises`, nor is a saved tensor in a class that the file later defines again.
+    `pytest.raises`, nor is a saved tensor in a class that the file later defines again, or where no input
+    needs a gradient: `if any(ctx.needs_input_grad): raise`.
 
     ## References
     - [Extending torch.autograd](https://pytorch.org/docs/stable/notes/extending.html)
@@ -95,6 +96,8 @@ class MissingBackward(Rule[FunctionClass]):
         if fn.forward.lacks_ctx or fn.context_calls("mark_non_differentiable") or backward_never_runs(fn):
             return
         for save in fn.context_calls("save_for_backward") if not fn.is_redefined else ():
+            if never_taken(fn, save.guards):  # where no input needs a gradient
+                continue
             yield Finding(
                 fn.span(save.node),
                 f"`{fn.name}` saves tensors, but has neither `backward` nor `vjp`; torch raises NotImplementedError at "

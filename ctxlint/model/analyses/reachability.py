@@ -322,6 +322,8 @@ def _nothing_needed(fn: FunctionClass, path: tuple[Guard, ...]) -> bool:
     refused: set[int] = set()
     for guard in path:
         asks = guard.asks
+        if asks is not None and asks.question is Question.REQUIRES_GRAD and isinstance(asks.value, Parameter):
+            refused.update((asks.value.index,) if asks.value.role == "input" and not asks.answer else ())
         if asks is None or asks.question is not Question.NEEDS_INPUT_GRAD or not isinstance(asks.value, NeedsInputGrad):
             continue
         index = asks.value.index
