@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ctxlint.model.analyses.returned_views import returns_view
 from ctxlint.model.function import SourceFile
+from ctxlint.model.interpreter.values import Tri
 from ctxlint.rules.base import Finding, Rule
 
 if TYPE_CHECKING:
@@ -92,6 +93,8 @@ class ModifiedReturnedView(Rule[SourceFile]):
                 continue
             if fn.forward is None or not fn.forward.signature_known or fn.backward is None:
                 continue
+            if all(each.index in call.detached or Tri.NO in (each.is_tensor, each.gradient) for each in fn.inputs):
+                continue  # no input requires a gradient
             what = returns_view(fn, change.output, change.argument)
             if what is None:
                 continue
@@ -103,6 +106,7 @@ def _message(fn: FunctionClass, code: str, what: str, change: Modified) -> str:
     argument = change.argument
     if argument is None:
         raises = "using it afterwards raises" if change.later else "it raises"
+        raises = f"there, {raises}" if what.endswith("path") else raises
         fact = f"{code} modifies the output of `{fn.name}` in place, which is {what}; {raises} RuntimeError"
         return f"{fact} if an input requires a gradient. Write it out of place."
     return (
