@@ -106,7 +106,7 @@ class ModifiedGradOutput(Rule[FunctionClass]):
                 continue
             changed: dict[str, Mutation] = {}
             for mutation in happening_mutations(fn, method):
-                gradient = gradient_written(mutation) or gradient_written_on_a_path(mutation)
+                gradient = gradient_written(mutation) or gradient_written_on_a_path(method, mutation)
                 if gradient is not None and not on_a_temporary(mutation):
                     changed.setdefault(gradient, mutation)
             for at in {each.node: None for each in changed.values()}:

@@ -47,8 +47,11 @@ def gradient_written(mutation: Mutation) -> str | None:
     return None
 
 
-def gradient_written_on_a_path(mutation: Mutation) -> str | None:
-    """Like ``gradient_written``, if another path has computed a new tensor, other than a copy, for the same name."""
+def gradient_written_on_a_path(method: Method, mutation: Mutation) -> str | None:
+    """Like ``gradient_written``, if another path has computed a new tensor, other than a copy, for the same name.
+
+    That a loop before it has computed one does not count: it is meant to run.
+    """
     target = mutation.target
     if not isinstance(target, Choice):
         return None
@@ -56,7 +59,14 @@ def gradient_written_on_a_path(mutation: Mutation) -> str | None:
     others = [each for each in target.alternatives if each not in gradients]
     if len(gradients) != 1 or not all(map(_is_computed, others)):
         return None
-    return gradients[0].name
+    around = set(method.above(mutation.node))
+    loops = (
+        [at for at in method.above(each.node) if isinstance(at, _LOOPS)] for each in others if isinstance(each, Fresh)
+    )
+    return None if any(around.isdisjoint(each) for each in loops if each) else gradients[0].name
+
+
+_LOOPS = (cst.For, cst.While)
 
 
 def _is_computed(value: Value) -> bool:
