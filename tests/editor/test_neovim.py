@@ -10,6 +10,7 @@ import pytest
 
 from tests.editor.neovim import Neovim
 from tests.editor.texts import FIXED, HEAD, ONE, TWO, missing_none
+from tests.hostile.checkout import build
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -119,3 +120,22 @@ def test_settings_come_from_the_configuration_of_neovim(edit: Open) -> None:
     editor.wait("#vim.diagnostic.get(0) == 2")
     assert {each["code"] for each in editor.lua("vim.diagnostic.get(0)")} == {"CTX109"}
     assert editor.lua("vim.lsp.inlay_hint.get({bufnr = 0})") == []
+
+
+def test_nothing_of_a_checkout_runs(edit: Open, tmp_path: Path) -> None:
+    marker = tmp_path / "marker"
+    build(tmp_path, marker)
+    lua = f"io.open('{marker}', 'w'):close()\n"
+    for name in (".nvim.lua", "lsp/ctxlint.lua", "lua/ctxlint.lua", "plugin/a.lua", "after/ftplugin/python.lua"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(lua)
+    (tmp_path / ".exrc").write_text(f"call writefile([], '{marker}')\n")
+    (tmp_path / ".venv" / "bin").mkdir(parents=True)
+    for script in (tmp_path / "ctxlint", tmp_path / ".venv" / "bin" / "ctxlint", tmp_path / "python"):
+        script.write_text(f"#!/bin/sh\ntouch '{marker}'\n")
+        script.chmod(0o755)
+    editor = edit(TWO, "vim.g.loaded_python3_provider = 0")  # Neovim's own search for Python imports `importlib` here
+    editor.wait("#vim.diagnostic.get(0) == 2")
+    editor.keys(":write<CR>")
+    editor.wait("#vim.diagnostic.get(0) == 0 and not vim.bo.modified")
+    assert not marker.exists()
