@@ -108,11 +108,10 @@ class SavedTensorMutated(Rule[FunctionClass]):
         for kind in kinds:
             alike = [replace(each, buffer=kind) for each in changes if kind_of[each.name] is kind]
             for first in alike[:1]:
+                noticed = any(_is_noticed(each.mutation) for each in alike if each.name == first.name)
                 yield Finding(
                     fn.span(first.mutation.node),
-                    _message(
-                        fn, first, noticed=any(_is_noticed(each.mutation) for each in alike if each.name == first.name)
-                    ),
+                    _message(fn, first, noticed=noticed),
                     related=(*way_to(fn, first.mutation), *_related(fn, alike[1:])),
                     rests_on=_written(first),
                 )
@@ -138,9 +137,11 @@ def _message(fn: FunctionClass, change: ChangedInBackward, *, noticed: bool) -> 
     name = change.name
     if change.buffer is not None:
         fact = f"{'fills' if change.buffer is Buffer.RESULT else 'overwrites'} the saved input `{name}`"
-        lost = "hooks such as `save_on_cpu` silently lose the result, and " if change.buffer is Buffer.RESULT else ""
+        effects = ["hooks such as `save_on_cpu` silently lose the result"] if change.buffer is Buffer.RESULT else []
+        if change.mutation.how != KERNEL or noticed or not effects:  # torch does not see the kernel
+            effects.append("a second backward raises RuntimeError")
         return (
-            f"`{change.mutation.doer}` {fact}; {lost}a second backward raises RuntimeError. "
+            f"`{change.mutation.doer}` {fact}; {', and '.join(effects)}. "
             f"Keep it as `{fn.reading_ctx}.{name}` instead of saving it."
         )
     if change.mutation.how == KERNEL and change.saved and noticed:
