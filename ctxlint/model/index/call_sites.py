@@ -153,7 +153,7 @@ class CallSites:
         for node, scope in part.taken:
             self.direct_calls(node, scope, direct_calls)
         for owner, attribute, scope in part.patches:
-            if attribute in PROTOCOL or attribute == "apply":
+            if attribute in PROTOCOL or attribute in _SWITCHES:
                 self.patch(owner, scope, patched)
         targets, self.elsewhere.targets = self.elsewhere.targets, before
         return _Found(tuple(calls), direct_calls, patched, targets)
@@ -716,6 +716,9 @@ def _enclosing_class(scope: Scope | None) -> str | None:
         scope = scope.parent
     return None
 
+
+_SWITCHES = ("apply", "generate_vmap_rule", "boxed_grads_call")
+"""The other attributes that change how torch calls a Function."""
 
 _TARGETS = (ast.AnnAssign, ast.AugAssign, ast.For, ast.AsyncFor)
 _CONTAINERS = frozenset(
