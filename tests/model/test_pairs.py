@@ -365,7 +365,7 @@ PAIRS = {
     ),
     "open kwargs that may set a flag": Pair(
         "CTX404",
-        (("n, BLOCK: tl.constexpr", "n, WRITE=False, BLOCK: tl.constexpr=8"),),
+        (("n, BLOCK: tl.constexpr", "n, WRITE=False, BLOCK: tl.constexpr=8"), ("tl.store(", "if WRITE: tl.store(")),
         backward="o = torch.empty_like(g)\nscale[(4,)](g, o, g.numel(), **options())\nreturn g",
         helpers="@triton.jit\ndef scale(p, o, n, BLOCK: tl.constexpr):\n    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)\n    tl.store(p + i, tl.load(p + i, mask=i < n) * 2, mask=i < n)\n\ndef options():\n    return torch.load('x')\n",
     ),
