@@ -692,18 +692,22 @@ def test_a_method_that_moves_back_to_where_it_was_created(tmp_path: Path) -> Non
         assert shown(checker, Document(uri, text, version, "python")) == anew
 
 
-@pytest.mark.parametrize("long", [LONG, LONG.replace("z = x * SCALE", "z = mode.codec.forward.encode(x) * SCALE")])
-def test_a_walk_begins_at_the_statement_that_is_typed(
-    long: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    walked: list[cst.CSTNode] = []
+@pytest.fixture
+def walked(monkeypatch: pytest.MonkeyPatch) -> list[cst.CSTNode]:
+    """The statements that walks execute, in order."""
+    statements: list[cst.CSTNode] = []
+    execute_statement = Walk.execute_statement
 
     def noted(self: Walk, statement: cst.CSTNode, body: cst.BaseSuite) -> None:
-        walked.append(statement)
+        statements.append(statement)
         execute_statement(self, statement, body)
 
-    execute_statement = Walk.execute_statement
     monkeypatch.setattr(Walk, "execute_statement", noted)
+    return statements
+
+
+@pytest.mark.parametrize("long", [LONG, LONG.replace("z = x * SCALE", "z = mode.codec.forward.encode(x) * SCALE")])
+def test_a_walk_begins_at_the_statement_that_is_typed(long: str, tmp_path: Path, walked: list[cst.CSTNode]) -> None:
     numbers = []
     checker, uri = Checker(Workspace(lambda _: None, (str(tmp_path),))), (tmp_path / "long.py").as_uri()
     for version, line in enumerate(("", "        tota", "        total", "        total = 1", "        total = 12")):
@@ -715,17 +719,7 @@ def test_a_walk_begins_at_the_statement_that_is_typed(
     assert numbers[1:] == [2, 2, 2, 2]
 
 
-def test_a_walk_continues_after_a_statement_was_half_typed_for_long(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    walked: list[cst.CSTNode] = []
-
-    def noted(self: Walk, statement: cst.CSTNode, body: cst.BaseSuite) -> None:
-        walked.append(statement)
-        execute_statement(self, statement, body)
-
-    execute_statement = Walk.execute_statement
-    monkeypatch.setattr(Walk, "execute_statement", noted)
+def test_a_walk_continues_after_a_statement_was_half_typed_for_long(tmp_path: Path, walked: list[cst.CSTNode]) -> None:
     checker, uri = Checker(Workspace(lambda _: None, (str(tmp_path),))), (tmp_path / "long.py").as_uri()
     half = [f"        if {'x' * number}" for number in range(60)]
     for version, line in enumerate(("", *half, "        if mode: total = 1")):
