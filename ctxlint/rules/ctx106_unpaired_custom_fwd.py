@@ -119,27 +119,21 @@ class UnpairedCustomFwd(Rule[FunctionClass]):
                 f"AttributeError (`_fwd_used_autocast`) at backward. Add `custom_fwd` to `forward`.",
                 add_other_half(fn, exit_, forward),
             )
-        elif entry is not None and backward.decorator("custom_fwd") is not None and exit_ is None:
-            if not (backward.raises_only or _sets_autocast(forward, backward)):
-                yield Finding(
-                    fn.span(entry.node),
-                    f"`backward` of `{fn.name}` has `custom_fwd` and no `custom_bwd`; {_other_mode(entry)}"
-                    f"{', which raises or silently changes the precision' * _is_cast(backward)}. Use `custom_bwd` there.",
-                )
         elif entry is not None and exit_ is None and not (backward.raises_only or _sets_autocast(forward, backward)):
-            yield Finding(
-                fn.span(entry.node),
-                f"`forward` of `{fn.name}` has `custom_fwd` but `backward` has no `custom_bwd`; {_other_mode(entry)}"
-                f"{', which raises or silently changes the precision' * _is_cast(backward)}. Add `custom_bwd` to `backward`.",
-                add_other_half(fn, entry, backward),
-            )
+            if backward.decorator("custom_fwd") is not None:
+                fact = f"`backward` of `{fn.name}` has `custom_fwd` and no `custom_bwd`"
+                remedy, fix = "Use `custom_bwd` there.", None
+            else:
+                fact = f"`forward` of `{fn.name}` has `custom_fwd` but `backward` has no `custom_bwd`"
+                remedy, fix = "Add `custom_bwd` to `backward`.", add_other_half(fn, entry, backward)
+            yield Finding(fn.span(entry.node), f"{fact}; {_effect(entry, backward)}. {remedy}", fix)
 
 
-def _other_mode(entry: Decorator) -> str:
+def _effect(entry: Decorator, backward: Method) -> str:
     """How the autocast mode of backward differs from forward's, which with ``cast_inputs`` runs with it off."""
-    if entry.casts_inputs:
-        return "torch runs `backward` with autocast on if it is called under autocast"
-    return "torch runs `backward` with autocast off"
+    mode = "on if it is called under autocast" if entry.casts_inputs else "off"
+    result = ", which raises or silently changes the precision" if _is_cast(backward) else ""
+    return f"torch runs `backward` with autocast {mode}{result}"
 
 
 def _is_cast(backward: Method) -> bool:
