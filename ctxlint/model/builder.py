@@ -17,6 +17,7 @@ from ctxlint.model.analyses.helper_uses import Code, used_by_functions, used_in_
 from ctxlint.model.analyses.input_uses import InputUses, Uses
 from ctxlint.model.analyses.inputs import describe, from_calls, inputs_covered, none_from_calls
 from ctxlint.model.analyses.legacy import legacy_state
+from ctxlint.model.analyses.mutations import inputs_among
 from ctxlint.model.analyses.objects_on_ctx import inputs_on_ctx, objects_on_ctx, reads_any
 from ctxlint.model.analyses.reachability import without_untaken_arms
 from ctxlint.model.analyses.returns import joined, returned_by
@@ -57,7 +58,6 @@ from ctxlint.model.interpreter.values import (
     Tri,
     Value,
     constant,
-    usual_storage,
 )
 from ctxlint.model.interpreter.walk import NO_OBJECTS
 from ctxlint.model.summaries.resolver import CalleeResolver
@@ -180,7 +180,8 @@ class Builder:
             methods.update(self.walk_forward(methods, inputs, walk))
         methods = {name: _with_hidden_ctx(method, style) for name, method in methods.items()}
         forward = methods.get("forward")
-        calls = self.with_callers(calls, forward)
+        outputs = tuple(returned_by(forward)) if forward is not None else ()
+        calls = self.with_callers(calls, forward, outputs)
         names = tuple(_decorator_name(decorator, record.scope) for decorator in node.decorators)
         stored = self.stored_for(ancestry) | self.not_asked_for(record, methods)
         function = FunctionClass(
@@ -194,7 +195,7 @@ class Builder:
             methods=methods,
             inputs=inputs,
             variadic_inputs=forward.variadic if forward is not None else None,
-            outputs=tuple(returned_by(forward)) if forward is not None else (),
+            outputs=outputs,
             gradients=gradients,
             tangents=tuple(returned_by(methods["jvp"])) if "jvp" in methods else (),
             calls=calls,
@@ -229,14 +230,16 @@ class Builder:
         )
         return without_untaken_arms(function)
 
-    def with_callers(self, calls: tuple[ApplyCall, ...], forward: Method | None) -> tuple[ApplyCall, ...]:
+    def with_callers(
+        self, calls: tuple[ApplyCall, ...], forward: Method | None, outputs: tuple[Returned, ...]
+    ) -> tuple[ApplyCall, ...]:
         """The calls, with what other files pass to functions that hand on an input that is modified and returned."""
         if forward is None or not any(call.handed_on for call in calls):
             return calls
         written = [each.target for each in forward.facts.of(Mutation) if each.target is not None]
-        values = (slot.value for each in returned_by(forward) for slot in each.slots) if written else ()
-        modified, returned = _inputs_among(written), _inputs_among(values)
-        return tuple(self._with_callers(call, modified & returned) for call in calls)
+        returned = (slot.value for each in outputs for slot in each.slots)
+        modified = inputs_among(written) & inputs_among(returned) if written else frozenset()
+        return tuple(self._with_callers(call, modified) for call in calls)
 
     def _with_callers(self, call: ApplyCall, modified: Container[int]) -> ApplyCall:
         path = os.path.join(os.path.dirname(self.unit.path), call.path) if call.path else self.unit.path
@@ -618,9 +621,3 @@ def _literal(node: cst.BaseExpression) -> Value:
     if isinstance(node, cst.Integer):
         return constant(node.evaluated_value)
     return Opaque(node)
-
-
-def _inputs_among(values: Iterable[Value]) -> frozenset[int]:
-    """The positions of the inputs whose memory values certainly share."""
-    origins = (usual_storage(option) for value in values for option in value.options())
-    return frozenset(each.index for each in origins if isinstance(each, Parameter) and each.role == "input")

@@ -81,9 +81,15 @@ def input_written(mutation: Mutation) -> Parameter | None:
     A write through ``.data`` does not count: it bypasses autograd's checks on purpose.
     """
     origin = usual_storage(mutation.target) if mutation.target is not None else None
-    if not isinstance(origin, Parameter) or origin.role != "input" or through_data(mutation.target):
+    if not _is_input(origin) or through_data(mutation.target):
         return None
     return None if looks_excluded_as_tensor(origin.name, mutation.guards) else origin
+
+
+def inputs_among(values: Iterable[Value]) -> frozenset[int]:
+    """The positions of the inputs whose memory values certainly share on some path, also through ``.data``."""
+    origins = (usual_storage(option) for value in values for option in value.options())
+    return frozenset(each.index for each in origins if _is_input(each))
 
 
 def data_modified(method: Method) -> Iterator[tuple[Parameter, Event, str]]:
