@@ -144,15 +144,19 @@ class Transforming:
 
     question = "transforms"
 
+    def __init__(self) -> None:
+        """The patterns are loaded here: few runs search for transforms."""
+        from ctxlint.torch_api.transforms import may_use_transforms
+
+        self._may_use = may_use_transforms
+
     def covers(self, other: Search) -> bool:
         """Whether the other search is the same."""
         return isinstance(other, Transforming)
 
     def in_data(self, data: bytes) -> bool:
         """Whether a file with these bytes uses one."""
-        from ctxlint.torch_api.transforms import may_use_transforms  # start-up: few runs search for them
-
-        return may_use_transforms(data)
+        return self._may_use(data)
 
     def in_file(self, path: str, imports: Imports, *, once: bool = False) -> bool:  # noqa: ARG002
         """Like ``in_data`` for a file."""

@@ -48,25 +48,19 @@ FUNCTIONAL_CALLS = frozenset(
 """These call the module that is their first argument."""
 
 _MENTIONED = (
-    r"torch(?:(?<=\bfunctorch)\b|\.(?<=\btorch\.)func\b| (?<=\bfrom torch )import (?:.*, *)?func\b)",
-    *(rf"{word}(?<=\b{word})\b" for word in ("vmap", "jacrev", "forward_ad")),
+    rb"torch(?:(?<=\bfunctorch)\b|\.(?<=\btorch\.)func\b| (?<=\bfrom torch )import (?:.*, *)?func\b)",
+    *(rb"%b(?<=\b%b)\b" % (word, word) for word in (b"vmap", b"jacrev", b"forward_ad")),
 )
 """What a file that uses transforms contains. Each begins with fixed text, for which ``re`` searches fast, but all of
 the files of a project are searched: the fewer, the better.
 """
 
-_IN_TEXT = [re.compile(each) for each in _MENTIONED]
-_IN_DATA = [re.compile(each.encode()) for each in _MENTIONED]
-
-
-def uses_transforms(text: str) -> bool:
-    """Whether a file with this text may use a transform."""
-    return any(each.search(text) is not None for each in _IN_TEXT)
+_SEARCHES = tuple(re.compile(each).search for each in _MENTIONED)
 
 
 def may_use_transforms(data: bytes) -> bool:
-    """Like ``uses_transforms``, for the bytes of a file."""
-    return any(each.search(data) is not None for each in _IN_DATA)
+    """Whether a file with these bytes may use a transform."""
+    return any(search(data) is not None for search in _SEARCHES)
 
 
 TRANSPARENT = frozenset({"torch.compile", "torch.no_grad", "torch.enable_grad", "functools.partial"})

@@ -25,7 +25,7 @@ from ctxlint.model.index.results import differentiated, located, written
 from ctxlint.model.index.scopes import Scope, bindings, dotted_name, mentions, resolutions
 from ctxlint.torch_api.autograd import GRADIENTS_OFF, OPERATOR_KERNELS, PROTOCOL
 from ctxlint.torch_api.operations import TORCH_SINGLE
-from ctxlint.torch_api.transforms import uses_transforms
+from ctxlint.torch_api.transforms import may_use_transforms
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -85,7 +85,7 @@ class CallSites:
         within = {call.callee_span for call in calls if call.how in ("construct-call", "construct-apply")}
         whole = [call for call in calls if call.how != "construct" or call.span not in within]
         whole = [self.with_callers(call) for call in whole]
-        if uses_transforms(self.source.text):
+        if may_use_transforms(self.source.text.encode("utf-8", "surrogatepass")):
             whole = self.transformed(whole)
         return sorted(whole, key=lambda call: call.span), direct_calls, patched
 
