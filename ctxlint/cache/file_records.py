@@ -1,6 +1,6 @@
 """Serialisation of records as plain JSON, by their type hints. The reader is strict: any other shape is refused.
 
-It can read only the requested records, composed of strings, numbers, bytes, tuples, enumerations and records.
+It can read only the requested records, composed of strings, numbers, bytes, tuples, enumerations, literals and records.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import types
 from collections.abc import Callable
 from enum import Enum
 from functools import cache
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 Reader = Callable[[Any], Any]
 
@@ -69,6 +69,8 @@ def _reader(kind: Any) -> Reader:
     if kind is bytes:
         return _bytes
     origin, inner = get_origin(kind), get_args(kind)
+    if origin is Literal:
+        return _one_of({each: each for each in inner})
     if origin in (Union, types.UnionType):
         [other] = [each for each in inner if each is not type(None)]
         return _optional(reader(other))
@@ -139,7 +141,7 @@ def _fields(make: Callable[[Any], Any], readers: tuple[Reader, ...]) -> Reader:
     return read
 
 
-def _one_of(members: dict[Any, Enum]) -> Reader:
+def _one_of(members: dict[str, Any]) -> Reader:
     def read(value: Any) -> Any:
         if type(value) is not str or value not in members:
             raise Refused

@@ -73,6 +73,7 @@ if TYPE_CHECKING:
     from ctxlint.model.index.decorator_summaries import Wrapping
     from ctxlint.model.index.file_index import ClassRecord
     from ctxlint.model.index.module_unit import Unit
+    from ctxlint.model.index.outside_facts import Deed
     from ctxlint.model.index.project import Project
     from ctxlint.model.interpreter.trail import Trail
     from ctxlint.source.slices import Slice
@@ -243,10 +244,13 @@ class Builder:
 
     def _with_callers(self, call: ApplyCall, modified: Container[int]) -> ApplyCall:
         path = os.path.join(os.path.dirname(self.unit.path), call.path) if call.path else self.unit.path
-        asked, changed = self.project.ask, self.project.changed
         open_ones = [each for each in call.handed_on if each[0] in modified and each[0] not in call.detached]
-        detached = [at for at, position in open_ones if asked(path, call.inside, detached=position) in changed]
-        leaves = [at for at, position in open_ones if asked(path, call.inside, leaf=position) in changed]
+
+        def passed(deed: Deed) -> list[int]:
+            asked = {at: self.project.ask(deed, path, call.inside, position) for at, position in open_ones}
+            return [at for at, question in asked.items() if question in self.project.changed]
+
+        detached, leaves = passed("passes-detached"), passed("passes-leaf")
         return replace(call, detached=(*call.detached, *detached), leaves=(*call.leaves, *leaves))
 
     def stored_for(self, ancestry: Iterable[Definition]) -> frozenset[str]:

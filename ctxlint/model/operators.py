@@ -267,7 +267,7 @@ def _operator_of_project(home: _Home, name: str) -> _Owner | None:
     known = [each for each in imported if each is not None]
     if known or name.partition("::")[0] in OPERATORS_OF_TORCH:
         return known[0] if len(known) == 1 else None
-    home.project.ask("", name)
+    home.project.ask("declares", "", name)
     path = home.project.declared.get(name)
     unit = home.project.unit(path) if path is not None else None
     return _operator_in(unit, name) if unit is not None else None

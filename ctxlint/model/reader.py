@@ -264,7 +264,7 @@ class Reader:
         text = self.unit.source.text
         is_concerned = "register_autograd" in text or bool(outside.using)
         for name in registrable(self.unit):
-            self.project.ask(self.unit.path, name, uses=True, registers=not is_concerned)
+            self.project.ask("uses" if is_concerned else "registers", self.unit.path, name)
         if not is_concerned:
             return ()
         summaries, store = Summaries(self.project), STORE.get()
@@ -349,7 +349,7 @@ class Reader:
         path, bounds = self.unit.path, self.unit.index.module.names.items()
         imported = [name for name, found in bounds if any(each.target in LEGACY_IMPORTS for each in found)]
         asked = [name for name in imported if any(name in text for text in self.texts)]
-        return frozenset(name for name in asked if self.project.ask(path, name, takes=True) in self.project.changed)
+        return frozenset(name for name in asked if self.project.ask("takes", path, name) in self.project.changed)
 
     @cached_property
     def texts(self) -> tuple[str, ...]:

@@ -48,9 +48,9 @@ class ProjectAnswers:
         found = {each: self._found[facts.root, each] for each in facts.asked}
         operators = ((each.name, paths) for each, paths in found.items() if complete and not each.path)
         declared = (Declaration(name, paths[0]) for name, paths in operators if len(paths) == 1)
-        tables = ((each, paths) for each, paths in found.items() if each.path and not each.uses)
-        changed = (each for each, paths in tables if paths or not complete)
-        using = sorted({path for each, paths in found.items() if each.uses and complete for path in paths})
+        names = ((each, paths) for each, paths in found.items() if each.path and not each.about_a_use)
+        changed = (each for each, paths in names if paths or not complete)
+        using = sorted({path for each, paths in found.items() if each.about_a_use and complete for path in paths})
         return replace(outside, declared=tuple(declared), changed=tuple(changed), using=tuple(using))
 
 
@@ -110,20 +110,13 @@ def _answered_by(path: str, asked: Iterable[ProjectQuestion]) -> list[ProjectQue
     """The questions that a file answers: once for each declaration, as it may change a dict, or use a function."""
     data = content_or_nothing(path)
     named = [each for each in asked if each.path != path and _mentions(data, each)]
-    if not named:
-        return []
-    from ctxlint.model.index.project_answers import changed_tables, declarations, derives_from, passes, takes
+    if all(each.about_a_use for each in named):
+        return named
+    from ctxlint.model.index.project_answers import times_answered
+    from ctxlint.source.ast_tree import tree_of
 
-    text = data.decode("utf-8", "replace")
-    found = [each for each in named if not each.path for _ in range(declarations(text, each.name))]
-    tables = [each for each in named if each.about_a_dict]
-    changed = changed_tables(text, [each.name for each in tables]) if tables else ()
-    found += [each for each in tables if each.name in changed]
-    found += [each for each in named if each.derives and derives_from(text, each.name)]
-    found += [each for each in named if each.takes and takes(text, each.name)]
-    arguments = (each for each in named if each.about_an_argument)
-    found += [each for each in arguments if passes(text, each.name, detached=each.detached, leaf=each.leaf)]
-    return found + [each for each in named if each.uses]
+    tree = tree_of(data.decode("utf-8", "replace"))
+    return [each for each in named for _ in range(times_answered(each, tree))]
 
 
 def _mentions(data: bytes, asked: ProjectQuestion) -> bool:
@@ -131,7 +124,7 @@ def _mentions(data: bytes, asked: ProjectQuestion) -> bool:
     if not asked.path:
         words = reversed(asked.name.split("::"))  # the name of the operator is rarer than its namespace
         return all(word.encode() in data for word in words) and _DECLARES(data) is not None
-    if asked.registers and b"register_autograd" not in data:
+    if asked.deed == "registers" and b"register_autograd" not in data:
         return False
     return asked.name.encode() in data and _mentions_of(asked).in_data(data)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from ctxlint.model.index.apply_calls import ArgumentKind
 from ctxlint.records import record
@@ -33,34 +33,32 @@ class Target(NamedTuple):
         return f"{self.path}:{self.qualname}"
 
 
-class ProjectQuestion(NamedTuple):
-    """What a file has to know of its project: who declares an operator, changes a dict, uses a function, and so on.
+Deed = Literal["declares", "changes", "uses", "registers", "derives", "takes", "passes-detached", "passes-leaf"]
+"""What other files of a project may do with a name."""
 
-    ``path`` is the file of the dict, function or class; empty for an operator, whose ``name`` is that in ``torch.ops``:
-    ``"lib::scale"``. ``uses``: it is about a function, and only about files that register gradients if
-    ``registers``. ``derives``: it is about the subclasses of a class. ``takes``: it is about a name that the file
-    imports, and others import from it. ``detached``, ``leaf``: it is about calls of a function that pass a detached
-    tensor, or a leaf, at this position.
+
+class ProjectQuestion(NamedTuple):
+    """What a file has to know of its project: which other files do something with a name.
+
+    ``path`` is the file of what the name denotes; empty for an operator. The files that
+
+    - ``declares``: declare an operator, whose ``name`` is that in ``torch.ops``: ``"lib::scale"``;
+    - ``changes``: may change a dict;
+    - ``uses``: may use a function; ``registers``: the same, of the files that register gradients;
+    - ``derives``: may have a subclass of a class;
+    - ``takes``: may import a name that the file imports itself;
+    - ``passes-detached``, ``passes-leaf``: may call a function with a detached tensor, or a leaf, at this ``position``.
     """
 
+    deed: Deed
     path: str
     name: str
-    uses: bool = False
-    registers: bool = False
-    derives: bool = False
-    takes: bool = False
-    detached: int = -1
-    leaf: int = -1
+    position: int = -1
 
     @property
-    def about_an_argument(self) -> bool:
-        """Whether it is about what calls of a function pass."""
-        return self.detached >= 0 or self.leaf >= 0
-
-    @property
-    def about_a_dict(self) -> bool:
-        """Whether it is about what changes a dict."""
-        return bool(self.path) and not (self.uses or self.derives or self.takes or self.about_an_argument)
+    def about_a_use(self) -> bool:
+        """Whether it is about what uses a function, for whatever."""
+        return self.deed in ("uses", "registers")
 
 
 class Declaration(NamedTuple):

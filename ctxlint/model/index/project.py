@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Container, Hashable, Iterable, Iterator
 
     from ctxlint.model.index.file_index import ClassRecord
+    from ctxlint.model.index.outside_facts import Deed
     from ctxlint.model.index.scopes import Bound
     from ctxlint.source.source import Source
 
@@ -162,21 +163,9 @@ class Project:
         self.forget_results()
         return True
 
-    def ask(
-        self,
-        path: str,
-        name: str,
-        *,
-        uses: bool = False,
-        registers: bool = False,
-        derives: bool = False,
-        takes: bool = False,
-        detached: int = -1,
-        leaf: int = -1,
-    ) -> ProjectQuestion:
+    def ask(self, deed: Deed, path: str, name: str, position: int = -1) -> ProjectQuestion:
         """Record that results depend on what the whole project does with a name."""
-        file = os.path.abspath(path) if path else ""
-        asked = ProjectQuestion(file, name, uses, registers, derives, takes, detached, leaf)
+        asked = ProjectQuestion(deed, os.path.abspath(path) if path else "", name, position)
         self.trace.asked.add(asked)
         return asked
 

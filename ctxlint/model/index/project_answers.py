@@ -11,23 +11,43 @@ from typing import TYPE_CHECKING
 from ctxlint.model.index.indexer import index_module
 from ctxlint.model.index.passed_tensors import parameters_among, passes_detached, passes_leaf
 from ctxlint.model.index.scopes import LOCAL, dotted_name, resolve
-from ctxlint.source.ast_tree import tree_of
 from ctxlint.torch_api.known_decorators import OPERATOR_DECORATORS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from ctxlint.model.index.file_index import FileIndex
+    from ctxlint.model.index.outside_facts import ProjectQuestion
     from ctxlint.model.index.scopes import Scope
 
 DEFINE = "torch.library.define"
 LIBRARY = "torch.library.Library"
 
 
-def declarations(text: str, name: str) -> int:
+def times_answered(asked: ProjectQuestion, tree: ast.Module | None) -> int:
+    """How often a file with this tree answers a question: once for each declaration of an operator.
+
+    A file that cannot be parsed may do anything but that.
+    """
+    if asked.about_a_use:
+        return 1
+    if tree is None:
+        return asked.deed != "declares"
+    match asked.deed:
+        case "declares":
+            return _declarations(tree, asked.name)
+        case "changes":
+            return _changes_table(tree, asked.name)
+        case "derives":
+            return _derives_from(tree, asked.name)
+        case "takes":
+            return _takes(tree, asked.name)
+    return _passes(tree, asked)
+
+
+def _declarations(tree: ast.Module, name: str) -> int:
     """How often a file declares an operator, or one of that name in a library that another file creates."""
-    tree = tree_of(text)
-    found = list(_declared_names(index_module(tree))) if tree is not None else []
+    found = list(_declared_names(index_module(tree)))
     return found.count(name) + found.count(f"{_ANY}::{name.rpartition('::')[2]}")
 
 
@@ -84,28 +104,19 @@ def _namespace(func: ast.expr, scope: Scope) -> str:
 _ANY = "*"
 
 
-def changed_tables(text: str, names: Iterable[str]) -> frozenset[str]:
-    """Those of some dicts that a file, other than the one that creates them, may change after it imports them."""
-    tree = tree_of(text)
-    if tree is None:
-        return frozenset(names)
+def _changes_table(tree: ast.Module, name: str) -> bool:
+    """Whether a file, other than the one that creates a dict, may change it after it imports it."""
     nodes = tuple(ast.walk(tree))
-    imported = [alias for node in nodes if isinstance(node, ast.ImportFrom) for alias in node.names]
-    return frozenset(
-        name
-        for name in names
-        if not is_only_read(nodes, name, bound=False, attribute=True)
-        or not all(
-            is_only_read(nodes, alias.asname or alias.name, bound=False) for alias in imported if alias.name == name
-        )
+    imported = (alias for node in nodes if isinstance(node, ast.ImportFrom) for alias in node.names)
+    names = [alias.asname or name for alias in imported if alias.name == name]
+    return not (
+        is_only_read(nodes, name, bound=False, attribute=True)
+        and all(is_only_read(nodes, each, bound=False) for each in names)
     )
 
 
-def derives_from(text: str, name: str) -> bool:
+def _derives_from(tree: ast.Module, name: str) -> bool:
     """Whether a file may have a subclass of a class that it imports by its name."""
-    tree = tree_of(text)
-    if tree is None:
-        return True
     nodes = list(ast.walk(tree))
     imports = (alias for node in nodes if isinstance(node, ast.ImportFrom) for alias in node.names)
     names = {name, *(each.asname for each in imports if each.name == name and each.asname is not None)}
@@ -113,11 +124,8 @@ def derives_from(text: str, name: str) -> bool:
     return any(getattr(each, "attr", None) == name or getattr(each, "id", None) in names for each in bases)
 
 
-def takes(text: str, name: str) -> bool:
+def _takes(tree: ast.Module, name: str) -> bool:
     """Whether a file may take a name of torch from a module that it imports, which is not one of torch."""
-    tree = tree_of(text)
-    if tree is None:
-        return True
     nodes, scope = list(ast.walk(tree)), index_module(tree).module
     imports = [each for each in nodes if isinstance(each, ast.ImportFrom) and not _is_of_torch(each.module)]
     attributes = (each for each in nodes if isinstance(each, ast.Attribute) and each.attr == name)
@@ -126,19 +134,17 @@ def takes(text: str, name: str) -> bool:
     )
 
 
-def passes(text: str, name: str, *, detached: int = -1, leaf: int = -1) -> bool:
+def _passes(tree: ast.Module, asked: ProjectQuestion) -> bool:
     """Whether a file may call a function, which it imports, with a detached tensor, or a leaf, at a position."""
-    tree = tree_of(text)
-    if tree is None:
-        return True
     nodes = list(ast.walk(tree))
     calls = [node for node in nodes if isinstance(node, ast.Call)]
-    passing = [call.func for call in calls if detached >= 0 and passes_detached(call, detached)]
-    if leaf >= 0:
+    if asked.deed == "passes-leaf":
         parameters = parameters_among(nodes)
-        passing += [call.func for call in calls if passes_leaf(call, leaf, parameters)]
+        passing = [call.func for call in calls if passes_leaf(call, asked.position, parameters)]
+    else:
+        passing = [call.func for call in calls if passes_detached(call, asked.position)]
     scope = index_module(tree).module if passing else None
-    return scope is not None and any(_is_import_of(name, meant(func, scope)) for func in passing)
+    return scope is not None and any(_is_import_of(asked.name, meant(func, scope)) for func in passing)
 
 
 def _is_import_of(name: str, dotted: str | None) -> bool:

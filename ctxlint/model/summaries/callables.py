@@ -99,7 +99,7 @@ def imported_table(project: Project, unit: Unit, name: str) -> Mapping | None:
         return None
     home, _module, last, _scope = found
     table = project.once(("table", last), lambda: table_of_functions(home, last), home.summaries)
-    if table is None or project.ask(home.path, last) in project.changed:
+    if table is None or project.ask("changes", home.path, last) in project.changed:
         return None
     return replace(table, slots=tuple(Slot(_function_of(home, each.value)) for each in table.slots))
 

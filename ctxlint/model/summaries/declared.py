@@ -83,7 +83,7 @@ def declared_as(project: Project, unit: Unit, name: str) -> Declared | None:
             return found
     if parts[0] in OPERATORS_OF_TORCH:
         return None
-    project.ask("", wanted)
+    project.ask("declares", "", wanted)
     other = project.unit(project.declared[wanted]) if wanted in project.declared else None
     return _declared_in(project, other, wanted) if other is not None else None
 

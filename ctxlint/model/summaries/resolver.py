@@ -324,13 +324,13 @@ class CalleeResolver:
             return project.once(("table", name), lambda: imported_table(project, unit, name), unit.summaries)
         last = name[len(LOCAL) :]
         table = project.once(("table", last), lambda: table_of_functions(unit, last), unit.summaries)
-        return None if table is None or project.ask(unit.path, last) in project.changed else table
+        return None if table is None or project.ask("changes", unit.path, last) in project.changed else table
 
     def surrounding(self, scope: Scope, name: str) -> ProjectObject | None:
         """The object whose method surrounds the code, if a name in the scope of that method certainly means it."""
         project = self.summaries.project
         found = surrounding_object(project, self.unit, scope, name)
-        if found is None or project.ask(self.unit.path, found.definition.name, derives=True) in project.changed:
+        if found is None or project.ask("derives", self.unit.path, found.definition.name) in project.changed:
             return None
         return found
 
