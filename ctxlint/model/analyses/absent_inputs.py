@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -16,6 +17,8 @@ from ctxlint.model.interpreter.events import Assigned, MaybeUnbound, Question
 from ctxlint.model.interpreter.values import NONE, Parameter, before_views
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ctxlint.model.function import FunctionClass, Input, Returned
     from ctxlint.model.interpreter.events import Guard
     from ctxlint.model.interpreter.method import Method
@@ -43,15 +46,40 @@ def _needs(fn: FunctionClass, entry: Input) -> bool:
     forward = fn.forward
     if forward is None or entry.name in forward.binders:
         return False
-    uses = ((name, forward.parents[name]) for name in forward.named.get(entry.name, ()))
-    return any(name in operands(node) and not _is_tested(forward, node, entry.name) for name, node in uses)
+    names = forward.named.get(entry.name, ())
+    uses = [forward.parents[name] for name in names if name in operands(forward.parents[name])]
+    guards = _guards_by_node(forward) if uses else {}
+    return any(not _is_tested(forward, node, entry, guards) for node in uses)
 
 
-def _is_tested(method: Method, node: cst.CSTNode, name: str) -> bool:
-    """Whether code around a node may test an input."""
-    choices = (cst.If, cst.IfExp, cst.BooleanOperation, cst.While, cst.Try, cst.FunctionDef, cst.Lambda)
-    around = (each for each in method.above(node) if each is not method.node and isinstance(each, choices))
-    return any(not isinstance(each, (cst.If, cst.IfExp, cst.While)) or name in names_in(each.test) for each in around)
+def _guards_by_node(method: Method) -> dict[cst.CSTNode, tuple[Guard, ...]]:
+    """The tests on the way to what the walk recorded, and to assignments as a whole."""
+    statements = {each.statement: each.guards for each in method.facts.of(Assigned) if each.statement is not None}
+    return statements | {each.node: each.guards for each in method.facts.events}
+
+
+def _is_tested(
+    method: Method, node: cst.CSTNode, entry: Input, guards: Mapping[cst.CSTNode, tuple[Guard, ...]]
+) -> bool:
+    """Whether a test of an input may be on the way to a node, or around it: it need not be the one that decides."""
+    around = list(takewhile(lambda each: each is not method.node, method.above(node)))
+    if any(isinstance(each, (cst.BooleanOperation, cst.Try, cst.FunctionDef, cst.Lambda)) for each in around):
+        return True
+    for within, each in pairwise((node, *around)):
+        if within in guards:
+            return any(_is_about(guard, entry) for guard in guards[within])
+        if isinstance(each, (cst.If, cst.IfExp, cst.While)) and within is not each.test:
+            if entry.name in names_in(each.test):
+                return True
+    return False
+
+
+def _is_about(guard: Guard, entry: Input) -> bool:
+    """Whether a test mentions an input, or what was asked of it before: ``given = x is not None``."""
+    value = guard.asks.value if guard.asks is not None else None
+    if isinstance(value, Parameter) and value.role == "input" and value.index == entry.index:
+        return True
+    return guard.test is not None and entry.name in names_in(guard.test)
 
 
 def has_gradient_if_absent(fn: FunctionClass, entry: Input) -> bool:
