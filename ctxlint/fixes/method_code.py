@@ -137,6 +137,17 @@ class MethodCode:
                 return None
         return None
 
+    def up_to(self, block: cst.CSTNode, node: cst.CSTNode) -> list[cst.CSTNode]:
+        """A node and its ancestors inside a block, the nearest first."""
+        return list(itertools.takewhile(lambda each: each is not block, (node, *self.above(node))))
+
+    def statement_in(self, block: cst.CSTNode, node: cst.CSTNode) -> Statement | None:
+        """The statement of a block that contains a node, which is not the block; of a line of several, the right one."""
+        inside = self.up_to(block, node)
+        if isinstance(inside[-1], cst.BaseCompoundStatement):
+            return inside[-1]
+        return next((each for each in reversed(inside) if isinstance(each, cst.BaseSmallStatement)), None)
+
     def always_runs(self, node: cst.CSTNode) -> bool:
         """Whether a node is in the body of the method itself, or only in ``with`` blocks of it."""
         around = [each for each in self.above(node) if isinstance(each, (cst.BaseCompoundStatement, *_SCOPES))]

@@ -121,16 +121,11 @@ def _before_all(code: MethodCode, reads: list[cst.Attribute]) -> Statement | Non
     if outermost is not None:
         shared = shared[outermost + 1 :]
     around = next((node for node in shared if isinstance(node, cst.BaseSuite)), None)
-    chain = [reads[0], *code.above(reads[0])]
     if around is None:
         return None
-    inside = chain[: chain.index(around)]
-    if any(isinstance(node, (cst.Try, cst.TryStar)) for node in inside):
+    if any(isinstance(node, (cst.Try, cst.TryStar)) for node in code.up_to(around, reads[0])):
         return None  # an exception there would not be caught any more
-    line = inside[-1]
-    if isinstance(line, cst.BaseCompoundStatement):
-        return line
-    return next((node for node in reversed(inside) if isinstance(node, cst.BaseSmallStatement)), None)
+    return code.statement_in(around, reads[0])
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -117,13 +117,7 @@ def _before_all(code: MethodCode, name: str, uses: list[MaybeUnbound]) -> Statem
     block = next((each for each in shared if isinstance(each, cst.IndentedBlock)), None)
     if block is None or any(isinstance(each, (cst.For, cst.While)) for each in shared):
         return None
-    first = min(nodes, key=code.layout.start)
-    inside = [first, *code.above(first)]
-    inside = inside[: inside.index(block)]
-    line = inside[-1]
-    if isinstance(line, cst.BaseCompoundStatement):
-        return line
-    return next((node for node in reversed(inside) if isinstance(node, cst.BaseSmallStatement)), None)
+    return code.statement_in(block, min(nodes, key=code.layout.start))
 
 
 def _bound(code: MethodCode, place: Statement, names: list[str]) -> Edit | None:

@@ -274,8 +274,7 @@ def shares_its_statement(fn: FunctionClass, name: str) -> bool:
     """Whether one statement computes a gradient together with another one: ``grad_x, grad_weight = f(...)``."""
     if fn.backward is None or not name:
         return False
-    others = {slot.node.value for each in fn.gradients for slot in each.slots if isinstance(slot.node, cst.Name)}
-    others.discard(name)
+    others = _other_gradients(fn, name)
     bindings = fn.backward.facts.of(Assigned)
     statements = {
         id(each.statement)
@@ -289,12 +288,16 @@ def shares_its_test(fn: FunctionClass, name: str) -> bool:
     """Whether a gradient is computed under the same test of a flag as another one."""
     if fn.backward is None or not name:
         return False
-    others = {slot.node.value for each in fn.gradients for slot in each.slots if isinstance(slot.node, cst.Name)}
-    others.discard(name)
+    others = _other_gradients(fn, name)
     tests: dict[str, set[int]] = defaultdict(set)
     for each in fn.backward.facts.of(Assigned):
         tests[each.name].update(id(guard.test) for guard in each.guards if flags_of([guard]))
     return any(tests[name] & tests[other] for other in others)
+
+
+def _other_gradients(fn: FunctionClass, name: str) -> set[str]:
+    """The names that backward returns as gradients, without one of them."""
+    return {slot.node.value for each in fn.gradients for slot in each.slots if isinstance(slot.node, cst.Name)} - {name}
 
 
 def _always_computed(backward: Method, gradient: Misplaced) -> bool:
