@@ -142,7 +142,7 @@ class MethodCode:
         return list(itertools.takewhile(lambda each: each is not block, (node, *self.above(node))))
 
     def statement_in(self, block: cst.CSTNode, node: cst.CSTNode) -> Statement | None:
-        """The statement of a block that contains a node, which is not the block; of a line of several, the right one."""
+        """The statement of a block that contains a node, which is not the block itself."""
         inside = self.up_to(block, node)
         if isinstance(inside[-1], cst.BaseCompoundStatement):
             return inside[-1]

@@ -19,9 +19,9 @@ from ctxlint.model.interpreter.events import ContextCall, ContextLent, Mutation
 from ctxlint.model.interpreter.values import (
     NONE,
     Fresh,
-    Parameter,
     Tri,
     before_views,
+    is_input,
     is_none,
     is_tensor,
     usual_storage,
@@ -67,7 +67,7 @@ def save_instead(fn: FunctionClass, stash: Stash) -> Fix | None:
 def _may_be_no_tensor(fn: FunctionClass, value: Value | None) -> bool:
     """Whether calls that never run backward may pass the default, which ``save_for_backward`` refuses."""
     options = [before_views(each) for each in value.options()] if value is not None else []
-    indices = {each.index for each in options if isinstance(each, Parameter) and each.role == "input"}
+    indices = {each.index for each in options if is_input(each)}
     defaults = [each.param.default for each in fn.inputs if each.index in indices]
     return any(each is not None and is_tensor(each) is Tri.NO and is_none(each) is Tri.NO for each in defaults)
 

@@ -14,12 +14,12 @@ from ctxlint.model.interpreter.values import (
     Constant,
     Imported,
     Mapping,
-    Parameter,
     Scalar,
     Sequence,
     Tri,
     Variadic,
     is_container,
+    is_input,
     is_none,
     is_tensor,
 )
@@ -204,7 +204,7 @@ def _message_of_plain(home: Method, method: str, node: cst.BaseExpression) -> st
 
 def _holds_plain_values(fn: FunctionClass, value: Value) -> bool:
     """Whether what a star takes apart is certainly a shape, or an input that is annotated as a tuple of numbers."""
-    if isinstance(value, Parameter) and value.role == "input":
+    if is_input(value):
         entry = fn.inputs[value.index]
         plain = [each for each in entry.evidence if each.trust is Trust.STRONG and not each.container]
         annotated = any(each.reason.endswith(", a container") for each in plain)
@@ -223,7 +223,7 @@ def _passed_among(fn: FunctionClass, value: Value) -> Evidence | None:
 
 def _certain_kind(fn: FunctionClass, value: Value) -> str | None:
     """The kind of a value that is certainly neither a tensor nor None."""
-    if isinstance(value, Parameter) and value.role == "input":
+    if is_input(value):
         return _kind_of_input(fn, value.index)
     if isinstance(value, Imported) and value.name.startswith("builtins."):
         return "a builtin"

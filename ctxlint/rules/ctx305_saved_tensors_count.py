@@ -9,7 +9,7 @@ import libcst as cst
 from ctxlint.fixes.unpacking import unpack_all
 from ctxlint.model.analyses.saved_tensors import mismatched, saved_counts, saving_call
 from ctxlint.model.function import ContextCall, FunctionClass, Trust, Unpacking
-from ctxlint.model.interpreter.values import Parameter, Tri
+from ctxlint.model.interpreter.values import Tri, is_input
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.rules.related import saves, way_to
 from ctxlint.rules.wording import counted, doer, quoted
@@ -140,7 +140,7 @@ def _others_saved(fn: FunctionClass, call: str) -> dict[str, Input]:
     """The inputs in the only call that are not tensors, as far as is known: with these, `apply` raises."""
     calls = fn.context_calls(call)
     values = [argument.value for argument in calls[0].arguments] if len(calls) == 1 else []
-    inputs = [fn.inputs[each.index] for each in values if isinstance(each, Parameter) and each.role == "input"]
+    inputs = [fn.inputs[each.index] for each in values if is_input(each)]
     return {each.name: each for each in inputs if _is_not_a_tensor(each, call)}
 
 

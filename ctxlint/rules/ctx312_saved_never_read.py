@@ -8,7 +8,7 @@ from ctxlint.fixes.unread_saves import leave_out
 from ctxlint.model.analyses.saved_state import never_read
 from ctxlint.model.analyses.unread_attributes import kept_for_a_test, unread_save
 from ctxlint.model.function import FunctionClass
-from ctxlint.model.interpreter.values import Parameter, Tri, is_none, is_tensor
+from ctxlint.model.interpreter.values import Tri, is_input, is_none, is_tensor
 from ctxlint.model.syntax import code_of
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
 from ctxlint.rules.related import reads_of_saved
@@ -119,6 +119,6 @@ class SavedNeverRead(Rule[FunctionClass]):
 
 def _is_not_tensor(fn: FunctionClass, value: Value) -> bool:
     """Whether the saved value certainly is not a tensor."""
-    if isinstance(value, Parameter) and value.role == "input" and value.index < len(fn.inputs):
+    if is_input(value) and value.index < len(fn.inputs):
         return fn.inputs[value.index].is_tensor is Tri.NO
     return is_tensor(value) is Tri.NO and is_none(value) is Tri.NO

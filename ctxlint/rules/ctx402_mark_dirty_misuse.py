@@ -25,6 +25,7 @@ from ctxlint.model.interpreter.values import (
     View,
     before_views,
     is_detached,
+    is_input,
     is_none,
     is_tensor,
     leaves,
@@ -136,11 +137,10 @@ def _judged(fn: FunctionClass, method: Method, call: ContextCall, argument: Slot
         if is_none(value) is Tri.UNKNOWN or isinstance(value, Parameter):
             return None
         return f"`{name}` is not a tensor; {_raises(call)}. Pass each tensor as an argument."
-    is_input = isinstance(value, Parameter) and value.role == "input"
-    if not is_input and is_tensor(value) is not Tri.YES:
+    if not is_input(value) and is_tensor(value) is not Tri.YES:
         return None
     if any(_none_returns(fn, returns, value) for returns in _returns_with(fn, method, call)):
-        if is_input:
+        if is_input(value):
             return f"`{name}` is marked dirty but not returned; {_raises(call)}. {_remedy(fn, name, value)}"
         return (
             f"`{name}` is marked dirty but is neither an input nor returned; {_raises(call)}. Mark the "
@@ -155,7 +155,7 @@ def _judged(fn: FunctionClass, method: Method, call: ContextCall, argument: Slot
 
 def _more_than_outputs(fn: FunctionClass, method: Method, call: ContextCall) -> str | None:
     """The problem with several marked inputs if forward returns a single value, whichever that is."""
-    marked = {each.value: each.node for each in call.arguments if _is_input(each.value) and not each.starred}
+    marked = {each.value: each.node for each in call.arguments if _is_tensor_input(each.value) and not each.starred}
     names = [code_of(node) for node in marked.values() if node is not None]
     if len(names) < 2 or not any(all(_is_one(fn, each) for each in group) for group in _returns_with(fn, method, call)):
         return None
@@ -165,9 +165,9 @@ def _more_than_outputs(fn: FunctionClass, method: Method, call: ContextCall) -> 
     )
 
 
-def _is_input(value: Value) -> bool:
+def _is_tensor_input(value: Value) -> bool:
     """Whether it is an input that certainly is a tensor."""
-    return isinstance(value, Parameter) and value.role == "input" and value.tensor is Tri.YES
+    return is_input(value) and value.tensor is Tri.YES
 
 
 def _is_one(fn: FunctionClass, returned: Returned) -> bool:

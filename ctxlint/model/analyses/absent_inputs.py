@@ -14,7 +14,7 @@ from ctxlint.model.analyses.reachability import always_has_gradient, judged_grad
 from ctxlint.model.analyses.repeats import names_in
 from ctxlint.model.function import Trust
 from ctxlint.model.interpreter.events import Assigned, MaybeUnbound, Question
-from ctxlint.model.interpreter.values import NONE, Parameter, before_views
+from ctxlint.model.interpreter.values import NONE, Parameter, before_views, is_input
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -77,7 +77,7 @@ def _is_tested(
 def _is_about(guard: Guard, entry: Input) -> bool:
     """Whether a test mentions an input, or what was asked of it before: ``given = x is not None``."""
     value = guard.asks.value if guard.asks is not None else None
-    if isinstance(value, Parameter) and value.role == "input" and value.index == entry.index:
+    if is_input(value) and value.index == entry.index:
         return True
     return guard.test is not None and entry.name in names_in(guard.test)
 
@@ -110,7 +110,7 @@ def _finds_it(fn: FunctionClass, guard: Guard, entry: Input) -> bool:
     if asks is None or asks.question is not Question.IS_NONE or asks.answer:
         return False
     stored = kept_value(fn, asks.value)
-    return isinstance(stored, Parameter) and stored.role == "input" and stored.index == entry.index
+    return is_input(stored) and stored.index == entry.index
 
 
 def _is_gradient_of_absent(fn: FunctionClass, value: Value) -> bool:

@@ -21,6 +21,7 @@ from ctxlint.model.interpreter.values import (
     Tri,
     View,
     detaches,
+    is_input,
     kind_of,
     same_object,
 )
@@ -99,7 +100,7 @@ def _stored(fn: FunctionClass) -> Iterator[tuple[Value, Value]]:
 def _kinds_of_intermediate(fn: FunctionClass, value: Value) -> Iterator[bool]:
     """Whether what forward stored is a detached input; nothing if it is no intermediate."""
     origin = value.of if isinstance(value, View) and detaches(value) else None
-    if isinstance(origin, Parameter) and origin.role == "input" and origin.index < len(fn.inputs):
+    if is_input(origin) and origin.index < len(fn.inputs):
         entry = fn.inputs[origin.index]
         if entry.gradient is not Tri.NO and entry.is_tensor is not Tri.NO and not _is_overwritten(fn, origin):
             yield True

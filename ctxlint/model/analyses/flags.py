@@ -28,6 +28,7 @@ from ctxlint.model.interpreter.values import (
     SavedTensor,
     Tri,
     before_views,
+    is_input,
     is_none,
     leaves,
 )
@@ -55,7 +56,7 @@ def stored_flags(fn: FunctionClass) -> dict[object, int]:
     found: dict[object, int] = {}
     for at in range(len(fn.saves[0].arguments) if fn.saves else 0):
         saved = kept_value(fn, SavedTensor(at))
-        if isinstance(saved, Parameter) and saved.role == "input":
+        if is_input(saved):
             found[SavedTensor(at)] = saved.index
     for name, writes in fn.writes_by_attribute.items():
         value, node = writes[0].value, writes[0].value_node
@@ -379,7 +380,7 @@ def unbound_inside(fn: FunctionClass, method: Method) -> Iterator[tuple[UnboundI
 def _flag_of(value: Value, stored: Mapping[object, int]) -> int:
     """The input whose flag decides whether a value is set, or needs a gradient; -1 if that is unknown."""
     origin = before_views(value)
-    if isinstance(origin, Parameter) and origin.role == "input":
+    if is_input(origin):
         return origin.index
     if isinstance(value, NeedsInputGrad) and value.index is not None:
         return value.index
@@ -531,4 +532,4 @@ def _is_an_argument(fn: FunctionClass, test: cst.BaseExpression | None) -> bool:
     if not isinstance(test, cst.Attribute) or dotted(test.value) != fn.reading_ctx:
         return False
     kept = kept_value(fn, ContextAttribute(test.attr.value))
-    return isinstance(kept, Parameter) and kept.role == "input"
+    return is_input(kept)

@@ -17,6 +17,7 @@ from ctxlint.model.interpreter.values import (
     View,
     before_views,
     detaches,
+    is_input,
 )
 from ctxlint.model.syntax import code_of, dotted
 from ctxlint.records import record
@@ -79,7 +80,7 @@ def _always_raises(fn: FunctionClass, method: Method, call: GenericCall) -> bool
 
 def _input_of(fn: FunctionClass, stored: Value | None) -> Parameter | None:
     """The input with a gradient that a stored tensor is."""
-    if not isinstance(stored, Parameter) or stored.role != "input":
+    if not is_input(stored):
         return None
     return stored if fn.inputs[stored.index].gradient is Tri.YES else None
 

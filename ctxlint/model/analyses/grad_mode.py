@@ -21,6 +21,7 @@ from ctxlint.model.interpreter.values import (
     Tri,
     View,
     detaches,
+    is_input,
     same_object,
 )
 from ctxlint.model.syntax import dotted, last_name, parents_below, words_of
@@ -121,7 +122,7 @@ def _input_if_not_copied(method: Method, value: Value) -> _Copied | None:
         if base.alias is Alias.USUALLY and isinstance(base.node, cst.Call) and _is_off(method, base.node):
             call = base.node
         base = base.of
-    if not isinstance(base, Parameter) or base.role != "input" or call is None:
+    if not is_input(base) or call is None:
         return None
     guards = [guard for each in method.facts.of(LayoutAsked) if each.node is call for guard in each.guards]
     asked = {word for each in guards for word in each.words}

@@ -20,10 +20,10 @@ from ctxlint.model.interpreter.events import Assigned, ContextRead
 from ctxlint.model.interpreter.values import (
     ContextAttribute,
     Item,
-    Parameter,
     Sequence,
     Slot,
     Tri,
+    is_input,
     is_none,
     storage,
 )
@@ -421,7 +421,7 @@ def _always_none_in_other_returns(fn: FunctionClass, index: int) -> bool:
 
 def _kept_as_plain_value(fn: FunctionClass, index: int) -> bool:
     def is_it(value: object) -> bool:
-        return isinstance(value, Parameter) and value.role == "input" and value.index == index
+        return is_input(value) and value.index == index
 
     names = [write.attribute for write in fn.context_writes if is_it(write.value)]
     places = {

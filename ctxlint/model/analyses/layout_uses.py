@@ -12,7 +12,7 @@ from ctxlint.model.analyses.output_shapes import is_without_dimensions
 from ctxlint.model.interpreter.events import LayoutAsked, MemoryRead
 from ctxlint.model.interpreter.local_names import borrowed_names
 from ctxlint.model.interpreter.summary import COLLECTIVE, EXTENSION, KERNEL
-from ctxlint.model.interpreter.values import Item, Parameter, Tri, Variadic, View
+from ctxlint.model.interpreter.values import Item, Parameter, Tri, Variadic, View, is_input
 from ctxlint.model.syntax import code_of, dotted, words_of
 from ctxlint.records import record
 from ctxlint.torch_api import operations
@@ -124,7 +124,7 @@ def _keeps_arguments(method: Method) -> bool:
 
 def _input_of_any_layout(fn: FunctionClass, value: Value) -> Input | None:
     """The input that a value is, if it gets a gradient, and callers may pass any layout."""
-    if not isinstance(value, Parameter) or value.role != "input" or value.index >= len(fn.inputs):
+    if not is_input(value) or value.index >= len(fn.inputs):
         return None
     entry, calls = fn.inputs[value.index], [call for call in fn.calls if call.applies]
     if entry.gradient is not Tri.YES or entry.against_a_gradient or _PARAMETER.fullmatch(entry.name):

@@ -19,6 +19,7 @@ from ctxlint.model.interpreter.values import (
     Tri,
     Variadic,
     View,
+    is_input,
     kind_of,
     leaves,
     same_object,
@@ -29,7 +30,6 @@ from ctxlint.torch_api import operations
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from typing import TypeGuard
 
     from ctxlint.model.function import FunctionClass, Returned
     from ctxlint.model.interpreter.events import Event
@@ -81,7 +81,7 @@ def input_written(mutation: Mutation) -> Parameter | None:
     A write through ``.data`` does not count: it bypasses autograd's checks on purpose.
     """
     origin = usual_storage(mutation.target) if mutation.target is not None else None
-    if not _is_input(origin) or through_data(mutation.target):
+    if not is_input(origin) or through_data(mutation.target):
         return None
     return None if looks_excluded_as_tensor(origin.name, mutation.guards) else origin
 
@@ -89,7 +89,7 @@ def input_written(mutation: Mutation) -> Parameter | None:
 def inputs_among(values: Iterable[Value]) -> frozenset[int]:
     """The positions of the inputs whose memory values certainly share on some path, also through ``.data``."""
     origins = (usual_storage(option) for value in values for option in value.options())
-    return frozenset(each.index for each in origins if _is_input(each))
+    return frozenset(each.index for each in origins if is_input(each))
 
 
 def data_modified(method: Method) -> Iterator[tuple[Parameter, Event, str]]:
@@ -99,17 +99,13 @@ def data_modified(method: Method) -> Iterator[tuple[Parameter, Event, str]]:
     """
     for written in method.facts.of(Mutation):
         origin = usual_storage(written.target) if written.target is not None and through_data(written.target) else None
-        if _computes(written) and _is_input(origin) and not looks_excluded_as_tensor(origin.name, written.guards):
+        if _computes(written) and is_input(origin) and not looks_excluded_as_tensor(origin.name, written.guards):
             yield origin, written, f"`{written.doer}` modifies the input `{origin.name}` in place through `.data`"
     for replaced in method.facts.of(DataReplaced):
         origin = replaced.target
-        if _is_input(origin) and not looks_excluded_as_tensor(origin.name, replaced.guards):
+        if is_input(origin) and not looks_excluded_as_tensor(origin.name, replaced.guards):
             if all(map(_is_result, replaced.value.options())):
                 yield origin, replaced, f"`{origin.name}.data = …` replaces the values of the input `{origin.name}`"
-
-
-def _is_input(value: Value | None) -> TypeGuard[Parameter]:
-    return isinstance(value, Parameter) and value.role == "input"
 
 
 def _computes(mutation: Mutation) -> bool:

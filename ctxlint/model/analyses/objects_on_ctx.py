@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.model.interpreter.events import ContextRead, ContextWrite, Escape
-from ctxlint.model.interpreter.values import ContextAttribute, Parameter, ProjectObject
+from ctxlint.model.interpreter.values import ContextAttribute, ProjectObject, is_input
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -39,7 +39,7 @@ def objects_on_ctx(methods: Iterable[Method], declared: Mapping[Value, ProjectOb
 def inputs_on_ctx(methods: Iterable[Method]) -> dict[str, Value]:
     """The inputs that attributes of ctx hold, by their names."""
     values = (write.value for method in methods for write in method.facts.of(ContextWrite))
-    return {each.name: each for each in values if isinstance(each, Parameter) and each.role == "input"}
+    return {each.name: each for each in values if is_input(each)}
 
 
 def reads_any(method: Method, objects: Mapping[Value, ProjectObject]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.model.interpreter.type_tests import looks_excluded_as_tensor
-from ctxlint.model.interpreter.values import Parameter, View, permuted_storage
+from ctxlint.model.interpreter.values import Parameter, View, is_input, permuted_storage
 
 if TYPE_CHECKING:
     from ctxlint.model.function import FunctionClass
@@ -19,7 +19,7 @@ def input_written_if_permuted(fn: FunctionClass, mutation: Mutation) -> Paramete
     So it is if the input is the output of another call.
     """
     found = permuted_storage(mutation.target)
-    if found is None or not isinstance(found[0], Parameter) or found[0].role != "input":
+    if found is None or not is_input(found[0]):
         return None
     back = any(_permutes_back(value, found[1]) for value in fn.outputs_values())
     return found[0] if back and not looks_excluded_as_tensor(found[0].name, mutation.guards) else None

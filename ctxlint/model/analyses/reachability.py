@@ -22,6 +22,7 @@ from ctxlint.model.interpreter.values import (
     SavedTensor,
     Tri,
     is_container,
+    is_input,
     is_none,
     is_tensor,
     kind_of,
@@ -123,7 +124,7 @@ def _is_an_index(fn: FunctionClass, number: int) -> bool:
         if any(slot.starred for slot in call.arguments[: at + 1]):
             continue
         value = call.arguments[at].value
-        if isinstance(value, Parameter) and value.role == "input" and value.index == number:
+        if is_input(value) and value.index == number:
             return True
     return False
 

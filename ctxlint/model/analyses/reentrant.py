@@ -16,6 +16,7 @@ from ctxlint.model.interpreter.values import (
     SavedTensor,
     SavedTensors,
     Variadic,
+    is_input,
 )
 from ctxlint.model.syntax import dotted, words_of
 from ctxlint.records import record
@@ -146,7 +147,7 @@ def _saved_input(fn: FunctionClass, method: Method, node: cst.BaseExpression) ->
     elif isinstance(node, cst.Attribute) and dotted(node.value) == ctx:
         value = ContextAttribute(node.attr.value)
     stored = kept_value(fn, value) if isinstance(value, (SavedTensor, ContextAttribute)) else None
-    return stored if isinstance(stored, Parameter) and stored.role == "input" else None
+    return stored if is_input(stored) else None
 
 
 def _is_only_read(method: Method, grad: cst.Attribute, inner: cst.CSTNode | None) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxlint.model.interpreter.values import Alias, Parameter, View
+from ctxlint.model.interpreter.values import Alias, Parameter, View, is_input
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,5 +28,5 @@ def _inputs_as_they_are(value: Value) -> Iterator[Parameter]:
         origin = option
         while isinstance(origin, View) and origin.alias is not Alias.ALWAYS:
             origin = origin.of
-        if isinstance(origin, Parameter) and origin.role == "input":
+        if is_input(origin):
             yield origin

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxlint.model.interpreter.values import Alias, Fresh, Parameter, Tri, View, detaches, is_tensor
+from ctxlint.model.interpreter.values import Alias, Fresh, Tri, View, detaches, is_input, is_tensor
 
 if TYPE_CHECKING:
     from ctxlint.model.function import FunctionClass
@@ -35,7 +35,7 @@ def returns_view(fn: FunctionClass, output: int | None, argument: int | None = N
 
 
 def _description(value: Value) -> tuple[str, int | None] | None:
-    if isinstance(value, Parameter) and value.role == "input" and is_tensor(value) is Tri.YES:
+    if is_input(value) and is_tensor(value) is Tri.YES:
         return f"the input `{value.name}`", value.index
     base = value
     while isinstance(base, View):
@@ -44,6 +44,6 @@ def _description(value: Value) -> tuple[str, int | None] | None:
         base = base.of
     if base is value or is_tensor(base) is not Tri.YES:
         return None
-    if isinstance(base, Parameter) and base.role == "input":
+    if is_input(base):
         return f"a view of the input `{base.name}`", base.index
     return ("a view of what it computed", None) if isinstance(base, Fresh) else None

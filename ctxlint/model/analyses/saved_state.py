@@ -32,6 +32,7 @@ from ctxlint.model.interpreter.values import (
     Value,
     View,
     is_detached,
+    is_input,
     is_tensor,
     same_object,
     storage,
@@ -202,9 +203,7 @@ def _is_read_from_ctx(value: Value) -> bool:
 def _is_default(fn: FunctionClass, attribute: str, answer: bool) -> bool:
     """Whether an attribute of ctx holds an input of forward whose default is ``answer``."""
     stored = kept_value(fn, ContextAttribute(attribute))
-    default = (
-        fn.inputs[stored.index].param.default if isinstance(stored, Parameter) and stored.role == "input" else None
-    )
+    default = fn.inputs[stored.index].param.default if is_input(stored) else None
     return isinstance(default, Constant) and default.value is answer
 
 
@@ -228,7 +227,7 @@ def changed_in_backward(fn: FunctionClass) -> Iterator[ChangedInBackward]:
         if origin is None and isinstance(stored, View) and stored in output_objects(fn):
             origin = stored  # whether it is a copy or not, it is the output
         saved = isinstance(read, SavedTensor)
-        if isinstance(origin, Parameter) and origin.role == "input":
+        if is_input(origin):
             entry = fn.inputs[origin.index] if origin.index < len(fn.inputs) else None
             if entry is not None and entry.is_tensor is Tri.YES:
                 if is_overwritten_first(backward, mutation):

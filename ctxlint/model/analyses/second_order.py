@@ -13,10 +13,10 @@ from ctxlint.model.interpreter.values import (
     Constant,
     ContextAttribute,
     Fresh,
-    Parameter,
     Scalar,
     Tri,
     before_views,
+    is_input,
     is_tensor,
 )
 from ctxlint.model.syntax import code_of, dotted
@@ -97,7 +97,7 @@ def _is_of_tensor(fn: FunctionClass, method: Method, node: cst.Attribute) -> boo
 
 def _is_certain_tensor(fn: FunctionClass, value: Value) -> bool:
     origin = before_views(value)
-    if isinstance(origin, Parameter) and origin.role == "input" and origin.index < len(fn.inputs):
+    if is_input(origin) and origin.index < len(fn.inputs):
         return fn.inputs[origin.index].is_tensor is Tri.YES
     return is_tensor(value) is Tri.YES
 
@@ -151,7 +151,7 @@ def _is_number(fn: FunctionClass, value: Value) -> bool:
 
 
 def _was_number(fn: FunctionClass, value: Value) -> bool:
-    if isinstance(value, Parameter) and value.role == "input" and value.index < len(fn.inputs):
+    if is_input(value) and value.index < len(fn.inputs):
         entry = fn.inputs[value.index]
         tensor, plain = ({each.reason for each in entry.evidence if each.tensor is kind} for kind in (True, False))
         return tensor <= plain and bool(plain - tensor) and not entry.is_container  # an argument of numpy may be either

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model.interpreter.events import Assigned, ClassAttribute, Mutation
-from ctxlint.model.interpreter.values import Opaque, Parameter, Scalar, Tri, is_tensor, usual_storage
+from ctxlint.model.interpreter.values import Opaque, Parameter, Scalar, Tri, is_input, is_tensor, usual_storage
 from ctxlint.model.syntax import code_of, dotted, root_name, single_index, words_of
 from ctxlint.records import record
 from ctxlint.torch_api import operations
@@ -143,7 +143,7 @@ def _depends_on_the_call(value: Value | None) -> bool:
     if value is None:
         return False
     origin = usual_storage(value)
-    of_an_input = isinstance(origin, Parameter) and origin.role == "input"
+    of_an_input = is_input(origin)
     return of_an_input or is_tensor(value) is Tri.YES or (isinstance(value, Scalar) and value.sort == "shape")
 
 

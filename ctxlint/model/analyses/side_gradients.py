@@ -10,7 +10,7 @@ import libcst as cst
 from ctxlint.model.analyses.kept_values import kept_value
 from ctxlint.model.index.apply_calls import ArgumentKind
 from ctxlint.model.interpreter.events import Assigned
-from ctxlint.model.interpreter.values import ContextAttribute, Item, Parameter, SavedTensor, Tri
+from ctxlint.model.interpreter.values import ContextAttribute, Item, SavedTensor, Tri, is_input
 from ctxlint.model.syntax import code_of, last_name
 from ctxlint.records import record
 from ctxlint.torch_api import operations
@@ -96,7 +96,7 @@ def _of_input(fn: FunctionClass, method: Method, written: cst.Attribute) -> tupl
     while isinstance(value, Item):
         value, held = value.of, True
     stored = kept_value(fn, value) if isinstance(value, (SavedTensor, ContextAttribute)) else None
-    if not isinstance(stored, Parameter) or stored.role != "input" or stored.index >= len(fn.inputs):
+    if not is_input(stored) or stored.index >= len(fn.inputs):
         return None
     entry = fn.inputs[stored.index]
     if not held:

@@ -16,9 +16,9 @@ from ctxlint.model.interpreter.summary import KERNEL
 from ctxlint.model.interpreter.values import (
     NONE,
     ContextAttribute,
-    Parameter,
     SavedTensor,
     Tri,
+    is_input,
     is_tensor,
     storage,
 )
@@ -102,7 +102,7 @@ def _modified(fn: FunctionClass, backward: Method) -> Iterator[UsedUp]:
             continue
         kept = kept_value(fn, read)
         origin = storage(kept) if kept is not None else None
-        if _has_unknown_guard(mutation) or (isinstance(origin, Parameter) and origin.role == "input"):
+        if _has_unknown_guard(mutation) or is_input(origin):
             continue
         noticed = isinstance(read, SavedTensor) and mutation.how != KERNEL
         method = mutation.how in operations.INPLACE_METHODS and not mutation.through
@@ -120,7 +120,7 @@ def _freed(fn: FunctionClass, backward: Method) -> Iterator[UsedUp]:
     """The graphs built by forward that backward differentiates once."""
     for each in backward.facts.of(Differentiated):
         kept = kept_untouched(fn, backward, each.value)
-        from_outside = isinstance(kept, Parameter) and kept.role == "input"
+        from_outside = is_input(kept)
         if kept is None or from_outside or _has_unknown_guard(each) or _retains(each):
             continue
         if differentiated_untracked(fn, backward, each.value) is None:

@@ -20,7 +20,7 @@ from ctxlint.model.interpreter.events import (
     SavedRead,
     orders_of,
 )
-from ctxlint.model.interpreter.values import NeedsInputGrad, Parameter, Tri, before_views
+from ctxlint.model.interpreter.values import NeedsInputGrad, Tri, before_views, is_input
 from ctxlint.model.syntax import dotted
 from ctxlint.records import record
 
@@ -251,7 +251,7 @@ def _input_of(value: Value) -> int | None:
     value = before_views(value)
     if isinstance(value, NeedsInputGrad):
         return value.index
-    return value.index if isinstance(value, Parameter) and value.role == "input" else None
+    return value.index if is_input(value) else None
 
 
 def _by_flags(fn: FunctionClass, needed: _Needed) -> SkippedState | None:
@@ -282,7 +282,7 @@ def _asked_for_by_backward(fn: FunctionClass) -> Iterator[int]:
         for asks in (guard.asks for guard in returned.guards if guard.asks is not None):
             if asks.question is Question.REQUIRES_GRAD and asks.answer:
                 saved = kept_value(fn, asks.value)
-                if isinstance(saved, Parameter) and saved.role == "input":
+                if is_input(saved):
                     yield saved.index
 
 

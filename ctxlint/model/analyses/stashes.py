@@ -50,6 +50,7 @@ from ctxlint.model.interpreter.values import (
     before_views,
     detaches,
     is_detached,
+    is_input,
     is_tensor,
     kind_of,
     same_object,
@@ -124,7 +125,7 @@ class Stash:
             if called not in _CONVERSIONS:
                 return None
             value = value.of
-        if self.held is not Held.COMPUTED or not isinstance(value, Parameter) or value.role != "input":
+        if self.held is not Held.COMPUTED or not is_input(value):
             return None
         return self.fn.inputs[value.index].name if value.index < len(self.fn.inputs) else None
 
@@ -409,7 +410,7 @@ def _on_every_path(value: Value) -> frozenset[str]:
     if isinstance(value, ProjectObject):
         return frozenset[str]().union(*(_on_every_path(slot.value) for _name, slot in value.attributes))
     origin = usual_storage(value)  # it is rarely a copy
-    return frozenset([origin.name]) if isinstance(origin, Parameter) and origin.role == "input" else frozenset()
+    return frozenset([origin.name]) if is_input(origin) else frozenset()
 
 
 def _uses_of(fn: FunctionClass, write: ContextStore, tensor: _Kept) -> KeptUses:
@@ -464,7 +465,7 @@ def _classified(fn: FunctionClass, write: ContextStore, leaf: Value, contained: 
     if _saved_too(fn, write, leaf):
         return
     origin = _same_memory(leaf)
-    if isinstance(origin, Parameter) and origin.role == "input":
+    if is_input(origin):
         if looks_excluded_as_tensor(origin.name, write.guards) or _starts_a_graph(fn, write, leaf):
             return
         if leaf == origin and _is_returned_dirty(fn, origin):

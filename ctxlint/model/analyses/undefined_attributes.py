@@ -18,7 +18,7 @@ from ctxlint.model.interpreter.events import (
     Question,
     SavedRead,
 )
-from ctxlint.model.interpreter.values import Parameter
+from ctxlint.model.interpreter.values import Parameter, is_input
 from ctxlint.torch_api import autograd
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def _absent_input(guard: Guard) -> Parameter | None:
     asks = guard.asks
     none = asks is not None and asks.question is Question.IS_NONE and asks.answer
     value = asks.value if asks is not None and none else None
-    return value if isinstance(value, Parameter) and value.role == "input" else None
+    return value if is_input(value) else None
 
 
 def _may_be_absent(fn: FunctionClass, entry: Parameter) -> bool:

@@ -10,7 +10,7 @@ from ctxlint.model.analyses.attribute_uses import only_tested_for_none
 from ctxlint.model.analyses.undefined_attributes import attributes_known
 from ctxlint.model.analyses.unread_arguments import unread_by_callee
 from ctxlint.model.interpreter.events import ContextCall, ContextRead, ContextWrite, SavedItem, SavedRead
-from ctxlint.model.interpreter.values import NONE, Constant, Parameter, Scalar, Tri
+from ctxlint.model.interpreter.values import NONE, Constant, Scalar, Tri, is_input
 from ctxlint.model.syntax import dotted
 from ctxlint.records import record
 from ctxlint.torch_api import autograd
@@ -82,7 +82,7 @@ def kept_for_a_test(fn: FunctionClass, backward: Method) -> Iterator[tuple[Conte
 def _input(fn: FunctionClass, write: ContextWrite) -> Input | None:
     """The input that an attribute keeps."""
     value = write.value
-    at = value.index if isinstance(value, Parameter) and value.role == "input" else len(fn.inputs)
+    at = value.index if is_input(value) else len(fn.inputs)
     return fn.inputs[at] if at < len(fn.inputs) else None
 
 

@@ -14,6 +14,7 @@ from ctxlint.records import record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from typing import TypeGuard
 
     import libcst as cst
 
@@ -439,6 +440,11 @@ _NEVER_CONTAINER = (*_OF_PROJECT, Constant, Fresh, SomeTensor, View, Context, Sa
 def _is_of_torch(value: Value) -> bool:
     """Whether it is a module, function, class or dtype of torch, or a builtin; other imports may be anything."""
     return isinstance(value, Imported) and value.name.startswith(("torch.", "builtins."))
+
+
+def is_input(value: object) -> TypeGuard[Parameter]:
+    """Whether a value is an input of ``forward``."""
+    return isinstance(value, Parameter) and value.role == "input"
 
 
 def is_none(value: Value) -> Tri:
