@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ from ctxlint.run import workers
 from ctxlint.run.in_project import forget_other_files
 from ctxlint.run.lint_file import check_source
 from ctxlint.source.source import Source
+from tests.growth import calls_in
 from tests.linting import lint_everything
 
 if TYPE_CHECKING:
@@ -39,23 +40,6 @@ def work(do: Callable[[], object]) -> int:
     before = steps.spent
     do()
     return steps.spent - before
-
-
-def calls(do: Callable[[], object]) -> int:
-    """The number of calls of Python functions."""
-    count = 0
-
-    def note(_frame: object, event: str, _argument: object) -> None:
-        nonlocal count
-        count += event == "call"
-
-    before = sys.getprofile()
-    sys.setprofile(note)
-    try:
-        do()
-    finally:
-        sys.setprofile(before)
-    return count
 
 
 def given_up(text: str) -> list[int]:
@@ -171,7 +155,7 @@ def kept(attributes: int) -> str:
 )
 def test_twice_the_text_is_about_twice_the_work(program: Callable[[int], str], size: int) -> None:
     lint_everything(program(2))  # imports what is needed, fills what is kept
-    once, twice = (calls(lambda n=n: lint_everything(program(n))) for n in (size, 2 * size))  # type: ignore[misc]
+    once, twice = (calls_in(partial(lint_everything, program(n)), builtins=False) for n in (size, 2 * size))
     assert twice < 2.7 * once, (once, twice)
 
 
@@ -188,7 +172,7 @@ def growing(size: int) -> str:
 
 @pytest.mark.parametrize(("program", "size"), [(diamond, 60), (circle, 80), (conditional_names, 480), (growing, 12)])
 def test_what_branches_is_not_followed_along_every_way(program: Callable[[int], str], size: int) -> None:
-    assert calls(lambda: lint_everything(program(size))) < 2_000_000
+    assert calls_in(lambda: lint_everything(program(size)), builtins=False) < 2_000_000
 
 
 def doubled_calls(functions: int) -> str:
@@ -201,7 +185,7 @@ def doubled_calls(functions: int) -> str:
 
 def test_functions_in_vain_are_not_tried_over_and_over() -> None:
     """Each gives up its callee, which is charged less than it took."""
-    assert calls(lambda: lint_everything(doubled_calls(30))) < 4_000_000
+    assert calls_in(lambda: lint_everything(doubled_calls(30)), builtins=False) < 4_000_000
     assert len(given_up(doubled_calls(30))) == 1
 
 
@@ -245,7 +229,7 @@ def test_a_diamond_across_files() -> None:
         above = f"from m{at - 1} import A{at - 1}, B{at - 1}\n"
         both = "".join(f"\n\nclass {each}{at}(A{at - 1}, B{at - 1}):\n    pass\n" for each in "AB")
         files[f"m{at}.py"] = HEAD + above + both
-    assert calls(lambda: lint_files(files)) < 2_500_000
+    assert calls_in(lambda: lint_files(files), builtins=False) < 2_500_000
 
 
 @pytest.mark.usefixtures("folder")
@@ -254,7 +238,7 @@ def test_a_diamond_of_star_imports() -> None:
     for at in range(1, 60):
         files |= {f"m{at}{side}.py": f"from m{at - 1}a import *\nfrom m{at - 1}b import *\n" for side in "ab"}
     files["top.py"] = HEAD + "from m59a import *\nfrom m59b import *\n\n\n" + function(f"{IND}return x\n", base="Base")
-    assert calls(lambda: lint_files(files)) < 2_500_000
+    assert calls_in(lambda: lint_files(files), builtins=False) < 2_500_000
 
 
 @pytest.mark.usefixtures("folder")
@@ -265,7 +249,7 @@ def test_circles_of_imports() -> None:
         + f"\n\nclass C{at}(Function, C{(at + 1) % 20}):\n    pass\n\n\nC{(at + 2) % 20}.apply(1)\n"
         for at in range(20)
     }
-    assert calls(lambda: lint_files(files)) < 2_500_000
+    assert calls_in(lambda: lint_files(files), builtins=False) < 2_500_000
 
 
 # ---------------------------------------------------------------------------------------------------------------------
