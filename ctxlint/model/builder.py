@@ -169,17 +169,7 @@ class Builder:
         drafts, class_attributes = self.collect(ancestry, find)
         bases_known = self.project.bases_known(definition)
         style = _style(drafts, bases_known)
-        methods = self.walk_methods(drafts, style, walk)
-        forward, backward = methods.get("forward"), methods.get("backward") or methods.get("vjp")
-        gradients = tuple(returned_by(backward)) if backward is not None else ()
-        calls = working_calls(self.calls.get(record.qualname, ()), forward)
-        inputs = self.inputs(forward, methods.get("setup_context"), backward, gradients, calls)
-        methods.update(self.walk_forward(methods, inputs, walk))
-        if self.walk_with_objects(methods):
-            gradients = tuple(returned_by(methods["backward"]))
-            inputs = self.inputs(forward, methods.get("setup_context"), methods["backward"], gradients, calls)
-            methods.update(self.walk_forward(methods, inputs, walk))
-        methods = {name: _with_hidden_ctx(method, style) for name, method in methods.items()}
+        methods, inputs, gradients, calls = self.walk_all(drafts, style, self.calls.get(record.qualname, ()), walk)
         forward = methods.get("forward")
         outputs = tuple(returned_by(forward)) if forward is not None else ()
         calls = self.with_callers(calls, forward, outputs)
@@ -339,6 +329,26 @@ class Builder:
         return not isinstance(known, str) and known is not None and known.keeps_class
 
     # Walks
+
+    def walk_all(
+        self, drafts: dict[str, Method], style: Style, calls: Iterable[ApplyCall], walk: Walk
+    ) -> tuple[dict[str, Method], tuple[Input, ...], tuple[Returned, ...], tuple[ApplyCall, ...]]:
+        """The walked methods, the inputs, what backward returns, and the calls that work: each helps to know the next.
+
+        What backward returns and what calls pass shows what the inputs are, with which forward is walked. If that keeps
+        objects of project classes on ctx, backward is walked again, with these.
+        """
+        methods = self.walk_methods(drafts, style, walk)
+        forward, backward = methods.get("forward"), methods.get("backward") or methods.get("vjp")
+        gradients = tuple(returned_by(backward)) if backward is not None else ()
+        working = working_calls(calls, forward)
+        inputs = self.inputs(forward, methods.get("setup_context"), backward, gradients, working)
+        methods.update(self.walk_forward(methods, inputs, walk))
+        if self.walk_with_objects(methods):
+            gradients = tuple(returned_by(methods["backward"]))
+            inputs = self.inputs(forward, methods.get("setup_context"), methods["backward"], gradients, working)
+            methods.update(self.walk_forward(methods, inputs, walk))
+        return {name: _with_hidden_ctx(each, style) for name, each in methods.items()}, inputs, gradients, working
 
     def walk_methods(self, drafts: dict[str, Method], style: Style, walk: Walk) -> dict[str, Method]:
         """Determine receiver and ctx of every method, and walk all methods but forward and setup_context."""
