@@ -287,7 +287,7 @@ def _has_other_truth(fn: FunctionClass, value: Value | None, holds: bool) -> boo
     if isinstance(value, Constant):
         return bool(value.value) is not holds
     forward = fn.forward
-    if not isinstance(value, Parameter) or value.role != "input" or forward is None or not fn.outputs:
+    if not is_input(value) or forward is None or not fn.outputs:
         return False
     if any(each.name == value.name for each in forward.facts.of(Assigned)):
         return False

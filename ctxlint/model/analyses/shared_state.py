@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model.interpreter.events import Assigned, ClassAttribute, Mutation
-from ctxlint.model.interpreter.values import Opaque, Parameter, Scalar, Tri, is_input, is_tensor, usual_storage
+from ctxlint.model.interpreter.values import Opaque, Scalar, Tri, is_input, is_tensor, usual_storage
 from ctxlint.model.syntax import code_of, dotted, root_name, single_index, words_of
 from ctxlint.records import record
 from ctxlint.torch_api import operations
