@@ -12,6 +12,7 @@ from ctxlint.model.analyses.upstream import (
     Factor,
     factor,
     gradients_without_upstream,
+    passes_on,
     slots_without_upstream,
     tangents_without_incoming,
 )
@@ -83,8 +84,9 @@ class GradientIgnoresUpstream(Rule[FunctionClass]):
 
     ## Known limits
     Not reported if the gradient is computed by an object stored on ctx, as in pipeline parallelism, or if the result is
-    zeros that `backward` itself does not modify. One gradient of several is not reported if a
-    constant such as `torch.ones_like(x)`, or anything but saved tensors and numbers of ctx, takes part in it.
+    zeros that `backward` itself does not modify, or if `forward` returns random numbers. One gradient of several is not
+    reported if a constant such as `torch.ones_like(x)`, or anything but saved tensors and numbers of ctx, takes part in it:
+    an auxiliary loss gets its gradient in this way.
 
     ## References
     - [Extending torch.autograd](https://pytorch.org/docs/stable/notes/extending.html)
@@ -115,6 +117,13 @@ class GradientIgnoresUpstream(Rule[FunctionClass]):
         how = f"that uses {compared} only to compare with 0" if compared else f"without reading {_unread(backward)}"
         several = len(backward.own_params) > 1
         for node in ignored[:1]:
+            if not several and passes_on(fn, node):
+                yield Finding(
+                    fn.span(node),
+                    f"`{backward.name}` of `{fn.name}` returns a gradient {how}, although `forward` passes its input on; the "
+                    f"gradients of all that follows are silently lost. Compute the gradient from {_incoming(backward)}.",
+                )
+                continue
             yield Finding(
                 fn.span(node),
                 f"`{backward.name}` of `{fn.name}` returns a gradient {how}; the result is silently wrong unless the incoming "

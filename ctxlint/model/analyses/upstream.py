@@ -47,14 +47,48 @@ def gradients_without_upstream(fn: FunctionClass) -> list[cst.CSTNode]:
 
     A gradient from an object stored on ctx does not count: pipelines pass gradients that way. Neither does one whose
     name marks it as unused: ``_grad_output``, nor one from a buffer that forward writes to: other Functions may write
-    gradients there. Zeros are right for any incoming gradient.
+    gradients there. Zeros are right for any incoming gradient. Random outputs have no gradient that could be right.
     """
     backward = fn.backward
-    if backward is None or not _ignores_incoming(backward) or _kept_buffers(fn):
+    if backward is None or not _ignores_incoming(backward) or _kept_buffers(fn) or _outputs_are_random(fn):
         return []
     if any(param.name.startswith("_") for param in backward.own_params):
         return []
     return [returned.node for returned in fn.gradients if any(_computed(fn, value) for value in _values(returned))]
+
+
+def _outputs_are_random(fn: FunctionClass) -> bool:
+    """Whether forward returns nothing but random numbers that no input decides: a stand-in in a test."""
+    values = [option for value in fn.outputs_values() for option in value.options()]
+    drawn = (isinstance(each, Fresh) and is_call_for_random_numbers(each.node) for each in values)
+    return bool(values) and all(drawn) and not any(isinstance(each, Fresh) and _is_filled(fn, each) for each in values)
+
+
+def passes_on(fn: FunctionClass, node: cst.CSTNode) -> bool:
+    """Whether all gradients that a return of backward computes are for the input that forward returns as it is."""
+    returned = [each for each in fn.gradients if each.node is node]
+    computed = {index for each in returned for index, value in enumerate(_values(each)) if _computed(fn, value)}
+    outputs = [option for value in fn.outputs_values() for option in value.options()]
+    inputs = {_passed_on(fn, each) for each in outputs}
+    only = inputs.pop() if len(inputs) == 1 and all(each.count == 1 for each in (*fn.outputs, *returned)) else None
+    return only is not None and all(each.exact for each in returned) and computed == {only}
+
+
+def _passed_on(fn: FunctionClass, output: Value) -> int | None:
+    """The number of the input that an output is, or a view or a copy of, if forward does not write to it."""
+    forward, value = fn.forward, usual_storage(output)
+    if forward is None or value is None:
+        return None
+    if isinstance(value, Fresh) and isinstance(value.node, cst.Call) and isinstance(value.node.func, cst.Attribute):
+        source = value.node.func.value
+        name = source.value if isinstance(source, cst.Name) and value.node.func.attr.value == "clone" else ""
+        index = next((each.index for each in fn.inputs if each.name == name and name not in forward.binders), None)
+    else:
+        index = value.index if isinstance(value, Parameter) and value.role == "input" else None
+    written = [usual_storage(each.target) for each in forward.facts.of(Mutation) if each.target is not None]
+    if any(isinstance(each, Parameter) and each.index == index for each in written):
+        return None
+    return None if any(calls_that_may_fill(forward, value)) else index
 
 
 def _ignores_incoming(backward: Method) -> bool:
@@ -121,11 +155,11 @@ def _was_computed(fn: FunctionClass, value: Value) -> bool:
         origin = usual_storage(value)
         return origin is not None and _was_computed(fn, origin)
     if isinstance(value, ContextAttribute):
-        return _kept_tensor(fn, _kept(fn, value.name))
+        return _kept_tensor(fn, _kept(fn, value.name), constants=False)
     if not isinstance(value, SavedTensor) or len(fn.saves) != 1 or not fn.saves[0].exact:
         return False
     saved = fn.saves[0].arguments[value.index : value.index + 1]
-    return bool(saved) and _kept_tensor(fn, saved[0].value)
+    return bool(saved) and _kept_tensor(fn, saved[0].value, constants=False)
 
 
 def _only_returned(backward: Method, node: cst.BaseExpression) -> bool:
@@ -223,11 +257,18 @@ def _kept(fn: FunctionClass, attribute: str) -> Value | None:
     return writes[0].value if len(writes) == 1 and not writes[0].deletes and not fn.escapes else None
 
 
-def _kept_tensor(fn: FunctionClass, value: Value | None) -> bool:
-    """Whether a stored value is certainly a tensor that forward computed itself, unless it is None."""
+def _kept_tensor(fn: FunctionClass, value: Value | None, *, constants: bool = True) -> bool:
+    """Whether a stored value is certainly a tensor that forward computed itself, unless it is None.
+
+    Without ``constants``, ones and the like do not count: as the gradient of an auxiliary loss, they are meant.
+    """
     options = [before_views(option) for option in value.options() if option != NONE] if value is not None else []
     return bool(options) and all(
-        isinstance(option, Fresh) and (not is_call_for_zeros(option.node) or _is_filled(fn, option))
+        isinstance(option, Fresh)
+        and (
+            not (is_call_for_zeros(option.node) or (not constants and is_constant(option.node)))
+            or _is_filled(fn, option)
+        )
         for option in options
     )
 
@@ -251,6 +292,18 @@ def is_call_for_zeros(node: cst.CSTNode | None) -> bool:
     """Whether a node is the very call that creates zeros, so that nothing can have been written to them."""
     path = dotted(node.func) if isinstance(node, cst.Call) else None
     return path is not None and path.rpartition(".")[2] in ("zeros", "zeros_like", "new_zeros")
+
+
+def is_constant(node: cst.CSTNode | None) -> bool:
+    """Whether an expression creates a tensor of one number, perhaps times something: ``torch.ones_like(x) * scale``."""
+    if isinstance(node, cst.BinaryOperation):
+        scaled = isinstance(node.operator, (cst.Multiply, cst.Divide)) and is_constant(node.left)
+        return scaled or (isinstance(node.operator, cst.Multiply) and is_constant(node.right))
+    path = dotted(node.func) if isinstance(node, cst.Call) else None
+    return path is not None and path.rpartition(".")[2] in _CONSTANT
+
+
+_CONSTANT = ("full", "full_like", "new_full", "ones", "ones_like", "new_ones")
 
 
 def _is_zeros(fn: FunctionClass, value: Fresh) -> bool:
