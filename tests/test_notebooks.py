@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -302,6 +303,51 @@ def test_what_a_cell_leaves_open_ends_with_it(run: Run) -> None:
     _, out, _ = run("--output-format", "concise", "--quiet", "nb.ipynb")
     found = [line.split(" CTX")[1][:3] + line.split(":")[1] for line in out.splitlines()]
     assert sorted(found) == ["211cell 2", "211cell 3", "211cell 5", "901cell 2", "901cell 3", "901cell 5"]
+
+
+_KERNEL = """
+import torch, triton
+import triton.language as tl
+
+@triton.jit
+def kernel(p, q):
+    tl.store({to}, 0)
+"""
+_LAUNCH = """
+class Fn(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, y):
+        ctx.save_for_backward(y)
+        return x * y
+
+    @staticmethod
+    def backward(ctx, grad):
+        y, = ctx.saved_tensors
+        dx = grad * 2
+        kernel[(1,)](dx, y)
+        return dx, None
+"""
+_HELPER = """
+def kernel(p, q):
+    {to}.zero_()
+"""
+
+
+@pytest.mark.parametrize(("defined", "call"), [(_KERNEL, "kernel[(1,)]"), ("import torch\n" + _HELPER, "kernel")])
+def test_a_name_means_what_is_in_force_where_its_cell_runs(run: Run, defined: str, call: str) -> None:
+    harmless, writing = defined.format(to="p"), defined.format(to="q")
+    launch = _LAUNCH.replace("kernel[(1,)]", call)
+    for cells, found in {
+        (harmless + launch, writing): [],  # the cell that writes to `y` runs later, or not
+        (writing + launch, harmless): [],
+        (harmless, writing + launch): ["cell 2"],
+        (harmless, writing, launch): ["cell 3"],
+        (writing + launch, writing): ["cell 1"],
+        (writing + launch,): ["cell 1"],
+    }.items():
+        write(notebook(*map(code, cells)))
+        _, out, _ = run("--output-format", "concise", "--select", "CTX313", "nb.ipynb")
+        assert re.findall(r"cell \d", out) == found, (cells, out)
 
 
 def test_messages_name_lines_with_their_cells(run: Run) -> None:

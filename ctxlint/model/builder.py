@@ -419,7 +419,8 @@ class Builder:
         home = method.home
         if _is_stub(method):
             return _changed(method, facts=MethodFacts(complete=False))
-        resolver = CalleeResolver(home.unit, self.summaries) if home is not None else None
+        line = home.record.node.lineno if home is not None and home.record is not None else None
+        resolver = CalleeResolver(home.unit, self.summaries, line=line) if home is not None else None
         qualname = f"{home.qualname}.{method.name}" if home is not None else ""
         scope = Scope("function", qualname, _class_scope(home) if home is not None else None)
         if resolver is not None:

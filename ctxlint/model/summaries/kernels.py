@@ -16,6 +16,7 @@ from ctxlint.model.index.project import Definition
 from ctxlint.model.index.scopes import LOCAL, Scope, dotted_name, resolve, resolve_certainly
 from ctxlint.model.interpreter.events import Step
 from ctxlint.model.summaries.callables import owner_of
+from ctxlint.model.summaries.in_force import is_in_force
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -427,7 +428,9 @@ class _Kernel:
     def inner(self, name: str) -> Definition | None:
         """The kernel of the project that a name refers to."""
         if name.startswith(LOCAL):
-            return Definition(self.definition.unit, name[len(LOCAL) :])
+            unit, qualname = self.definition.unit, name[len(LOCAL) :]
+            line = unit.index.functions[self.definition.qualname].node.lineno
+            return Definition(unit, qualname) if is_in_force(unit, qualname, line) else None
         if not name or name.startswith("builtins."):
             return None
         return self.project.certainly(self.definition.unit, name)

@@ -35,6 +35,7 @@ from ctxlint.model.summaries.applied import applied_result
 from ctxlint.model.summaries.callables import imported_table, made_callable, owner_of, table_of_functions
 from ctxlint.model.summaries.context_effects import gets_context
 from ctxlint.model.summaries.declared import declared_as, declared_by
+from ctxlint.model.summaries.in_force import is_in_force
 from ctxlint.model.summaries.kernels import ONE_OF, bound_to_kernel, is_kernel, kernel_bound, kernel_writes
 from ctxlint.model.summaries.objects import (
     attribute_of,
@@ -132,11 +133,13 @@ def _passed(
 class CalleeResolver:
     """Resolves the names of one file to functions and their summaries, for one walk: a ``summary.Resolver``."""
 
-    def __init__(self, unit: Unit, summaries: SummarySource, hops: int = 0) -> None:
+    def __init__(self, unit: Unit, summaries: SummarySource, hops: int = 0, line: int | None = None) -> None:
         self.unit = unit
         self.summaries = summaries
         self._hops = hops
         """How many partial functions lead here."""
+        self._line = line
+        """Where the class or function is defined whose code the names are in, if that matters."""
         self._too_costly: Counter[Definition] = Counter()
 
     def callee(
@@ -166,7 +169,9 @@ class CalleeResolver:
             made = made_callable(self.summaries.project, self.unit, name, self._hops)
             if made is None:
                 return self._made(name, meant, arguments, keywords, call, attributes)
-            resolver = CalleeResolver(made.unit, self.summaries, self._hops + 1)
+            resolver = CalleeResolver(
+                made.unit, self.summaries, self._hops + 1, self._line if made.unit is self.unit else None
+            )
             return resolver.callee(
                 made.name, (*made.arguments, *arguments), {**made.keywords, **keywords}, call, attributes
             )
@@ -379,7 +384,7 @@ class CalleeResolver:
         project = self.summaries.project
         definition = self.function(name)
         if definition is None or not is_kernel(project, definition):
-            definition = kernel_bound(project, self.unit, name)
+            definition = kernel_bound(project, self.unit, name) if self._is_in_force(name) else None
         passed = bound_to_kernel(definition, arguments, keywords, open_ended) if definition is not None else None
         if definition is None or passed is None:
             return None
@@ -432,8 +437,12 @@ class CalleeResolver:
     def _meant(self, name: str) -> Definition | None:
         """What a resolved name certainly denotes."""
         if name.startswith(LOCAL):
-            return Definition(self.unit, name[len(LOCAL) :])
+            return Definition(self.unit, name[len(LOCAL) :]) if self._is_in_force(name) else None
         return self.summaries.project.certainly(self.unit, name)
+
+    def _is_in_force(self, name: str) -> bool:
+        """Whether the last definition of a name of the file is the one that the code means."""
+        return not name.startswith(LOCAL) or is_in_force(self.unit, name[len(LOCAL) :], self._line)
 
     def _function(self, meant: Definition | None) -> Definition | None:
         record = meant.unit.index.functions.get(meant.qualname) if meant is not None else None

@@ -278,7 +278,7 @@ class Summaries:
         bindings = bind_arguments(head.params, arguments, keywords)
         if bindings is None:
             return None
-        resolver = CalleeResolver(unit, self)
+        resolver = CalleeResolver(unit, self, line=unit.index.functions[qualname].node.lineno)
         objects = resolver.declared(head.params, bindings)
         captured = {name: slot.value for name, slot in call.captured}
         bindings = {**captured, **bindings}
