@@ -16,7 +16,7 @@ from ctxlint.model.analyses.repeats import (
     repeats_arguments,
 )
 from ctxlint.model.analyses.saved_tensors import saving_call, unpacked_alone
-from ctxlint.model.interpreter.events import SavedRead
+from ctxlint.model.interpreter.events import SavedItem, SavedRead
 from ctxlint.model.interpreter.values import Tri
 
 if TYPE_CHECKING:
@@ -72,8 +72,12 @@ def _applicability(fn: FunctionClass, earlier: ContextCall, later: ContextCall) 
     unpackings = [each for method in readers for read in method.facts.of(SavedRead) for each in read.unpackings]
     if unpacked_alone(fn, later) is Tri.YES:
         return None
-    if not earlier.exact or not later.exact or not unpackings:
+    if not earlier.exact or not later.exact:
         return Applicability.UNSAFE
+    if not unpackings:
+        items = [each for method in readers for each in method.facts.of(SavedItem)]
+        of_later = items and all(0 <= each.index < len(later.arguments) for each in items)
+        return None if of_later else Applicability.UNSAFE
     count = len(earlier.arguments) + len(later.arguments)
     if any(each.minimum > count if each.starred else each.minimum != count for each in unpackings):
         return None

@@ -10,6 +10,7 @@ from ctxlint.model.analyses.repeats import (
     gradient_stopped,
     leaves_differentiable,
     loop_around,
+    marks_integers,
     names_in,
     rebound_names,
     repeated,
@@ -119,16 +120,18 @@ class RepeatedCtxCall(Rule[FunctionClass]):
     def replaces(
         self, fn: FunctionClass, method: Method, earlier: ContextCall, later: ContextCall
     ) -> Iterator[Finding]:
-        """The effect of the later of two calls on the earlier one; nothing if the later one has all its arguments."""
+        """The effect of the later of two calls on the earlier one; nothing if that is not missed."""
         line = fn.line(earlier.node)
         if repeats_arguments(earlier, later):
-            if not always_follows(method, later, earlier):
+            if earlier.by or not always_follows(method, later, earlier):
                 return
             consequence = "that call has no effect, because this one passes all its tensors. Drop that call."
         elif later.method == "mark_non_differentiable":
             consequence = _of_mark(fn, earlier, later)
         else:
             consequence = _of_save(fn, method, earlier, later)
+        if not consequence:
+            return
         yield Finding(
             fn.span(later.node),
             f"This `{later.method}` replaces the one on {line}; {consequence}",
@@ -138,15 +141,22 @@ class RepeatedCtxCall(Rule[FunctionClass]):
 
 
 def _of_save(fn: FunctionClass, method: Method, earlier: ContextCall, later: ContextCall) -> str:
-    """The effect of a call that replaces another: where backward unpacks only its tensors, that one has to go."""
-    alone = unpacked_alone(fn, later)
+    """The effect of a call that replaces another: where backward unpacks only its tensors, that one has to go.
+
+    Empty if that one is in a function that other Functions call, too.
+    """
+    dropped, alone = "the tensors passed there are silently dropped.", unpacked_alone(fn, later)
+    if later.method.startswith("save_for") and not later.happens_with(earlier):
+        return f"{dropped} Save once on each path."
+    if alone is Tri.YES and earlier.by:
+        return ""
+    if alone is Tri.YES and returns_between(method, later, earlier):
+        return f"{dropped} Save once on each path."
+    if alone is Tri.YES:
+        return "that call has no effect, because `backward` unpacks as many tensors as this one saves. Drop that call."
     if alone is Tri.UNKNOWN:
-        return "the tensors passed there are silently dropped. Pass what `backward` unpacks to one call."
-    if alone is Tri.NO:
-        return "the tensors passed there are silently dropped. Pass all tensors to one call."
-    if earlier.by or not later.happens_with(earlier) or returns_between(method, later, earlier):
-        return "the tensors passed there are silently dropped. Save once on each path."
-    return "that call has no effect, because `backward` unpacks as many tensors as this one saves. Drop that call."
+        return f"{dropped} Pass what `backward` reads to one call."
+    return f"{dropped} Pass all tensors to one call."
 
 
 def _of_mark(fn: FunctionClass, earlier: ContextCall, later: ContextCall) -> str:
@@ -159,6 +169,8 @@ def _of_mark(fn: FunctionClass, earlier: ContextCall, later: ContextCall) -> str
         )
     if before is not None:
         return f"that mark would stop the gradient that `backward` reads as `{before}`. Drop that call."
+    if marks_integers(earlier, later):
+        return "that mark does nothing, as integers never have a gradient. Drop that call, or pass all tensors to one."
     if not leaves_differentiable(fn, (earlier, later)):
         return "that mark is silently dropped. Mark all outputs without a gradient in one call."
     return "the tensors passed there are silently dropped. Pass all tensors to one call."

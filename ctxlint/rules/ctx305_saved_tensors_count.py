@@ -9,7 +9,7 @@ import libcst as cst
 from ctxlint.fixes.unpacking import unpack_all
 from ctxlint.model.analyses.saved_tensors import mismatched, saved_counts, saving_call
 from ctxlint.model.function import ContextCall, FunctionClass, Trust, Unpacking
-from ctxlint.model.interpreter.values import Tri, is_input
+from ctxlint.model.interpreter.values import Mapping, Sequence, Tri, is_input
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.rules.related import saves, way_to
 from ctxlint.rules.wording import counted, doer, quoted
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ctxlint.fix import Fix
     from ctxlint.model.function import Input, SavedItem
     from ctxlint.model.interpreter.method import Method
+    from ctxlint.model.interpreter.values import Value
 
 
 class SavedTensorsCount(Rule[FunctionClass]):
@@ -101,6 +102,12 @@ class SavedTensorsCount(Rule[FunctionClass]):
                 yield Finding(fn.span(taken.node), message, fix, related=(*way_to(fn, taken), *saves(fn, call)))
 
 
+def _container(fn: FunctionClass, call: str) -> Value | None:
+    """The list or dict that is passed, for which ``apply`` raises (CTX303); what belongs there is another number."""
+    passed = (argument.value for each in fn.context_calls(call) for argument in each.arguments if not argument.starred)
+    return next((each for each in passed if isinstance(each, (Sequence, Mapping))), None)
+
+
 def _fix(fn: FunctionClass, method: Method, call: str, taken: Unpacking | SavedItem) -> Fix | None:
     """Unpack what is left out, if that is the advice."""
     names = _names_saved(fn, call)
@@ -126,7 +133,9 @@ def _given(fn: FunctionClass, method: Method, call: str, saved: frozenset[int]) 
 
 def _error(fn: FunctionClass, call: str, taken: Unpacking | SavedItem) -> str:
     error = "ValueError" if isinstance(taken, Unpacking) else "IndexError"
-    others = _others_saved(fn, call)
+    container, others = _container(fn, call), _others_saved(fn, call)
+    if container is not None:
+        return f"TypeError at `apply`, as it gets a {container.kind if isinstance(container, Sequence) else 'dict'}"
     if not others:
         return error
     not_tensors = f"{quoted(others)} {'is not a tensor' if len(others) == 1 else 'are not tensors'}"
@@ -151,6 +160,8 @@ def _is_not_a_tensor(entry: Input, call: str) -> bool:
 
 
 def _advice(fn: FunctionClass, method: Method, call: str, taken: Unpacking | SavedItem, saved: frozenset[int]) -> str:
+    if _container(fn, call) is not None:
+        return "Save the tensors in it."
     if not isinstance(taken, Unpacking):
         return "Save it, or use another index."
     least = "at least " if taken.starred else ""

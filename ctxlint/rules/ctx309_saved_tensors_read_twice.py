@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.fixes.saved_tuple import bind_once, drop_read, name_of_tuple
+from ctxlint.model.analyses.reachability import never_taken
 from ctxlint.model.analyses.repeats import loop_around, repeated
 from ctxlint.model.analyses.saved_reads import is_unused
 from ctxlint.model.function import FunctionClass, SavedRead
@@ -104,6 +105,8 @@ class SavedTensorsReadTwice(Rule[FunctionClass]):
             reads = tuple(
                 read for read in method.facts.of(SavedRead) if not read.called and not _is_expected(method, read.node)
             )
+            if len(reads) > 1 and method is fn.backward:
+                reads = tuple(read for read in reads if not never_taken(fn, read.guards))
             again = _first_again(fn, method, reads)
             if again is not None:
                 read, when = again

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ctxlint.fixes.saving import drop_attribute
 from ctxlint.model.analyses.attribute_uses import without_the_data
 from ctxlint.model.analyses.saved_state import saved_and_stashed
+from ctxlint.model.analyses.saved_state_uses import uses_of_kept
 from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
 from ctxlint.rules.related import at, reads_of, way_to
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.config.settings import Settings
+    from ctxlint.model.function import ContextWrite
 
 
 class SavedAndStashed(Rule[FunctionClass]):
@@ -84,12 +86,11 @@ class SavedAndStashed(Rule[FunctionClass]):
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         for write, save in saved_and_stashed(fn):
-            if any(without_the_data(each, write.attribute) for each in fn.reading_methods):
+            itself = uses_of_kept(fn, write.attribute).of_this_object
+            if itself or any(without_the_data(each, write.attribute) for each in fn.reading_methods):
                 continue  # a saved tensor loses custom attributes
-            unread = not fn.escapes and not reads_of(fn, write.attribute)
-            advice = (
-                "Drop the attribute." if unread else f"Drop the attribute and read `{fn.reading_ctx}.saved_tensors`."
-            )
+            unread = not fn.escapes and not fn.has_subclass and not reads_of(fn, write.attribute)
+            advice = "Drop the attribute." if unread else _advice(fn, write)
             yield Finding(
                 fn.span(write.node),
                 f"`{fn.storing_ctx}.{write.attribute}` keeps a tensor that is saved as well; it stays alive as long as the graph, and saved-tensor "
@@ -97,3 +98,12 @@ class SavedAndStashed(Rule[FunctionClass]):
                 drop_attribute(fn, write, save),
                 (*(() if save.by else at(fn, [save.node], "saved here")), *way_to(fn, write, save)),
             )
+
+
+def _advice(fn: FunctionClass, write: ContextWrite) -> str:
+    """What to read instead; ``jvp`` gets what ``save_for_forward`` saves."""
+    jvp, read = fn.methods.get("jvp"), f"read `{fn.reading_ctx}.saved_tensors`"
+    kept = (argument.value for call in fn.context_calls("save_for_forward") for argument in call.arguments)
+    if jvp is None or write.attribute not in jvp.context_attributes or any(each == write.value for each in kept):
+        return f"Drop the attribute and {read}."
+    return f"Drop the attribute, {read}, and call `save_for_forward` for `jvp` as well."

@@ -108,7 +108,11 @@ class SavedTensorMutated(Rule[FunctionClass]):
         for kind in kinds:
             alike = [replace(each, buffer=kind) for each in changes if kind_of[each.name] is kind]
             for first in alike[:1]:
-                noticed = any(_is_noticed(each.mutation) for each in alike if each.name == first.name)
+                same = [each.mutation for each in alike if each.name == first.name]
+                counted = any(map(_is_counted, same))
+                if kind is Buffer.SCRATCH and not counted:
+                    continue  # nothing notices it, and nothing is lost
+                noticed = counted if kind is not None else any(map(_is_noticed, same))
                 yield Finding(
                     fn.span(first.mutation.node),
                     _message(fn, first, noticed=noticed),
@@ -126,10 +130,14 @@ def _related(fn: FunctionClass, others: list[ChangedInBackward]) -> tuple[Relate
     return tuple(note for found in notes for note in found)
 
 
+def _is_counted(mutation: Mutation) -> bool:
+    """Whether a modification is one by torch, which changes the version that a second backward compares."""
+    return mutation.how != KERNEL and not through_data(mutation.target)
+
+
 def _is_noticed(mutation: Mutation) -> bool:
-    """Whether a modification is certainly one by torch, which changes the version that a second backward compares."""
-    by_torch = mutation.how.endswith(("_", "="))
-    return by_torch and not mutation.guards and not through_data(mutation.target)
+    """Whether it certainly is one, whenever backward runs."""
+    return _is_counted(mutation) and mutation.how.endswith(("_", "=")) and not mutation.guards
 
 
 def _message(fn: FunctionClass, change: ChangedInBackward, *, noticed: bool) -> str:
@@ -137,29 +145,25 @@ def _message(fn: FunctionClass, change: ChangedInBackward, *, noticed: bool) -> 
     name = change.name
     if change.buffer is not None:
         fact = f"{'fills' if change.buffer is Buffer.RESULT else 'overwrites'} the saved input `{name}`"
-        effects = ["hooks such as `save_on_cpu` silently lose the result"] if change.buffer is Buffer.RESULT else []
-        if change.mutation.how != KERNEL or noticed or not effects:  # torch does not see the kernel
-            effects.append("a second backward raises RuntimeError")
-        return (
-            f"`{change.mutation.doer}` {fact}; {', and '.join(effects)}. "
-            f"Keep it as `{fn.reading_ctx}.{name}` instead of saving it."
-        )
+        lost = "hooks such as `save_on_cpu` silently lose the result" if change.buffer is Buffer.RESULT else ""
+        effects = ", and ".join(filter(None, (lost, "a second backward raises RuntimeError" if noticed else "")))
+        return f"`{change.mutation.doer}` {fact}; {effects}. Keep it as `{fn.reading_ctx}.{name}` instead of saving it."
+    partly = ", which `forward` returns on some paths" if change.partly else ""
     if change.mutation.how == KERNEL and change.saved and noticed:
         return (
-            f"`{change.mutation.doer}` overwrites the saved {change.what} `{name}`; torch raises RuntimeError in a second "
+            f"`{change.mutation.doer}` overwrites the saved {change.what} `{name}`{partly}; torch raises RuntimeError in a second "
             f"backward, and whatever else uses that tensor gets the new values. Write to a new tensor."
         )
     if change.mutation.how == KERNEL:
         return (
             f"`{change.mutation.doer}` overwrites the {'saved' if change.saved else 'kept'} {change.what} `{name}`"
-            f"{_condition(change) if change.chosen is not None or change.copier else ''}; a second "
+            f"{_condition(change) if change.chosen is not None or change.copier else ''}{partly}; a second "
             f"backward, and whatever else uses that tensor, silently gets the new values. Write to a new tensor."
         )
     overwritten = change.mutation.how in operations.OVERWRITING
     advice = "Leave it unchanged" if change.left else "Write to a new tensor" if overwritten else "Work on a copy"
-    fact = (
-        f"`{change.mutation.doer}` modifies the {'saved' if change.saved else 'kept'} {change.what} `{name}` in place"
-    )
+    kept = f"{'saved' if change.saved else 'kept'} {change.what} `{name}`{partly and f'{partly},'}"
+    fact = f"`{change.mutation.doer}` modifies the {kept} in place"
     if _is_checked(fn, change):
         return (
             f"{fact}{_condition(change)} with grad mode on; torch raises RuntimeError if it is a leaf that requires grad, "

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import libcst as cst
+
 from ctxlint.model.analyses.kept_values import kept_value
 from ctxlint.model.function import ContextCall, FunctionClass
-from ctxlint.model.interpreter.values import ContextAttribute, storage
-from ctxlint.model.syntax import code_of
+from ctxlint.model.interpreter.values import NONE, ContextAttribute, storage
+from ctxlint.model.syntax import code_of, dotted
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.related import way_to
 from ctxlint.rules.wording import quoted
@@ -92,7 +94,7 @@ class LateSave(Rule[FunctionClass]):
             if method.name not in ("backward", "vjp"):
                 continue
             for call in method.facts.of(ContextCall):
-                if call.method in _ONLY_BEFORE_BACKWARD:
+                if call.method in _ONLY_BEFORE_BACKWARD and not (call.by and _repeats(fn, call)):
                     message = f"{_fact(call, method)} {_advice(fn, call, where)}"
                     yield Finding(fn.span(call.node), message, related=way_to(fn, call))
 
@@ -103,7 +105,7 @@ def _fact(call: ContextCall, method: Method) -> str:
         return f"{name} is too late; it silently affects only the next backward through the same graph."
     if not call.method.startswith("save_for"):
         return f"{name} marks nothing; torch reads the marks only at `apply`."
-    if not call.arguments and not call.has_keywords:
+    if not call.has_keywords and all(argument.value == NONE for argument in call.arguments):
         return f"{name} does nothing; torch saves tensors only at `apply`."
     return (
         f"{name} saves nothing, because torch saves tensors only at `apply`; its arguments silently stay in memory "
@@ -113,6 +115,11 @@ def _fact(call: ContextCall, method: Method) -> str:
 
 def _advice(fn: FunctionClass, call: ContextCall, where: str) -> str:
     """What forward can do instead: save what it left on ctx unsaved, or mark its outputs."""
+    if call.by and not call.captured_by:
+        written = dotted(call.node.func) if isinstance(call.node, cst.Call) else None
+        return f"Pass another object than `{fn.reading_ctx}` to `{written or call.by}`."
+    if _repeats(fn, call) or (call.method == "set_materialize_grads" and _never_tests_gradients(fn)):
+        return "Drop the call."
     belongs = [_belongs_before(fn, call, each) for each in call.arguments if not each.starred]
     if call.method == "set_materialize_grads" or (belongs and all(belongs)):
         return f"Call it in `{where}`."
@@ -120,6 +127,23 @@ def _advice(fn: FunctionClass, call: ContextCall, where: str) -> str:
     if not names or call.method.startswith("save_for") or any(each.starred for each in call.arguments):
         return "Drop the call."
     return f"Call it in `{where}` for the {'output' if len(names) == 1 else 'outputs'} {quoted(names)} only."
+
+
+def _repeats(fn: FunctionClass, call: ContextCall) -> bool:
+    """Whether forward has set the same already."""
+    values = [argument.value for argument in call.arguments]
+    before = fn.context_calls(call.method) if call.method == "set_materialize_grads" else ()
+    return any([argument.value for argument in each.arguments] == values for each in before)
+
+
+def _never_tests_gradients(fn: FunctionClass) -> bool:
+    """Whether backward gets several gradients and asks for none of them whether it is None."""
+    backward = fn.backward
+    if backward is None or len(backward.positional) < 2:
+        return False
+    names = {param.name for param in backward.positional}
+    tests = (node for node in backward.nodes_of(cst.Comparison) if isinstance(node.left, cst.Name))
+    return not any(node.left.value in names for node in tests)  # type: ignore[attr-defined]
 
 
 def _belongs_before(fn: FunctionClass, call: ContextCall, argument: Slot) -> bool:

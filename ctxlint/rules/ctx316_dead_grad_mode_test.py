@@ -16,7 +16,12 @@ if TYPE_CHECKING:
 
     from ctxlint.config.settings import Settings
 
-_GRAD_MODE_SWITCHES = ("torch.enable_grad", "torch.set_grad_enabled", "torch.autograd.enable_grad")
+_GRAD_MODE_SWITCHES = (
+    "torch.enable_grad",
+    "torch.set_grad_enabled",
+    "torch._C._set_grad_enabled",
+    "torch.autograd.enable_grad",
+)
 
 
 class DeadGradModeTest(Rule[FunctionClass]):

@@ -44,8 +44,13 @@ def remedy(stash: Stash) -> str:
     """What to write instead."""
     if not stash.uses.only_metadata and stash.held is Held.COMPUTED and stash.may_be_scratch:
         return "Use `save_for_backward`, or allocate it in `backward` if no result is in it."
+    if stash.held is Held.INPUT and stash.uses.of_this_object and not stash.contained:
+        return f"Save it as well, and read its values from `{stash.fn.reading_ctx}.saved_tensors`."
     if not stash.uses.only_metadata:
-        return f"Use `save_for_backward`{' for the tensors in it' if stash.with_others else ''}."
+        jvp = stash.fn.methods.get("jvp")
+        wanted = jvp is not None and stash.write.attribute in jvp.context_attributes
+        forward = " and, for `jvp`, `save_for_forward`" if wanted else ""
+        return f"Use `save_for_backward`{forward}{' for the tensors in it' if stash.with_others else ''}."
     needed = len(stash.uses.metadata) + bool(_tested(stash))
     if not needed:
         return "Leave it out." if stash.contained else "Drop it."

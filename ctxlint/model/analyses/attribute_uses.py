@@ -48,6 +48,7 @@ OF_A_TENSOR = (
     | frozenset(operations.SCALAR_ATTRIBUTES)
     | frozenset(operations.SCALAR_METHODS)
     | frozenset(["size", "stride", "max", "min", "sort", "topk", "median", "mode", "tolist", "numpy", "new", "storage"])
+    | frozenset(["record_stream", "is_cpu", "is_meta", "is_nested", "indices", "values", "unique_consecutive"])
     | frozenset(["untyped_storage", "unique", "aminmax", "cummax", "cummin", "kthvalue", "svd", "qr", "pin_memory"])
 )
 """The attributes and methods that every tensor has, so also one from ``saved_tensors``."""
@@ -106,7 +107,11 @@ def _is_asked_by_name(method: Method, use: cst.CSTNode) -> bool:
     """``getattr(ctx.a, "grad_added", False)`` and the like."""
     call = method.parents[use] if isinstance(use, cst.Arg) else None
     asked = isinstance(call, cst.Call) and isinstance(call.func, cst.Name)
-    return asked and call.func.value in ("getattr", "hasattr", "setattr") and call.args[0] is use  # type: ignore[union-attr]
+    return asked and call.func.value in ASKING and call.args[0] is use  # type: ignore[union-attr]
+
+
+ASKING = frozenset({"getattr", "hasattr", "setattr", "id"})
+"""Builtins that ask for what only this very object has."""
 
 
 def _uses(method: Method, attribute: str) -> list[cst.CSTNode]:

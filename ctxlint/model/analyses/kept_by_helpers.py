@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from ctxlint.model.analyses.attribute_uses import ASKING, OF_A_TENSOR
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -22,6 +24,13 @@ def keeps_argument(definition: Definition, call: cst.Call, argument: cst.Arg) ->
     """Whether a function that is called with this argument may keep the object itself on some path."""
     name = _parameter(definition, call, argument)
     return name is not None and _keeps(definition.unit.index.functions[definition.qualname].node, name)
+
+
+def uses_custom_attribute(definition: Definition, call: cst.Call, argument: cst.Arg) -> bool:
+    """Whether a function that is called with this argument uses an attribute of it that no other tensor has."""
+    name = _parameter(definition, call, argument)
+    body = definition.unit.index.functions[definition.qualname].node.body if name is not None else ()
+    return any(_is_custom(node, {str(name)}) for statement in body for node in ast.walk(statement))
 
 
 def _parameter(definition: Definition, call: cst.Call, argument: cst.Arg) -> str | None:
@@ -100,9 +109,17 @@ def _holds(value: ast.expr, names: set[str]) -> bool:
 
 
 def _changes(node: ast.AST, names: set[str]) -> bool:
-    """Whether an attribute of the object is set, or its gradient looked at."""
-    if isinstance(node, ast.Call):
-        return isinstance(node.func, ast.Name) and node.func.id == "setattr" and _holds_any(node.args[:1], names)
+    """Whether an attribute of the object is set, or its gradient or a custom attribute looked at."""
+    if _is_custom(node, names):
+        return True
     if not isinstance(node, ast.Attribute) or not isinstance(node.value, ast.Name) or node.value.id not in names:
         return False
     return node.attr == "grad" or (isinstance(node.ctx, ast.Store) and node.attr != "data")
+
+
+def _is_custom(node: ast.AST, names: set[str]) -> bool:
+    """``x.name`` for a name that not every tensor has, ``getattr(x, "name", None)``."""
+    if isinstance(node, ast.Call):
+        return isinstance(node.func, ast.Name) and node.func.id in ASKING and _holds_any(node.args[:1], names)
+    of_it = isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in names
+    return of_it and node.attr not in OF_A_TENSOR  # type: ignore[attr-defined]

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.model.analyses.constant_state import outcome
 from ctxlint.model.analyses.saved_state import saved_for
 from ctxlint.model.analyses.tensor_containers import is_tensor_container
-from ctxlint.model.interpreter.events import Assigned, ContextWrite, Escape, GenericCall, Question
+from ctxlint.model.interpreter.events import ContextWrite, Escape, GenericCall, Question
 from ctxlint.model.interpreter.values import (
-    NONE,
-    Constant,
     Kind,
     NeedsInputGrad,
     Parameter,
@@ -137,13 +136,15 @@ def _no_output_has_a_gradient(fn: FunctionClass) -> bool:
     """
     if not fn.outputs:
         return fn.forward is not None and fn.count_judgeable and _returns_nothing(fn.forward)
+    return all(returns_no_gradient(fn, returned) for returned in fn.outputs)
+
+
+def returns_no_gradient(fn: FunctionClass, returned: Returned) -> bool:
+    """Whether no output of a return of forward has a gradient."""
     calls = fn.context_calls("mark_non_differentiable")
     marked = tuple(argument.value for call in calls for argument in call.arguments if not argument.starred)
-    return all(
-        returned.value in marked
-        or (returned.exact and all(_without_gradient(slot.value, marked) for slot in returned.slots))
-        for returned in fn.outputs
-    )
+    known = returned.exact and all(_without_gradient(slot.value, marked) for slot in returned.slots)
+    return known or returned.value in marked
 
 
 def _returns_nothing(forward: Method) -> bool:
@@ -185,7 +186,7 @@ def _taken(fn: FunctionClass, method: Method) -> MethodFacts:
         for each in tested
         if _needs_undefined_gradient(fn, each)
         or _needs_class_attribute(fn, method, each)
-        or _contradicts_forward(fn, each)
+        or _contradicts_a_constant(fn, method, each)
     }
     if not untaken:
         return facts
@@ -261,41 +262,13 @@ def _excluded(fn: FunctionClass, tests: tuple[Guard, ...]) -> bool:
         or _nothing_needed(fn, tests)
         or _undefined_gradient(fn, tests)
         or _absent_tensor(fn, tests)
-        or any(_contradicts_forward(fn, each) for each in tests)
+        or any(_contradicts_a_constant(fn, fn.backward, each) for each in tests)
     )
 
 
-def _contradicts_forward(fn: FunctionClass, guard: Guard) -> bool:
-    """Whether a test is of an attribute of ctx for which forward certainly leaves only the other outcome."""
-    node, of_none = guard.test, guard.asks is not None and guard.asks.question is Question.IS_NONE
-    if of_none and isinstance(node, cst.Comparison):
-        node = node.left
-    if not isinstance(node, cst.Attribute) or fn.backward is None or dotted(node.value) != fn.backward.ctx_name:
-        return False
-    writes = fn.writes_by_attribute.get(node.attr.value, ())
-    if not writes or fn.escapes:
-        return False
-    values = [each.value for each in writes]
-    if of_none:
-        answer = guard.asks is not None and guard.asks.answer
-        return all(isinstance(each, Constant) and (each == NONE) is not answer for each in values)
-    return all(_has_other_truth(fn, each, guard.holds) for each in values)
-
-
-def _has_other_truth(fn: FunctionClass, value: Value | None, holds: bool) -> bool:
-    """Whether a value is a constant that is not as ``holds`` says, or an input that forward refuses if it is."""
-    if isinstance(value, Constant):
-        return bool(value.value) is not holds
-    forward = fn.forward
-    if not is_input(value) or forward is None or not fn.outputs:
-        return False
-    if any(each.name == value.name for each in forward.facts.of(Assigned)):
-        return False
-    return all(any(_tests(each, value.name, not holds) for each in returned.event.guards) for returned in fn.outputs)
-
-
-def _tests(guard: Guard, name: str, holds: bool) -> bool:
-    return isinstance(guard.test, cst.Name) and guard.test.value == name and guard.holds is holds
+def _contradicts_a_constant(fn: FunctionClass, method: Method | None, guard: Guard) -> bool:
+    """Whether a test has the other outcome because of what forward always keeps on ctx."""
+    return method is not None and guard.test is not None and outcome(fn, method, guard.test) is (not guard.holds)
 
 
 def absent_gradients(path: Iterable[Guard]) -> frozenset[int]:

@@ -8,7 +8,7 @@ import libcst as cst
 
 from ctxlint.model.analyses.gradient_values import reads_values
 from ctxlint.model.analyses.outputs import never_wants_gradients, output_values
-from ctxlint.model.interpreter.values import Kind, Tri, is_tensor, kind_of, same_object
+from ctxlint.model.interpreter.values import NONE, Kind, Tri, is_tensor, kind_of, same_object
 from ctxlint.model.syntax import children
 
 if TYPE_CHECKING:
@@ -39,7 +39,17 @@ def repeats_arguments(earlier: ContextCall, later: ContextCall) -> bool:
     """Whether the later call certainly has all arguments of the earlier one: replacing that one loses nothing."""
     known = [argument.value for argument in later.arguments if not argument.starred]
     return earlier.exact and all(
-        any(same_object(argument.value, value) is Tri.YES for value in known) for argument in earlier.arguments
+        argument.value == NONE or any(same_object(argument.value, value) is Tri.YES for value in known)
+        for argument in earlier.arguments
+    )
+
+
+def marks_integers(earlier: ContextCall, later: ContextCall) -> bool:
+    """Whether what the earlier call marks and the later one does not are certainly tensors of integers."""
+    kept = [argument.value for argument in later.arguments]
+    lost = [argument.value for argument in earlier.arguments if argument.value not in kept]
+    return earlier.exact and all(
+        is_tensor(option) is Tri.YES and kind_of(option) is Kind.INTEGRAL for each in lost for option in each.options()
     )
 
 

@@ -93,6 +93,8 @@ def saved_and_stashed(fn: FunctionClass) -> Iterator[tuple[ContextWrite, Context
     Not in a function that gets the ctx: it may store two different tensors for another Function.
     """
     for method in fn.context_methods:
+        if method.inherited:
+            continue  # found in the base class
         saves = [call for call in method.facts.of(ContextCall) if call.method == "save_for_backward"]
         for write in method.facts.of(ContextWrite) if saves else ():
             value = write.value
@@ -142,7 +144,8 @@ class ChangedInBackward:
 
     ``left``: backward does not read what it writes there. ``saved``: it comes from ``save_for_backward``. ``buffer``:
     what it is for, if it is an input without a gradient. ``chosen``: a conditional expression decides whether it is
-    that tensor. ``copier``: the method that copies it before if its layout is unusual.
+    that tensor. ``copier``: the method that copies it before if its layout is unusual. ``partly``: forward returns the
+    output on some paths only.
     """
 
     mutation: Mutation
@@ -153,6 +156,7 @@ class ChangedInBackward:
     buffer: Buffer | None = None
     chosen: Chosen | None = None
     copier: str = ""
+    partly: bool = False
 
 
 @record
@@ -240,7 +244,8 @@ def changed_in_backward(fn: FunctionClass) -> Iterator[ChangedInBackward]:
         elif origin is not None and is_tensor(origin) is Tri.YES and origin in output_objects(fn):
             name = mutation.name or "the tensor"
             left = is_left_for_others(backward, mutation)
-            yield ChangedInBackward(mutation, "output", name, saved, left, chosen=chosen, copier=copier)
+            partly = not all(any(slot.value == origin for slot in each.slots) for each in fn.outputs)
+            yield ChangedInBackward(mutation, "output", name, saved, left, None, chosen, copier, partly)
 
 
 def lasting(mutations: tuple[Mutation, ...]) -> Iterator[Mutation]:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.effort import spend
-from ctxlint.model.analyses.kept_by_helpers import PUTTING, keeps_argument
+from ctxlint.model.analyses.attribute_uses import OF_A_TENSOR
+from ctxlint.model.analyses.kept_by_helpers import PUTTING, keeps_argument, uses_custom_attribute
 from ctxlint.model.analyses.unread_arguments import unread_by_callee
 from ctxlint.model.interpreter.events import ContextLent, ContextRead, Escape, GenericCall
 from ctxlint.model.syntax import code_of, dotted, literal_text
@@ -38,19 +39,26 @@ class KeptUses:
 
     ``reads_values`` is certain. ``handed_on``: it, or a view of it, escapes. ``as_object``: this very object escapes,
     for instance to a call that may keep or compare it. ``put_away``: a function of the project keeps it, or an unknown
-    method gets nothing else, and its result is dropped. ``unread``: a function of the project gets it and never reads
-    it; that counts as ``handed_on`` if there is no other use. ``always``: it is read or handed on on every path.
-    ``metadata`` is what else is read: ``shape``, ``dtype`` and the like. ``tests`` are what else conditions ask.
+    method gets nothing else, and its result is dropped. ``custom``: an attribute of it is used that no other tensor
+    has. ``unread``: a function of the project gets it and never reads it; that counts as ``handed_on`` if there is no
+    other use. ``always``: it is read or handed on on every path. ``metadata`` is what else is read: ``shape``,
+    ``dtype`` and the like. ``tests`` are what else conditions ask.
     """
 
     reads_values: bool = False
     handed_on: bool = False
     as_object: bool = False
     put_away: bool = False
+    custom: bool = False
     unread: bool = False
     always: bool = False
     metadata: set[str] = field(default_factory=set)
     tests: set[Asked] = field(default_factory=set)
+
+    @property
+    def of_this_object(self) -> bool:
+        """Whether backward needs this very object, where a saved tensor has the same values only."""
+        return self.custom or self.put_away
 
     @property
     def only_metadata(self) -> bool:
@@ -267,6 +275,7 @@ class _Uses:
             self.read_values()
         elif not (called and name in operations.TORCH_LIKE):
             self.hand_on()
+            self.uses.custom |= self.same and name not in OF_A_TENSOR
 
     def argument(self, parent: cst.Arg, contained: bool) -> None:
         """``f(x)``."""
@@ -293,6 +302,7 @@ class _Uses:
             self.hand_on()
             if self.same and known is not None and known.definition is not None:
                 self.uses.put_away |= keeps_argument(known.definition, call, parent)
+                self.uses.custom |= uses_custom_attribute(known.definition, call, parent)
             elif self.same and isinstance(call.func, cst.Attribute) and len(call.args) == 1 and name not in PUTTING:
                 self.uses.put_away |= isinstance(self.method.parents[call], cst.Expr)
 

@@ -25,12 +25,13 @@ def saving_call(method: Method) -> str:
 
 
 def unpacked_alone(fn: FunctionClass, call: ContextCall) -> Tri:
-    """Whether backward certainly unpacks as many tensors as this call saves. No if it unpacks none."""
-    readers = (each for each in fn.reading_methods if saving_call(each) == call.method)
-    unpackings = [each for method in readers for read in method.facts.of(SavedRead) for each in read.unpackings]
-    if not unpackings or any(each.starred for each in unpackings):
+    """Whether backward certainly unpacks as many tensors as this call saves. No if it reads none, or unpacks others."""
+    readers = [each for each in fn.reading_methods if saving_call(each) == call.method]
+    reads = [read for method in readers for read in method.facts.of(SavedRead)]
+    unpackings = [each for read in reads for each in read.unpackings]
+    if not reads:
         return Tri.NO
-    if not call.exact:
+    if not unpackings or not call.exact or any(each.starred for each in unpackings):
         return Tri.UNKNOWN
     alike = all(each.minimum == len(call.arguments) for each in unpackings)
     return Tri.YES if alike else Tri.NO

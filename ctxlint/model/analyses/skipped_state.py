@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model.analyses.kept_values import kept_value
+from ctxlint.model.analyses.reachability import returns_no_gradient
 from ctxlint.model.interpreter.conditions import certain_parts
 from ctxlint.model.interpreter.events import (
     Assigned,
@@ -121,7 +122,7 @@ def _found(
 
 def _on_a_path(fn: FunctionClass, forward: Method, each: _Needed) -> SkippedState | None:
     skipped = _early_return(fn, forward, each.what, each.events) or _by_flags(fn, each)
-    return skipped or _one_arm(forward, each.what, each.events)
+    return skipped or _one_arm(fn, forward, each.what, each.events)
 
 
 def _needed(forward: Method, backward: Method) -> list[_Needed]:
@@ -194,11 +195,12 @@ def _early_return(fn: FunctionClass, forward: Method, what: str, events: list[Co
 def _early_returns(fn: FunctionClass, forward: Method, what: str, events: list[ContextEvent]) -> list[SkippedState]:
     orders = orders_of(events)
     counts = {returned.event.order: returned.count for returned in fn.outputs}
+    in_vain = _without_backward(fn)
     provided = {counts.get(each.order) for each in forward.returns if orders & each.maybe_before}
     found: list[SkippedState] = []
     for each in forward.returns:
         count = counts.get(each.order)
-        if orders & each.maybe_before or not each.guards:
+        if orders & each.maybe_before or not each.guards or each.order in in_vain:
             continue
         if count is not None and None not in provided and count not in provided:
             continue
@@ -211,6 +213,11 @@ def _early_returns(fn: FunctionClass, forward: Method, what: str, events: list[C
         skipped = SkippedState(each.node, what, test.text, returns=True, holds=test.holds, flags=names, by_type=by_type)
         found.append(skipped)
     return found
+
+
+def _without_backward(fn: FunctionClass) -> frozenset[int]:
+    """The orders of the returns of forward after which backward never runs."""
+    return frozenset(each.event.order for each in fn.outputs if returns_no_gradient(fn, each))
 
 
 def _others_get_gradients(fn: FunctionClass, refused: set[int]) -> bool:
@@ -259,21 +266,42 @@ def _by_flags(fn: FunctionClass, needed: _Needed) -> SkippedState | None:
 
     If only that one needs a gradient, each of the events has a guard that fails, and backward reads it.
     """
-    what, events = needed.what, needed.events
-    tested = [[flags for guard in event.guards if (flags := _flags_for(fn, event, guard))] for event in events]
+    what, events, always = needed.what, needed.events, _always(fn.forward)
+    tested = [
+        [flags for guard in event.guards if guard not in always and (flags := _flags_for(fn, event, guard))]
+        for event in events
+    ]
     for other in [*(each.index for each in fn.inputs if each.gradient is Tri.YES), *_asked_for_by_backward(fn)]:
         if needed.flags is not None and other not in needed.flags:
             continue
         failing = [next((flags for flags in tests if other not in flags), None) for tests in tested]
         if failing and failing[0] is not None and None not in failing:
+            refused = frozenset[int]().union(*filter(None, failing))
+            if any(_excludes(guard, other, refused) for guard in always):
+                continue
             names = [fn.inputs[at].name if at < len(fn.inputs) else str(at) for at in sorted(failing[0])]
             text, chooses = _nearest(events[0].guards).text, _decides_more(fn, events[0])
             only = fn.inputs[other].name if needed.flags is not None else ""
-            inputs = frozenset[int]().union(*filter(None, failing)) if needed.flags is None else frozenset[int]()
+            inputs = refused if needed.flags is None else frozenset[int]()
             unserved = fn.inputs[other].name if fn.inputs[other].gradient is Tri.NO else ""
             skipped = SkippedState(events[0].node, what, text, False, flags=tuple(names), decides_more=chooses)
             return replace(skipped, only=only, inputs=inputs, unserved=unserved)
     return None
+
+
+def _always(forward: Method | None) -> frozenset[Guard]:
+    """The guards on every path through forward that returns: otherwise it has raised."""
+    returns = forward.returns if forward is not None and not forward.facts.fall_paths else ()
+    return frozenset.intersection(*(frozenset(each.guards) for each in returns)) if returns else frozenset()
+
+
+def _excludes(guard: Guard, needing: int, refused: frozenset[int]) -> bool:
+    """Whether a guard certainly fails if one input needs a gradient and some others need none."""
+    asks = guard.one_of or ((guard.asks,) if guard.asks is not None else ())
+    indices = [_input_of(each.value) if each.question in _FLAGS else None for each in asks]
+    return bool(asks) and all(
+        index in refused if each.answer else index == needing for each, index in zip(asks, indices)
+    )
 
 
 def _asked_for_by_backward(fn: FunctionClass) -> Iterator[int]:
@@ -387,7 +415,7 @@ def _flags_tested(guard: Guard) -> frozenset[int]:
 _FLAGS = (Question.REQUIRES_GRAD, Question.NEEDS_INPUT_GRAD)
 
 
-def _one_arm(forward: Method, what: str, events: list[ContextEvent]) -> SkippedState | None:
+def _one_arm(fn: FunctionClass, forward: Method, what: str, events: list[ContextEvent]) -> SkippedState | None:
     """Every event that stores it is in one branch of a test of an input, or of a choice between two computations."""
     first, shared = events[0], set.intersection(*(set(event.guards) for event in events))
     guards = tuple(guard for guard in first.guards if guard in shared)
@@ -396,8 +424,8 @@ def _one_arm(forward: Method, what: str, events: list[ContextEvent]) -> SkippedS
         return None
     if len(known) < len(guards) and not all(_chooses(forward, guard) for guard in _whole(guards)):
         return None
-    orders = orders_of(events)
-    if all(orders & each.before for each in forward.returns):
+    orders, in_vain = orders_of(events), _without_backward(fn)
+    if all(orders & each.before or each.order in in_vain for each in forward.returns):
         return None
     test = _nearest([guard for guard in guards if guard.holds] or guards)
     by_type = _asks_for_types(guards, events)

@@ -30,6 +30,7 @@ from ctxlint.model.interpreter.events import (
     ContextStore,
     ContextWrite,
     Mutation,
+    Question,
 )
 from ctxlint.model.interpreter.type_tests import looks_excluded_as_tensor
 from ctxlint.model.interpreter.values import (
@@ -41,6 +42,7 @@ from ctxlint.model.interpreter.values import (
     Item,
     Kind,
     Mapping,
+    NeedsInputGrad,
     Parameter,
     ProjectObject,
     Sequence,
@@ -122,7 +124,7 @@ class Stash:
         value = self.write.value
         while isinstance(value, View):
             called = getattr(getattr(getattr(value.node, "func", None), "attr", None), "value", "")
-            if called not in _CONVERSIONS:
+            if called not in _CONVERSIONS and not self.write.by:
                 return None
             value = value.of
         if self.held is not Held.COMPUTED or not is_input(value):
@@ -267,7 +269,7 @@ def _is_wanted_itself(stash: Stash, readers: Iterable[Method]) -> bool:
     """Whether backward needs this very object, not its values: what depends on it, or to pass it on to be kept."""
     if not stash.contained and any(without_the_data(each, stash.write.attribute) for each in readers):
         return True
-    return stash.held is Held.INPUT and stash.uses.put_away and not stash.uses.reads_values
+    return stash.held is Held.INPUT and stash.uses.of_this_object and not stash.uses.reads_values
 
 
 def _read_directly(method: Method) -> Iterator[ContextRead]:
@@ -466,7 +468,7 @@ def _classified(fn: FunctionClass, write: ContextStore, leaf: Value, contained: 
         return
     origin = _same_memory(leaf)
     if is_input(origin):
-        if looks_excluded_as_tensor(origin.name, write.guards) or _starts_a_graph(fn, write, leaf):
+        if _is_excluded(origin, write.guards) or _starts_a_graph(fn, write, leaf):
             return
         if leaf == origin and _is_returned_dirty(fn, origin):
             yield _Kept(Held.OUTPUT, contained)
@@ -486,6 +488,23 @@ def _classified(fn: FunctionClass, write: ContextStore, leaf: Value, contained: 
         yield _Kept(Held.COMPUTED, contained)
     elif _holds_output(fn, leaf):
         yield _Kept(Held.OUTPUT, True)
+
+
+def _is_excluded(entry: Parameter, guards: Iterable[Guard]) -> bool:
+    """Whether tests find that an input is not a tensor, or needs no gradient."""
+    guards = tuple(guards)
+    return looks_excluded_as_tensor(entry.name, guards) or any(_finds_it_frozen(each, entry.index) for each in guards)
+
+
+def _finds_it_frozen(guard: Guard, index: int) -> bool:
+    """Whether a test finds that an input needs no gradient."""
+    asks = guard.asks
+    if asks is None or asks.answer:
+        return False
+    if asks.question is Question.NEEDS_INPUT_GRAD:
+        return asks.value == NeedsInputGrad(index)
+    value = before_views(asks.value) if asks.question is Question.REQUIRES_GRAD else None
+    return is_input(value) and value.index == index
 
 
 def _is_of_this_iteration(fn: FunctionClass, write: ContextStore, tensor: Value) -> bool:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import operator as operators
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from ctxlint.model.interpreter.events import Asks, Assigned, FlagsTested, Guard, Question
+from ctxlint.model.interpreter.events import Asks, Assigned, Escape, FlagsTested, Guard, Question
 from ctxlint.model.interpreter.names import canonical
 from ctxlint.model.interpreter.type_tests import is_instance, only_instances, type_of
 from ctxlint.model.interpreter.values import (
@@ -33,7 +33,8 @@ from ctxlint.model.interpreter.values import (
     join_all,
     without,
 )
-from ctxlint.model.syntax import words_of
+from ctxlint.model.syntax import literal_text, words_of
+from ctxlint.torch_api.autograd import CONTEXT_METHODS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -59,6 +60,16 @@ def guards_of(walk: Walk, test: cst.BaseExpression, holds: bool, block: cst.CSTN
         if part is not test:
             guards.append(_make_guard(walk, part, part_holds, id(part)))
     return tuple(guards)
+
+
+def asks_ctx(walk: Walk, guard: Guard) -> bool:
+    """Whether a condition asks which inputs need a gradient, or for an attribute of ctx."""
+    if guard.asks is not None and guard.asks.question in (Question.NEEDS_INPUT_GRAD, Question.REQUIRES_GRAD):
+        return True
+    asked = guard.test.left if isinstance(guard.test, cst.Comparison) else guard.test
+    while isinstance(asked, cst.UnaryOperation):
+        asked = asked.expression
+    return isinstance(asked, cst.Attribute) and isinstance(walk.peek(asked.value), Context)
 
 
 def _note_flags(walk: Walk, test: cst.BaseExpression) -> None:
@@ -143,9 +154,9 @@ def _call_asks(walk: Walk, test: cst.Call, holds: bool) -> Asks | None:
 
 
 def decided(walk: Walk, test: cst.BaseExpression) -> bool | None:
-    """The outcome of a test on every path: a literal, or a question about a local name that holds one.
+    """The outcome of a test on every path: a literal, or a question about a name or an attribute of ctx that holds one.
 
-    Constants of the module do not count, because users are meant to change them.
+    The method itself has bound it; constants of the module do not count, because users are meant to change them.
     """
     if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
         inner = decided(walk, test.expression)
@@ -154,23 +165,39 @@ def decided(walk: Walk, test: cst.BaseExpression) -> bool | None:
         found = {decided(walk, test.left), decided(walk, test.right)}
         decisive = isinstance(test.operator, cst.Or)
         return decisive if decisive in found else not decisive if found == {not decisive} else None
-    if isinstance(test, cst.Integer) or (isinstance(test, cst.Name) and _is_local(walk, test)):
+    if isinstance(test, cst.Integer) or _is_local(walk, test):
         value = walk.peek(test)
         if isinstance(value, Constant):
             return bool(value.value)
-    if isinstance(test, cst.Comparison) and isinstance(test.left, cst.Name) and _is_local(walk, test.left):
+    if isinstance(test, cst.Comparison) and _is_local(walk, test.left):
         negated = _tests_none(test)
         value = walk.peek(test.left)
         if negated is not None:
             return (is_none(value) is Tri.YES) is not negated if is_plain(value) else None
     if isinstance(test, cst.Comparison) and len(test.comparisons) == 1:
         part = test.comparisons[0]
-        return _compared(_known_number(walk, test.left), part.operator, _known_number(walk, part.comparator))
+        numbers = _known_number(walk, test.left), _known_number(walk, part.comparator)
+        texts = _known_text(walk, test.left), _known_text(walk, part.comparator)
+        return _compared(part.operator, *numbers) if None in texts else _compared(part.operator, *texts)
     asked = _type_test(walk, test)
     if asked is not None:
         answer = is_instance(walk.peek(asked[0]), asked[1])
         return None if answer is Tri.UNKNOWN else answer is Tri.YES
+    if _asks_for_own_attribute(walk, test):
+        return True
     return False if canonical(walk, test) == "typing.TYPE_CHECKING" else None
+
+
+def _asks_for_own_attribute(walk: Walk, test: cst.BaseExpression) -> bool:
+    """Whether a test is ``hasattr(ctx, "save_for_backward")``: every ctx has it."""
+    if not isinstance(test, cst.Call) or len(test.args) != 2 or canonical(walk, test.func) != "builtins.hasattr":
+        return False
+    owner, name = (each.value for each in test.args)
+    text = literal_text(name) if isinstance(name, cst.SimpleString) else None
+    return text in _OF_EVERY_CTX and isinstance(walk.peek(owner), Context)
+
+
+_OF_EVERY_CTX = CONTEXT_METHODS - {"mark_shared_storage"} | {"needs_input_grad", "saved_tensors"}
 
 
 def _known_number(walk: Walk, node: cst.BaseExpression) -> float | None:
@@ -179,10 +206,16 @@ def _known_number(walk: Walk, node: cst.BaseExpression) -> float | None:
         held = node.args[0].value
         value = walk.peek(held) if isinstance(held, cst.Name) and _is_local(walk, held) else UNKNOWN
         return len(value.slots) if isinstance(value, Sequence) and value.exact and value.kind != "set" else None
-    if isinstance(node, (cst.Integer, cst.Float)) or (isinstance(node, cst.Name) and _is_local(walk, node)):
+    if isinstance(node, (cst.Integer, cst.Float)) or _is_local(walk, node):
         value = walk.peek(node)
         return value.value if isinstance(value, Constant) and type(value.value) in (int, float) else None  # type: ignore[return-value]
     return None
+
+
+def _known_text(walk: Walk, node: cst.BaseExpression) -> str | None:
+    """The known value of a string, or of what holds one."""
+    value = walk.peek(node) if isinstance(node, cst.SimpleString) or _is_local(walk, node) else None
+    return value.value if isinstance(value, Constant) and isinstance(value.value, str) else None
 
 
 def _type_test(walk: Walk, test: cst.BaseExpression) -> tuple[cst.BaseExpression, tuple[str, ...]] | None:
@@ -239,9 +272,12 @@ def by_type(walk: Walk, value: Value) -> Value:
     return join_all(Opaque(getattr(each, "node", None)) if each in containers else each for each in value.options())
 
 
-def _is_local(walk: Walk, node: cst.Name) -> bool:
-    """Whether the method itself determines the value of a name."""
-    return node.value in ("True", "False") or node.value in walk.state.names
+def _is_local(walk: Walk, node: cst.BaseExpression) -> bool:
+    """Whether the method itself determines the value of a name, or of an attribute of ctx that no other code sets."""
+    if isinstance(node, cst.Attribute):
+        own = node.attr.value in walk.state.attributes and isinstance(walk.peek(node.value), Context)
+        return own and not any(isinstance(event, Escape) for event in walk.recorder.events)
+    return isinstance(node, cst.Name) and (node.value in ("True", "False") or node.value in walk.state.names)
 
 
 def narrow(walk: Walk, test: cst.BaseExpression, holds: bool) -> None:
@@ -281,13 +317,13 @@ def is_plain(value: Value) -> bool:
     return isinstance(value, (Constant, Fresh, SomeTensor, Sequence, Mapping, Context))
 
 
-def _compared(left: float | None, operator: cst.BaseCompOp, right: float | None) -> bool | None:
-    """The outcome of comparing two numbers; None if one of them is unknown."""
+def _compared(operator: cst.BaseCompOp, left: float | str | None, right: float | str | None) -> bool | None:
+    """The outcome of comparing two numbers or strings; None if one of them is unknown."""
     compare = _COMPARISONS.get(type(operator))
     return None if compare is None or left is None or right is None else compare(left, right)
 
 
-_COMPARISONS: dict[type[cst.BaseCompOp], Callable[[float, float], bool]] = {
+_COMPARISONS: dict[type[cst.BaseCompOp], Callable[[Any, Any], bool]] = {
     cst.Equal: operators.eq,
     cst.NotEqual: operators.ne,
     cst.LessThan: operators.lt,

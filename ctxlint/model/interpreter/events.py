@@ -133,7 +133,10 @@ class Event:
     def excludes(self, other: Event) -> bool:
         """Whether no path has both: they are in different arms of one test, or under tests that look opposite."""
         spend(1 + (len(self.guards) * len(other.guards) >> 1))
-        return any(mine.is_opposite_of(its) for mine in self.guards for its in other.guards)
+        if any(mine.is_opposite_of(its) for mine in self.guards for its in other.guards):
+            return True
+        both = (*self.guards, *other.guards)
+        return any(_fails(guard, both) for guard in both if guard.one_of)
 
     def implies(self, earlier: Event) -> bool:
         """Whether ``earlier`` certainly happened on each path on which this event happens."""
@@ -160,6 +163,12 @@ class Event:
     @cached_property
     def _chosen(self) -> frozenset[Guard | Asks]:
         return _choosing(self.guards)
+
+
+def _fails(guard: Guard, path: Iterable[Guard]) -> bool:
+    """Whether none of the answers of which a guard needs one is possible on a path."""
+    given = [each.asks for each in path if each.asks is not None]
+    return all(any(each.is_opposite_of(other) for other in given) for each in guard.one_of)
 
 
 def _choosing(guards: tuple[Guard, ...]) -> frozenset[Guard | Asks]:

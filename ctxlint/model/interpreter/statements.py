@@ -14,7 +14,7 @@ from ctxlint.model.interpreter.attribute_access import (
     evaluate_indices,
 )
 from ctxlint.model.interpreter.branches import execute_if, execute_match, execute_try, execute_with
-from ctxlint.model.interpreter.conditions import decided, enter_arm, narrow
+from ctxlint.model.interpreter.conditions import asks_ctx, decided, enter_arm, guards_of, narrow
 from ctxlint.model.interpreter.events import Escape, Guard, Return
 from ctxlint.model.interpreter.expressions import evaluate_display
 from ctxlint.model.interpreter.loops import execute_for, execute_leave, execute_while
@@ -77,7 +77,7 @@ def execute_raise(walk: Walk, node: cst.Raise) -> None:
 
 
 def execute_assert(walk: Walk, node: cst.Assert) -> None:
-    """``assert``: what follows runs under its condition."""
+    """``assert``: what follows runs under its condition, of which only flags and attributes of ctx matter later."""
     walk.evaluate(node.test)
     if node.msg is not None:
         before = walk.state
@@ -87,6 +87,9 @@ def execute_assert(walk: Walk, node: cst.Assert) -> None:
     if decided(walk, node.test) is False:
         walk.state.live = False
         return
+    asserted = [each for each in guards_of(walk, node.test, True, node) if asks_ctx(walk, each)]
+    if asserted:
+        walk.state = walk.state.fork(*asserted)
     narrow(walk, node.test, holds=True)
 
 

@@ -8,6 +8,7 @@ from ctxlint.model.interpreter.values import (
     Argument,
     Choice,
     Constant,
+    Context,
     Fresh,
     InputsTuple,
     Mapping,
@@ -36,10 +37,16 @@ _PLAIN = frozenset(f"builtins.{name}" for name in ("list", "tuple", "set", "dict
 _CONTAINERS = frozenset(f"builtins.{name}" for name in ("list", "tuple", "set", "dict"))
 
 
+_OF_CTX = frozenset(["torch.autograd.function.FunctionCtx", "torch.autograd.function.BackwardCFunction"])
+"""Classes of every ctx."""
+
+
 def is_instance(value: Value, classes: Collection[str]) -> Tri:
     """Is the value an instance of one of these classes, given by their dotted names?"""
     if isinstance(value, Choice):
         return Tri.all(is_instance(option, classes) for option in value.alternatives)
+    if isinstance(value, Context):
+        return Tri.UNKNOWN if _OF_CTX.isdisjoint(classes) else Tri.YES
     own = type_of(value)
     if own is None:
         return Tri.NO if is_container(value) is Tri.NO and _CONTAINERS.issuperset(classes) else Tri.UNKNOWN
