@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model.syntax import code_of, dotted, last_name
+from ctxlint.model.interpreter.sequences import literal_slice
+from ctxlint.model.syntax import dotted, last_name, signed_integer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -54,10 +55,26 @@ def _gives_its_shape(forward: Method, name: str) -> bool:
     """Whether forward reads all but the last size of a parameter: ``x.shape[:-1]``, perhaps through another name."""
     shapes = {f"{name}.shape", f"{name}.size()"}
     for node in forward.nodes_of(cst.Assign):
-        if code_of(node.value) in shapes:
-            shapes.update(code_of(each.target) for each in node.targets)
-    texts = {f"{each}[{start}:-1]" for each in shapes for start in ("", "0")}
-    return any(code_of(node) in texts for node in forward.nodes_of(cst.Subscript))
+        if _path(node.value) in shapes:
+            shapes.update(filter(None, (dotted(each.target) for each in node.targets)))
+    return any(_path(node.value) in shapes and _drops_last(node) for node in forward.nodes_of(cst.Subscript))
+
+
+def _path(node: cst.BaseExpression) -> str | None:
+    """``a.b`` or ``a.b()``; None for any other expression."""
+    if not isinstance(node, cst.Call):
+        return dotted(node)
+    called = dotted(node.func) if not node.args else None
+    return f"{called}()" if called is not None else None
+
+
+def _drops_last(node: cst.Subscript) -> bool:
+    """Whether a subscript is ``[:-1]`` or ``[0:-1]``."""
+    taken = node.slice[0].slice if len(node.slice) == 1 else None
+    return isinstance(taken, cst.Slice) and literal_slice(taken) in _ALL_BUT_LAST
+
+
+_ALL_BUT_LAST = (slice(None, -1), slice(0, -1))
 
 
 def is_matrix(fn: FunctionClass, method: Method, node: cst.BaseExpression, hops: int = 0) -> bool:
@@ -92,7 +109,7 @@ def _sizes(call: cst.Call) -> int | None:
 
 
 def _is_open(node: cst.BaseExpression) -> bool:
-    return code_of(node) == "-1"
+    return signed_integer(node) == -1
 
 
 def _before_copies(node: cst.BaseExpression) -> cst.BaseExpression:
@@ -104,4 +121,4 @@ def _before_copies(node: cst.BaseExpression) -> cst.BaseExpression:
 def _is_transposed(fn: FunctionClass, name: str) -> bool:
     """Whether a method takes ``name.t()``, which torch allows only of a matrix or a vector."""
     methods = (method for method in (fn.forward, fn.backward) if method is not None)
-    return any(code_of(call) == f"{name}.t()" for method in methods for call in method.nodes_of(cst.Call))
+    return any(_path(call) == f"{name}.t()" for method in methods for call in method.nodes_of(cst.Call))
