@@ -191,12 +191,10 @@ def differentiated(place: CallPlace) -> Differentiation | None:
 
 def _after(statement: ast.stmt, flowing: set[str], call: ast.Call) -> set[str]:
     """The names that certainly compute with the result of a call, or with a tensor, after a statement."""
-    stored = set(_stored(statement))
     value = statement.value if isinstance(statement, (ast.Assign, ast.AnnAssign, ast.AugAssign)) else None
-    flows = value is not None and _computes_with(value, flowing, call)
-    if isinstance(statement, ast.AugAssign):
-        return flowing | stored if flows else flowing
-    return flowing | stored if flows else flowing - stored
+    if value is not None and _computes_with(value, flowing, call):
+        return flowing.union(_stored(statement))
+    return flowing if isinstance(statement, ast.AugAssign) or not flowing else flowing.difference(_stored(statement))
 
 
 def _result_names(statement: ast.stmt, call: ast.Call) -> dict[str, int | None]:
