@@ -9,6 +9,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
+setattr(argparse, "_", str)  # noqa: B010  # Python has no translations; looking for them takes 1.5 ms of every run
+
+
 class Parser(argparse.ArgumentParser):
     """A parser that accepts no abbreviations, and suggests the option that a misspelt one is similar to."""
 

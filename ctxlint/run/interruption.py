@@ -8,7 +8,7 @@ would print a traceback: the signal is blocked until they run, and never reaches
 from __future__ import annotations
 
 import signal
-import threading
+from _thread import get_ident  # importing ``threading`` takes a millisecond of every run
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -17,19 +17,29 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
-_asked = threading.Event()
-_delayed = threading.Event()
+
+class _State:
+    """What the handler knows; Python runs it in the main thread."""
+
+    asked = False
+    delayed = False
+    thread = 0
+    """The main thread, while Ctrl-C is ``noticed``."""
 
 
 @contextmanager
 def noticed() -> Iterator[None]:
-    """Record each Ctrl-C; does nothing if the host has a handler of its own."""
-    _asked.clear()
+    """Record each Ctrl-C; does nothing if the host has a handler of its own, and in other threads than the main one."""
+    _State.asked = False
     usual = signal.default_int_handler
-    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGINT) is not usual:
+    try:
+        noticing = signal.getsignal(signal.SIGINT) is usual and signal.signal(signal.SIGINT, _interrupt) is usual
+    except ValueError:  # not the main thread
+        noticing = False
+    if not noticing:
         yield
         return
-    signal.signal(signal.SIGINT, _interrupt)
+    _State.thread = get_ident()
     try:
         yield
     finally:
@@ -39,7 +49,7 @@ def noticed() -> Iterator[None]:
 def until_interrupted(results: Iterable[Result]) -> Iterator[Result]:
     """``results`` until Ctrl-C is pressed; then KeyboardInterrupt is raised."""
     for each in results:
-        if _asked.is_set():
+        if _State.asked:
             raise KeyboardInterrupt
         yield each
 
@@ -47,23 +57,23 @@ def until_interrupted(results: Iterable[Result]) -> Iterator[Result]:
 @contextmanager
 def held() -> Iterator[None]:
     """Delay Ctrl-C; processes that are started meanwhile never receive it. Only effective while it is ``noticed``."""
-    if signal.getsignal(signal.SIGINT) is not _interrupt or threading.current_thread() is not threading.main_thread():
+    if signal.getsignal(signal.SIGINT) is not _interrupt or _State.thread != get_ident():
         yield
         return
     masks = hasattr(signal, "pthread_sigmask")  # not on Windows
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if masks else None
-    _delayed.set()
+    _State.delayed = True
     try:
         yield
     finally:
-        _delayed.clear()
+        _State.delayed = False
         if before is not None:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
-    if _asked.is_set():
+    if _State.asked:
         raise KeyboardInterrupt
 
 
 def _interrupt(number: int, frame: Any) -> None:
-    _asked.set()
-    if not _delayed.is_set():
+    _State.asked = True
+    if not _State.delayed:
         signal.default_int_handler(number, frame)
