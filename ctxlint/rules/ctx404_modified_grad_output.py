@@ -37,8 +37,8 @@ class ModifiedGradOutput(Rule[FunctionClass]):
     ## Why is this bad?
     Autograd passes the same tensor to every consumer of a gradient. In `y = F(x); loss = (y + other).sum()`, the branch
     of `other` gets the modified values, and so does a caller's tensor that was passed to `backward(...)`. Nothing
-    checks this; `gradcheck` passes. The gradient that `sum()` sends back is an expanded tensor: writing one element
-    writes all of them, and most in-place methods raise `RuntimeError: unsupported operation: more than one element of
+    checks this; `gradcheck` passes. The gradient that `sum()` sends back is an expanded tensor: writing one element, or
+    those of a mask, writes all of them, and most in-place methods and slices raise `RuntimeError: unsupported operation: more than one element of
     the written-to tensor refers to a single memory location`.
 
     ## Example
@@ -206,6 +206,8 @@ def _message(method: Method, gradient: str, mutation: Mutation, condition: str =
             f"{subject}{condition or unless_copied(mutation)}; later reads of `{gradient}`, and others to which torch passes the "
             f"same tensor, silently get the new values. Write to a new tensor."
         )
+    if mutation.how.startswith("[...]") and not (mutation.by or condition or unless_copied(mutation)):
+        return f"{subject}{_OF_ITEMS}"
     if condition:
         remedy = "Write to a new tensor"
     elif not mutation.by or node is None:  # a nested function may see it without
@@ -217,6 +219,12 @@ def _message(method: Method, gradient: str, mutation: Mutation, condition: str =
     subject += condition or unless_copied(mutation)
     return f"{subject}; if torch passes the same tensor on to others, their gradients are {wrong}. {remedy}."
 
+
+_OF_ITEMS = (
+    "; if it is expanded, as after `sum()`, all elements change or torch raises, and others that get it silently get wrong "
+    "gradients. Copy it first."
+)
+"""What an assignment to items does: they may be one number."""
 
 _RESHAPING = ("resize_", "resize_as_")
 """Methods that may change the shape of a tensor so that it does not fit elsewhere; ``t_`` only transposes it."""
