@@ -89,8 +89,9 @@ class TransformedOperator(Rule[SourceFile]):
 
     ## Known limits
     Operators are those of the decorators `torch.library.custom_op` and `triton_op`, also in other files of the project,
-    called by the name of their function. As for CTX114, only calls that are certainly executed count, and arguments that
-    are the first parameter of the transformed function, or computed from it by operators and usual methods.
+    called by the name of their function or in `torch.ops`; there also those whose gradient the same file registers by
+    name. As for CTX114, only calls that are certainly executed count, and arguments that are the first parameter of the
+    transformed function (for `vjp`, one of those that it gets), or computed from it by operators and usual methods.
 
     ## References
     - [torch.library](https://pytorch.org/docs/stable/library.html)

@@ -10,6 +10,7 @@ import sys
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from ctxlint.model.index.project_answers import differentiable_operators
 from ctxlint.model.index.scopes import LOCAL, Scope, dotted_name, meanings
 from ctxlint.torch_api.known_decorators import OPERATOR_DECORATORS
 from ctxlint.torch_api.transforms import SAME_MODULE, TRANSFORMS, TRANSPARENT
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from ctxlint.model.index.outside_facts import Target
     from ctxlint.source.source import Source
 
+OPERATORS = "torch.ops."
 MOST_HOPS = 12
 """The maximum number of names and calls between an expression and what it denotes."""
 
@@ -173,6 +175,8 @@ class DenotedCode:
         meant = self.meaning(node, scope)
         if meant is not None and meant.startswith(LOCAL):
             return self._function(meant[len(LOCAL) :]) if isinstance(node, ast.Name) else []
+        if meant is not None and meant.startswith(OPERATORS):
+            return [CalledOperator(meant)] if self._is_declared(meant) else []
         found = self._imported(meant)
         if found is not None:
             other, name = found
@@ -180,6 +184,17 @@ class DenotedCode:
         value = self.sites.bound_value(node, scope) if isinstance(node, ast.Name) else None
         owner = scope.owner(node.id) if isinstance(node, ast.Name) else None
         return self.called(value, owner, hops - 1) if value is not None and owner is not None else []
+
+    def _is_declared(self, name: str) -> bool:
+        """Whether the project makes the operator ``torch.ops.namespace.name`` of a function, or registers its gradient."""
+        wanted = "::".join(name[len(OPERATORS) :].split(".")[:2])
+        if wanted in differentiable_operators(self.index):
+            return True
+        elsewhere = self.sites.elsewhere
+        elsewhere.project.ask("", wanted)
+        path = elsewhere.project.declared.get(wanted)
+        other = elsewhere.project.unit(path) if path is not None else None
+        return other is not None and wanted in differentiable_operators(other.index)
 
     def _imported(self, meant: str | None) -> tuple[DenotedCode, str] | None:
         """The other file of the project that binds what an imported name denotes, and the name there."""

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 DEFINE = "torch.library.define"
 LIBRARY = "torch.library.Library"
+REGISTER = "torch.library.register_autograd"
 
 
 def times_answered(asked: ProjectQuestion, tree: ast.Module | None) -> int:
@@ -61,6 +62,16 @@ def _declared_names(index: FileIndex) -> Iterator[str]:
         elif texts:
             namespace = _namespace(call.node.func, index.module)
             yield f"{namespace}::{texts[0].partition('(')[0].strip()}"
+
+
+def differentiable_operators(index: FileIndex) -> frozenset[str]:
+    """The operators of a file that ``custom_op`` makes of functions, or whose gradient it registers by their names."""
+    parts = index.parts or (index,)
+    calls = [call for part in parts if "register_autograd" in part.call_names for call in part.calls]
+    given = [call.node for call in calls if call.name == "register_autograd"]
+    made = [each for _qualname, each in operator_decorators(index)]
+    named = [*made, *(each for each in given if meant(each.func, index.module) == REGISTER)]
+    return frozenset(text for each in named for text in texts_in(each)[:1])
 
 
 def operator_decorators(index: FileIndex) -> Iterator[tuple[str, ast.Call]]:

@@ -71,7 +71,7 @@ class Transforms:
                 name = self.code.decorated_with(decorator, function.scope)
                 if name is not None:
                     place = self._place(name, ast.unparse(decorator), decorator)
-                    self._run([CalledCode(self.code, function.node)], place, first=True)
+                    self._run([CalledCode(self.code, function.node)], place, first=1)
         self.code.others.clear()  # they refer to each other
         found = [replace(call, transforms=tuple(transforms)) for call, transforms in self.found.values()]
         found += [self._record_of("transform", *key, tuple(each)) for key, each in self.passed.items()]
@@ -98,18 +98,16 @@ class Transforms:
         passed = node.args[0] if node.args else next((each.value for each in node.keywords if each.arg == "func"), None)
         if passed is None or isinstance(passed, ast.Starred):
             return
-        chosen = any(each.arg in ("argnums", None) for each in node.keywords) or len(node.args) > 1
-        first = not chosen or name in ("jvp", "linearize")  # their second argument is no `argnums`
-        self._run(self.code.called(passed, scope), place._replace(node=passed), first=first)
+        self._run(self.code.called(passed, scope), place._replace(node=passed), first=_differentiated(name, node))
 
-    def _run(self, targets: Sequence[Called], place: _Place, *, first: bool) -> None:
-        """Record the calls that the targets certainly execute; ``first``: their first parameter carries a tangent."""
-        carries = first and place.transform.name in NEEDS_JVP
+    def _run(self, targets: Sequence[Called], place: _Place, *, first: int) -> None:
+        """Record the calls that the targets certainly execute; their ``first`` parameters carry a tangent."""
+        carries = first > 0 and place.transform.name in NEEDS_JVP
         for target in targets:
             if isinstance(target, Applied):
                 self._pass(self.sites.elsewhere.key_of(target.function), place, tangent=carries)
             elif isinstance(target, CalledOperator):
-                self._operate(target, place, tracked=first)
+                self._operate(target, place, tracked=first > 0)
             else:
                 self._follow_code(target, frozenset(target.parameters[:first]), place, MOST_HOPS)
 
@@ -184,6 +182,16 @@ class Transforms:
             line=self.sites.source.line_name(span.start.line),
             transforms=transforms,
         )
+
+
+def _differentiated(name: str, node: ast.Call) -> int:
+    """How many of the first parameters of the transformed function a transform certainly differentiates."""
+    if any(each.arg in ("argnums", None) for each in node.keywords):
+        return 0
+    if name == "vjp":  # all that it gets after the function
+        starred = [isinstance(each, ast.Starred) for each in node.args[1:]]
+        return starred.index(True) if True in starred else len(starred)
+    return len(node.args) < 2 or name in ("jvp", "linearize")  # their second argument is no `argnums`
 
 
 def _add(known: list[Transform], transform: Transform) -> None:
