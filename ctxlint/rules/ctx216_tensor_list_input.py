@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ctxlint.model.analyses.tensor_containers import (
     container_inputs_with_gradient,
     is_tensor_container,
+    passed_as_tuple,
     with_a_tensor,
 )
 from ctxlint.model.function import FunctionClass
@@ -26,7 +27,8 @@ class TensorListInput(Rule[FunctionClass]):
     ## What it does
     Reports a gradient that `backward` returns for an input that is a list, tuple or dict of tensors. The annotation
     shows this, or a call of `apply` in the linted files that passes such a container (a literal, a name, an attribute
-    of `self`, a `ParameterList`).
+    of `self`, a `ParameterList`, what `split`, `chunk` or `unbind` returns). For the latter, other calls may pass a
+    tensor, and `forward` may handle both.
 
     ## Why is this bad?
     Autograd does not look inside containers: to it, the argument is not a tensor. If `backward` returns something for
@@ -95,7 +97,7 @@ class TensorListInput(Rule[FunctionClass]):
             numbers = f" ({counted(gradients, 'gradient')} for {counted(len(fn.inputs), 'input')})" if shifted else ""
             starred = f", `*{each.name}`" if each is fn.inputs[-1] and not shifted else ""
             consequence = _RAISES if raises else _SILENT
-            separate = _ALL_SEPARATE if shifted else f"Pass each tensor to `apply` as a separate input{starred}."
+            separate = _ALL_SEPARATE if shifted else f"{_SEPARATE[:-1]}{starred}."
             others = [other.param.node.name for other in found if other is not each] if shifted else []
             yield Finding(
                 fn.span(each.param.node.name),
@@ -105,9 +107,18 @@ class TensorListInput(Rule[FunctionClass]):
             )
             if shifted:  # the gradients of the inputs that follow are in wrong positions
                 return
+        for each, call in passed_as_tuple(fn) if not found else ():
+            raises = with_a_tensor(fn, each)
+            yield Finding(
+                fn.span(each.param.node.name),
+                f"`{each.name}` of `{fn.name}` is a tuple of tensors on {call.place} but `backward` returns a gradient for it; "
+                f"{_RAISES if raises else _SILENT}. {_SEPARATE}",
+            )
+            return
 
 
 _ALL_SEPARATE = "Pass tensors in containers to `apply` as separate inputs."
+_SEPARATE = "Pass each tensor to `apply` as a separate input."
 _RAISES = "torch raises RuntimeError at backward"
 _SILENT = "torch does not look inside, and its tensors silently get no gradient"
 

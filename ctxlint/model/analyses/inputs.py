@@ -279,7 +279,7 @@ def from_calls(index: int, calls: Iterable[ApplyCall]) -> list[Evidence]:
         elif kind in (ArgumentKind.FLAG, ArgumentKind.OPTION):
             reason = f"{call.place} passes the {kind.value} `{call.names[index]}`"
             found.append(Evidence(False, Trust.STRONG, reason, call=here))
-        elif kind is ArgumentKind.CONTAINER:
+        elif kind in (ArgumentKind.CONTAINER, ArgumentKind.TENSORS):
             found.append(Evidence(False, Trust.STRONG, f"{call.place} passes a container", call=here, container=True))
         elif kind is ArgumentKind.PLAIN_CONTAINER:
             found.append(Evidence(False, Trust.STRONG, f"{call.place} passes a container", call=here))

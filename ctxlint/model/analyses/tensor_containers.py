@@ -6,12 +6,16 @@ import ast
 from typing import TYPE_CHECKING
 
 from ctxlint.model.analyses.shifted import is_shifted
+from ctxlint.model.index.apply_calls import ArgumentKind
 from ctxlint.model.index.scopes import dotted_name
 from ctxlint.model.interpreter.values import Tri, Value, is_none
 from ctxlint.torch_api import types
 
 if TYPE_CHECKING:
-    from ctxlint.model.function import FunctionClass, Input
+    from collections.abc import Iterator
+
+    from ctxlint.model.function import FunctionClass, Input, Returned
+    from ctxlint.model.index.apply_calls import ApplyCall
 
 
 def is_tensor_container(annotation: str | None) -> bool:
@@ -63,6 +67,24 @@ def container_inputs_with_gradient(fn: FunctionClass) -> list[Input]:
             if _starred_from(fn, each.index):
                 found.append(each)
     return found
+
+
+def passed_as_tuple(fn: FunctionClass) -> Iterator[tuple[Input, ApplyCall]]:
+    """The inputs that elsewhere may be tensors, for which a call passes a tuple of tensors, and backward a gradient."""
+    for call in fn.calls:
+        if not call.applies or call.expects_error or call.gradients_off:
+            continue
+        for each in fn.inputs[: len(call.arguments)]:
+            if call.arguments[each.index] is ArgumentKind.TENSORS and not holds_tensors(each):
+                if fn.gradients and all(_is_given(returned, each.index) for returned in fn.gradients):
+                    yield each, call
+
+
+def _is_given(returned: Returned, index: int) -> bool:
+    """Whether backward certainly returns something for an input."""
+    slots = returned.slots[: index + 1] if returned.known else ()
+    starred = any(slot.starred for slot in slots)
+    return len(slots) > index and not starred and _certainly_something(slots[index].value)
 
 
 def with_a_tensor(fn: FunctionClass, container: Input) -> bool:

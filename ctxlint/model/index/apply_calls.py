@@ -133,6 +133,7 @@ class ArgumentKind(Enum):
     NONE = "None"
     TENSOR = "tensor"
     CONTAINER = "container"
+    TENSORS = "tuple of tensors"
     PLAIN_CONTAINER = "container of numbers"
     """Or of strings and the like: certainly without a tensor."""
     FLAG = "flag"

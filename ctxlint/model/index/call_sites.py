@@ -24,7 +24,7 @@ from ctxlint.model.index.project import Definition
 from ctxlint.model.index.results import differentiated, located, written
 from ctxlint.model.index.scopes import Scope, bindings, dotted_name, mentions, resolutions
 from ctxlint.torch_api.autograd import GRADIENTS_OFF, OPERATOR_KERNELS, PROTOCOL
-from ctxlint.torch_api.operations import TORCH_SINGLE
+from ctxlint.torch_api.operations import TORCH_SINGLE, TUPLE_METHODS
 from ctxlint.torch_api.transforms import may_use_transforms
 
 if TYPE_CHECKING:
@@ -609,7 +609,8 @@ class CallSites:
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self":
             values = self.attribute_values(node.attr, scope)
             kinds = {ArgumentKind.OTHER if each is None else self.kind(each, scope, hops + 1) for each in values}
-            return ArgumentKind.CONTAINER if kinds == {ArgumentKind.CONTAINER} else ArgumentKind.OTHER
+            of_containers = kinds <= {ArgumentKind.CONTAINER, ArgumentKind.TENSORS}
+            return ArgumentKind.CONTAINER if kinds and of_containers else ArgumentKind.OTHER
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.UAdd)):
             node = node.operand
         if isinstance(node, ast.Constant):
@@ -622,6 +623,8 @@ class CallSites:
         if isinstance(node, ast.Call):
             path = dotted_name(node.func)
             found = resolutions(path, scope) if path is not None else []
+            if _divides(node, found):
+                return ArgumentKind.TENSORS
             if len(found) == 1 and found[0] in _CONTAINERS:
                 return ArgumentKind.CONTAINER
             if len(found) == 1 and found[0] is not None and found[0].startswith("torch."):
@@ -629,6 +632,17 @@ class CallSites:
                 if space == "torch" and name in TORCH_SINGLE:
                     return ArgumentKind.TENSOR
         return ArgumentKind.OTHER
+
+
+def _divides(call: ast.Call, meant: list[str | None]) -> bool:
+    """Whether a call returns a tuple of tensors: ``x.split(2)``, ``torch.chunk(x, 2)``; a text is split as well."""
+    if not isinstance(call.func, ast.Attribute) or call.func.attr not in TUPLE_METHODS:
+        return False
+    if any(name is not None and name != f"torch.{call.func.attr}" for name in meant):
+        return False  # ``os.path.split``
+    arguments = [*call.args, *(each.value for each in call.keywords)]
+    numbers = [each for each in arguments if not isinstance(getattr(each, "value", 0), str)]
+    return numbers == arguments and (bool(arguments) or call.func.attr != "split")
 
 
 def functions_of(unit: Unit, project: Project) -> frozenset[str]:
