@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.effort import spend
 from ctxlint.model.analyses.filled_by_extension import calls_that_may_fill
 from ctxlint.model.interpreter.events import GenericCall
 from ctxlint.model.interpreter.launches import is_launch
@@ -13,15 +14,19 @@ from ctxlint.model.interpreter.values import (
     Constant,
     ContextAttribute,
     Fresh,
+    Kind,
     Scalar,
     Tri,
     before_views,
     is_input,
     is_tensor,
+    kind_of,
 )
-from ctxlint.model.syntax import code_of, dotted
+from ctxlint.model.syntax import children, code_of, dotted, words_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from ctxlint.model.function import FunctionClass
     from ctxlint.model.interpreter.method import Method
     from ctxlint.model.interpreter.values import Value
@@ -52,7 +57,7 @@ def leaves_autograd(fn: FunctionClass, method: Method) -> tuple[cst.CSTNode, str
     filling = _filling_gradients(fn, method)
     for node in method.body_nodes:
         what = _unrecorded(fn, method, node, calls.get(id(node)), filling)
-        if what is not None and not _is_only_shown(method, node):
+        if what is not None and not _is_only_shown(method, node) and not _is_only_kept(method, node):
             return node, what
     return None
 
@@ -66,7 +71,8 @@ def _unrecorded(
     if not isinstance(node, cst.Call):
         return None
     if isinstance(node.func, cst.Attribute) and node.func.attr.value in _CUTTING_METHODS:
-        return f"`.{node.func.attr.value}()`" if _is_of_tensor(fn, method, node.func) else None
+        of_floats = _is_of_tensor(fn, method, node.func) and not _is_of_integers(fn, method, node.func)
+        return f"`.{node.func.attr.value}()`" if of_floats else None
     if _differentiates_a_local(method, node):
         return "`.backward()` without `create_graph`"
     if isinstance(node.func, cst.Subscript) and is_launch(node.func) and not _is_kept(method, node.func.value):
@@ -93,6 +99,23 @@ def _is_of_tensor(fn: FunctionClass, method: Method, node: cst.Attribute) -> boo
         return root in method.binders or any(param.name == root for param in method.params)
     values = [each.value for each in fn.writes_by_attribute.get(attribute, ()) if each.value is not None]
     return bool(attribute) and all(_is_certain_tensor(fn, each) for value in values for each in value.options())
+
+
+def _is_of_integers(fn: FunctionClass, method: Method, node: cst.Attribute) -> bool:
+    """Whether an attribute is that of integers, which have no derivative: ``g.split(n.tolist())``, a size on ctx."""
+    argument = method.parents[method.parents[node]]
+    sized = method.parents.get(argument) if isinstance(argument, cst.Arg) else None
+    if isinstance(sized, cst.Call) and isinstance(sized.func, cst.Attribute) and sized.func.attr.value in _SIZED:
+        return True
+    owner, _, attribute = (dotted(node.value) or "").partition(".")
+    if method.ctx is None or owner != method.ctx.name:
+        return False
+    values = [each.value for each in fn.writes_by_attribute.get(attribute, ())]
+    return bool(values) and all(each is not None and kind_of(each) is Kind.INTEGRAL for each in values)
+
+
+_SIZED = frozenset(str.split("expand narrow new_empty new_zeros reshape split split_with_sizes unflatten view"))
+"""Methods that take sizes."""
 
 
 def _is_certain_tensor(fn: FunctionClass, value: Value) -> bool:
@@ -123,6 +146,52 @@ def _is_only_shown(method: Method, node: cst.CSTNode) -> bool:
         isinstance(around, cst.Assert) or (isinstance(around, cst.Call) and dotted(around.func) == "print")
         for around in method.above(node)
     )
+
+
+def _is_only_kept(method: Method, node: cst.CSTNode) -> bool:
+    """Whether a detached value certainly enters no gradient: ``seen.append(grad.detach())``.
+
+    What follows from it by assignments, and by calls with it, is not in an expression that is returned or tested.
+    """
+    if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute) or node.func.attr.value != "detach":
+        return False
+    first = next((each for each in method.above(node) if isinstance(each, _STATEMENTS)), None)
+    if not isinstance(first, _KEEPING) or any(isinstance(each, cst.Lambda) for each in method.above(node)):
+        return False
+    statements = [each for kind in _KEEPING for each in method.nodes_of(kind) if each is not first]
+    names = _names_stored(first, node)
+    more = names
+    while more:
+        spend(len(statements))
+        reached = (each for each in statements if not names.isdisjoint(words_of(each)))
+        more = {name for each in reached for name in _names_stored(each)} - names
+        names |= more
+    deciding: list[cst.CSTNode] = [*method.nodes_of(cst.Return)]
+    deciding += [*(each.test for each in method.nodes_of(cst.If)), *(each.test for each in method.nodes_of(cst.While))]
+    deciding += [each.iter for each in method.nodes_of(cst.For)]
+    return all(names.isdisjoint(words_of(each)) for each in deciding)
+
+
+_KEEPING = (cst.Assign, cst.Expr)
+_STATEMENTS = (cst.BaseSmallStatement, cst.BaseCompoundStatement)
+
+
+def _names_stored(statement: cst.CSTNode, without: cst.CSTNode | None = None) -> set[str]:
+    """The names that an assignment binds; those of what a call may modify, ``without`` an argument."""
+    if isinstance(statement, cst.Assign):
+        return {word for target in statement.targets for word in words_of(target)}
+    called = statement.value if isinstance(statement, cst.Expr) else None
+    func = called.func if isinstance(called, cst.Call) else None
+    kept = isinstance(func, cst.Attribute) and func.attr.value in ("append", "extend", "insert")
+    return set(_words_without(func if kept and func is not None else statement, without))
+
+
+def _words_without(node: cst.CSTNode, without: cst.CSTNode | None) -> Iterator[str]:
+    if isinstance(node, cst.Name):
+        yield node.value
+    for child in children(node):
+        if child is not without:
+            yield from _words_without(child, without)
 
 
 def _filling_gradients(fn: FunctionClass, method: Method) -> frozenset[int]:

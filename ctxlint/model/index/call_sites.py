@@ -620,18 +620,19 @@ class CallSites:
             return ArgumentKind.PLAIN_CONTAINER if inside and inside <= _PLAIN else ArgumentKind.CONTAINER
         if isinstance(node, (ast.Dict, ast.Set, ast.ListComp, ast.DictComp)):
             return ArgumentKind.CONTAINER
-        if isinstance(node, ast.Call):
-            path = dotted_name(node.func)
-            found = resolutions(path, scope) if path is not None else []
-            if _divides(node, found):
-                return ArgumentKind.TENSORS
-            if len(found) == 1 and found[0] in _CONTAINERS:
-                return ArgumentKind.CONTAINER
-            if len(found) == 1 and found[0] is not None and found[0].startswith("torch."):
-                space, _, name = found[0].rpartition(".")
-                if space == "torch" and name in TORCH_SINGLE:
-                    return ArgumentKind.TENSOR
-        return ArgumentKind.OTHER
+        return _kind_of_result(node, scope) if isinstance(node, ast.Call) else ArgumentKind.OTHER
+
+
+def _kind_of_result(call: ast.Call, scope: Scope) -> ArgumentKind:
+    """What a call certainly returns."""
+    path = dotted_name(call.func)
+    found = resolutions(path, scope) if path is not None else []
+    if _divides(call, found):
+        return ArgumentKind.TENSORS
+    if len(found) == 1 and found[0] in _CONTAINERS:
+        return ArgumentKind.CONTAINER
+    space, _, name = ((found[0] if len(found) == 1 else None) or "").rpartition(".")
+    return ArgumentKind.TENSOR if space == "torch" and name in TORCH_SINGLE else ArgumentKind.OTHER
 
 
 def _divides(call: ast.Call, meant: list[str | None]) -> bool:

@@ -186,7 +186,7 @@ class DenotedCode:
         return self.called(value, owner, hops - 1) if value is not None and owner is not None else []
 
     def _is_declared(self, name: str) -> bool:
-        """Whether the project makes the operator ``torch.ops.namespace.name`` of a function, or registers its gradient."""
+        """Whether the project makes ``torch.ops.namespace.name`` of a function, or registers its gradient."""
         wanted = "::".join(name[len(OPERATORS) :].split(".")[:2])
         if wanted in differentiable_operators(self.index):
             return True
