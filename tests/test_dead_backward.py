@@ -110,6 +110,7 @@ def test_every_such_rule_is_tried() -> None:
         "CTX230",
         "CTX231",
         "CTX232",
+        "CTX236",
         "CTX318",
         "CTX501",
         "CTX502",

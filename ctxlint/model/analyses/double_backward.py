@@ -157,11 +157,11 @@ def _reached(nodes: Iterable[cst.BaseExpression], bound: dict[str, list[cst.Base
             if len(values) < 2 or all(each is not None and node.value in names_in(each) for each in values[1:]):
                 todo.extend(each for each in values if each is not None)
         else:
-            todo.extend(_differentiated(node))
+            todo.extend(differentiated_in(node))
     return found
 
 
-def _differentiated(node: cst.BaseExpression) -> list[cst.BaseExpression]:
+def differentiated_in(node: cst.BaseExpression) -> list[cst.BaseExpression]:
     """The operands that an operation is differentiable in."""
     if isinstance(node, cst.BinaryOperation):
         return [node.left, node.right] if isinstance(node.operator, _OPERATORS) else []

@@ -1,0 +1,95 @@
+"""CTX236: backward gives no gradient for an input that the result depends on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxlint.model.analyses.missing_gradients import missing_gradients
+from ctxlint.model.function import FunctionClass
+from ctxlint.rules.base import Category, Finding, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.config.settings import Settings
+
+
+class MissingGradient(Rule[FunctionClass]):
+    """
+    ## What it does
+    Reports a tensor for which `backward` always returns `None` although `forward` computes an output from it by
+    differentiable operations, or although a call passes a parameter for it, such as `norm.weight`.
+
+    ## Why is this bad?
+    `None` tells autograd that the output does not depend on the input. A parameter that is passed there keeps `grad` as
+    `None`: no error, and it is never trained.
+
+    ## Example
+    ```python
+    import torch
+
+
+    class Blend(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, image, alpha, background):
+            ctx.save_for_backward(image, alpha, background)
+            return image * alpha + (1 - alpha) * background
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            image, alpha, background = ctx.saved_tensors
+            return grad_output * alpha, grad_output * (image - background), None
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+
+    class Blend(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, image, alpha, background):
+            ctx.save_for_backward(image, alpha, background)
+            return image * alpha + (1 - alpha) * background
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            image, alpha, background = ctx.saved_tensors
+            grad_background = grad_output * (1 - alpha) if ctx.needs_input_grad[2] else None
+            return grad_output * alpha, grad_output * (image - background), grad_background
+    ```
+
+    ## Fix safety
+    There is no fix.
+
+    ## Known limits
+    Off by default: a mask, a table of angles or a frozen weight needs no gradient. Only a Function that returns a gradient
+    for another input is checked, and none whose `backward` may leave gradients elsewhere, such as in `weight.main_grad`.
+    What a kernel computes is unknown: there, only the call shows a parameter, `weight` or `bias` of a layer, or one that
+    the file creates.
+
+    ## References
+    - [Extending torch.autograd](https://pytorch.org/docs/stable/notes/extending.html)
+    """
+
+    code = "CTX236"
+    name = "missing-gradient"
+    subject = FunctionClass
+    category = Category.SUSPICIOUS
+    default = False
+    about_backward = True
+
+    def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
+        for each in missing_gradients(fn):
+            name, ctx = each.input.name, fn.reading_ctx
+            if each.call is not None:
+                fact = f"`None` for `{name}`, for which the call on {each.call.place} passes a parameter"
+                consequence = "unless it is frozen, it is silently never trained"
+            else:
+                fact = f"`None` for `{name}`, from which `forward` computes an output"
+                consequence = "if it requires a gradient, it silently gets none"
+            yield Finding(
+                fn.span(each.input.param.node.name),
+                f"`backward` of `{fn.name}` always returns {fact}; {consequence}. Return its gradient, under "
+                f"`if {ctx}.needs_input_grad[{each.input.index}]`.",
+            )
