@@ -21,7 +21,8 @@ class StateOnClass(Rule[FunctionClass]):
     """
     ## What it does
     Reports an attribute of the Function class itself that `forward` (or `setup_context`) writes and `backward` reads. Also
-    an attribute of another class, a global variable, and an item of a global dict that gets an input or a tensor.
+    an attribute of another class, a global variable, and an item of a global dict that gets an input or a tensor. And one
+    of the module that calls the Function, `Fn.apply(self, x)`, which `forward` sets, and `backward` reads as `ctx.module.buffer`.
 
     Reports gradients that are a buffer of the module around the class, `self.buffer`, which each run of `backward` overwrites.
 
@@ -65,10 +66,10 @@ class StateOnClass(Rule[FunctionClass]):
     There is no fix: other code may read the attribute.
 
     ## Known limits
-    Only attributes accessed through the name of the class count, not through `cls` or a module, and only items with a
-    string as key. A buffer that is
-    created once, under `if Fn.buffer is None:`, is not reported, nor is an attribute that `backward` sets again: in a
-    reversible network, each call hands its inputs on to the one before.
+    Attributes of a class count if they are accessed through its name, not through `cls`, those of a module if each call in
+    view passes `self`, and items if their key is a string. A buffer that is created once, under `if Fn.buffer is None:`, is
+    not reported, nor is an attribute that `backward` sets again: in a reversible network, each call hands its inputs on to
+    the one before.
 
     ## References
     - [Extending torch.autograd](https://pytorch.org/docs/stable/notes/extending.html)

@@ -43,7 +43,7 @@ def shared_writes(fn: FunctionClass) -> Iterator[SharedWrite]:
     seen: set[str] = set()
     for method in fn.own_protocol_methods:
         if method.name in ("forward", "setup_context"):
-            for each in (*_class_writes(fn, method), *_global_writes(fn, method)):
+            for each in (*_class_writes(fn, method), *_global_writes(fn, method), *_module_writes(fn, method)):
                 if each.name not in seen:
                     seen.add(each.name)
                     yield replace(each, lasts=_lasts(method, each.node))
@@ -83,7 +83,7 @@ def _lasts(method: Method, written: cst.CSTNode) -> bool:
     code, root = code_of(written), root_name(written)
     named = method.named.get(root or "", ())
     uses = [each for name in named for each in (name, method.parents[name]) if code_of(each) == code]
-    writes = [each for each in uses if isinstance(method.parents[each], cst.AssignTarget)]
+    writes = [each for each in uses if each is written or isinstance(method.parents[each], cst.AssignTarget)]
     suites = {_suite(method, each) for each in writes}
     if None in suites or len(suites) > 1:  # on every path, or perhaps in each arm of a statement
         return False
@@ -96,6 +96,70 @@ def _suite(method: Method, node: cst.CSTNode) -> cst.BaseSuite | None:
         if isinstance(each, cst.BaseSuite) and not isinstance(method.parents[each], cst.With):
             return each if each is not method.node.body else None
     return None
+
+
+def _module_writes(fn: FunctionClass, method: Method) -> Iterator[SharedWrite]:
+    """``module.buffers = ...``, for an input ``module`` that is the calling module in each call, and is on ctx."""
+    varying = {param.name for param in method.own_params}
+    varying |= {each.name for each in method.facts.of(Assigned) if _depends_on_the_call(each.value)}
+    for statement in method.nodes_of(cst.Assign):
+        for target in (each for whole in statement.targets for each in _elements(whole.target)):
+            name = (
+                target.value.value if isinstance(target, cst.Attribute) and isinstance(target.value, cst.Name) else ""
+            )
+            if not isinstance(target, cst.Attribute) or name in method.binders or not _is_self_of_callers(fn, name):
+                continue
+            if (varying - {name}).isdisjoint(words_of(statement.value)) or code_of(target) in code_of(statement.value):
+                continue  # the same in each call, or a running value
+            if _is_under_none_test(method, statement, target):
+                continue
+            places = {f"{ctx}.{kept}.{target.attr.value}" for ctx, kept in _kept_as(fn, name)}
+            if any(_only_reads(each, places) for each in fn.reading_methods):
+                yield SharedWrite(target, code_of(target), target.attr.value)
+
+
+def _elements(target: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+    if isinstance(target, (cst.Tuple, cst.List)):
+        for each in target.elements:
+            yield from _elements(each.value)
+    else:
+        yield target
+
+
+def _is_self_of_callers(fn: FunctionClass, name: str) -> bool:
+    """Whether an input is the module whose method applies the Function, in each call."""
+    at = next((each.index for each in fn.inputs if each.name == name), None)
+    if at is None:
+        return False
+    calls = [each for each in fn.calls if each.applies]
+    own = (each.names[at : at + 1] == ("self",) and (each.parameter or each.in_module) for each in calls)
+    return bool(calls) and all(own)
+
+
+def _is_under_none_test(method: Method, statement: cst.CSTNode, target: cst.Attribute) -> bool:
+    """Whether the attribute is set only if it is None: created once and shared on purpose."""
+    tests = [each.test for each in method.above(statement) if isinstance(each, cst.If)]
+    return any(f"{code_of(target)} is None" in code_of(test) for test in tests)
+
+
+def _kept_as(fn: FunctionClass, name: str) -> Iterator[tuple[str, str]]:
+    """The names of ctx in backward, each with an attribute that only ever holds that input."""
+    for attribute, writes in fn.writes_by_attribute.items():
+        values = [each.value for each in writes]
+        if all(isinstance(each, Parameter) and each.role == "input" and each.name == name for each in values):
+            yield fn.reading_ctx, attribute
+
+
+def _only_reads(method: Method, places: set[str]) -> bool:
+    """Whether a method reads an attribute of what ctx keeps, and never sets it to anything but None."""
+    found = [each for each in method.nodes_of(cst.Attribute) if dotted(each) in places]
+    for each in found:
+        parent = method.parents[each]
+        statement = method.parents[parent] if isinstance(parent, cst.AssignTarget) else parent
+        cleared = isinstance(statement, cst.Assign) and dotted(statement.value) == "None"
+        if isinstance(parent, (cst.AssignTarget, cst.AugAssign, cst.Element)) and not cleared:
+            return False
+    return any(not isinstance(method.parents[each], (cst.AssignTarget, cst.Del)) for each in found)
 
 
 def _set_items(method: Method) -> Iterator[cst.Subscript]:

@@ -88,6 +88,8 @@ class ApplyCall:
     inside: str = ""
     """Qualified name of the enclosing function or class; empty at module level."""
     inside_function_class: bool = False
+    in_module: bool = False
+    """Whether it is in a method of a class of which a base is called ``Module``."""
     alias: str | None = None
     """The name that is called, if it is not ``Fn.apply``."""
     callee_span: Span | None = None

@@ -370,6 +370,7 @@ class CallSites:
             method=method,
             inside=record.scope.qualname,
             inside_function_class=self.inside_function(record.scope),
+            in_module=self.is_in_module(record.scope),
             alias=alias,
             callee_span=self.source.span_of(callee),
             expects_error=record.expects_error,
@@ -552,6 +553,13 @@ class CallSites:
         record = self.index.classes.get(enclosing) if enclosing is not None else None
         created = bool(values) and all(map(_is_new_parameter, values))
         return created and record is not None and not _mentions_flag(record)
+
+    def is_in_module(self, scope: Scope) -> bool:
+        """Whether the class around it has a base that is called ``Module``."""
+        enclosing = _enclosing_class(scope)
+        record = self.index.classes.get(enclosing) if enclosing is not None else None
+        bases = record.node.bases if record is not None else []
+        return any((dotted_name(base) or "").rpartition(".")[2] == "Module" for base in bases)
 
     def buffers(self, scope: Scope) -> frozenset[str]:
         """The names that the class that encloses ``scope`` registers buffers under."""
