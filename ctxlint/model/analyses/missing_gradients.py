@@ -10,6 +10,7 @@ from ctxlint.effort import spend
 from ctxlint.model.analyses.double_backward import differentiated_in
 from ctxlint.model.interpreter.events import Assigned
 from ctxlint.model.interpreter.values import Kind, Tri, is_none, kind_of
+from ctxlint.model.syntax import words_of
 from ctxlint.records import record
 
 if TYPE_CHECKING:
@@ -84,7 +85,10 @@ def _is_constant(entry: Input, calls: list[ApplyCall]) -> bool:
 
 
 def _reached(fn: FunctionClass, forward: Method) -> set[str]:
-    """The inputs that are, on some path, in a formula of a floating output by differentiable operations."""
+    """The inputs that are, on some path, in a formula of a floating output by differentiable operations.
+
+    Not one that is an output itself, as a buffer for it, nor one that another value may replace.
+    """
     bound: dict[str, list[cst.BaseExpression]] = {}
     for each in forward.facts.of(Assigned):
         if each.value_node is not None:
@@ -94,6 +98,7 @@ def _reached(fn: FunctionClass, forward: Method) -> set[str]:
         floating = [slot.node for slot in returned.slots if kind_of(slot.value) is not Kind.INTEGRAL]
         whole = returned.node.value if isinstance(returned.node, cst.Return) and len(returned.slots) == 1 else None
         todo += [node for each in floating if (node := each or whole) is not None]
+    outputs = {node.value for node in todo if isinstance(node, cst.Name)}
     found: set[str] = set()
     while todo:
         spend()
@@ -103,4 +108,8 @@ def _reached(fn: FunctionClass, forward: Method) -> set[str]:
         elif node.value not in found:
             found.add(node.value)
             todo.extend(bound.get(node.value, ()))
-    return found
+    return {
+        name
+        for name in found
+        if (name in bound or name not in outputs) and all(name in words_of(value) for value in bound.get(name, ()))
+    }
