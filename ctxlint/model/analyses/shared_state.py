@@ -146,7 +146,7 @@ def _kept_as(fn: FunctionClass, name: str) -> Iterator[tuple[str, str]]:
     """The names of ctx in backward, each with an attribute that only ever holds that input."""
     for attribute, writes in fn.writes_by_attribute.items():
         values = [each.value for each in writes]
-        if all(isinstance(each, Parameter) and each.role == "input" and each.name == name for each in values):
+        if all(is_input(each) and each.name == name for each in values):
             yield fn.reading_ctx, attribute
 
 

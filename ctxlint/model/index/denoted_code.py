@@ -191,7 +191,7 @@ class DenotedCode:
         if wanted in differentiable_operators(self.index):
             return True
         elsewhere = self.sites.elsewhere
-        elsewhere.project.ask("", wanted)
+        elsewhere.project.ask("declares", "", wanted)
         path = elsewhere.project.declared.get(wanted)
         other = elsewhere.project.unit(path) if path is not None else None
         return other is not None and wanted in differentiable_operators(other.index)
