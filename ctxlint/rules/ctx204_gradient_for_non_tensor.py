@@ -10,6 +10,7 @@ from ctxlint.fixes.missing_none import write_none
 from ctxlint.model.analyses.absent_inputs import (
     absent_reason,
     bound_only_if_given,
+    computes_with,
     has_gradient_if_absent,
     unbound_gradient,
 )
@@ -91,8 +92,8 @@ class GradientForNonTensor(Rule[FunctionClass]):
     that passes its own parameter `flip=False` on, and nothing contradicts it. If there are more gradients than inputs, too-many-gradients (CTX202) is reported instead, because
     the positions are unreliable. The annotation `float` alone is not enough, because callers may pass a tensor, and
     neither is a number as the default; both together are. An input may be `None` if a call passes that, or if it is the
-    default and `forward` tests for it; but not if `backward` raises for some inputs. A container of tensors is reported
-    by tensor-list-input (CTX216).
+    default and `forward` tests for it; but not if `backward` raises for some inputs, or if all calls in view test it, or
+    replace it, first. A container of tensors is reported by tensor-list-input (CTX216).
 
     ## References
     - [torch.autograd.Function.backward](https://pytorch.org/docs/stable/generated/torch.autograd.Function.backward.html)
@@ -157,7 +158,8 @@ def _for_none(fn: FunctionClass) -> Iterator[Finding]:
         if reason is None or not has_gradient_if_absent(fn, entry):
             continue
         value = returns[0].slots[entry.index].value
-        raises, remedy = "torch raises RuntimeError at backward", "Return `None` for it then"
+        raises = "it raises at backward" if computes_with(fn, entry) else "torch raises RuntimeError at backward"
+        remedy = "Return `None` for it then"
         unbound = unbound_gradient(fn, returns[0], entry.index)
         if unbound is not None:
             if not bound_only_if_given(fn, unbound, entry):

@@ -76,7 +76,7 @@ class NeedsInputGradIndex(Rule[FunctionClass]):
 
     ## Known limits
     For an input that calls omit, nothing is reported under a test that may detect it: of the length, for `None`, or of
-    a flag stored on ctx. Not reported if `forward` takes `*args`, or if all calls in the linted files pass the input,
+    a flag stored on ctx. Not reported if `forward` takes `*args`, under `try`, or if all calls in the linted files pass the input,
     even if others may not.
 
     ## References
@@ -92,7 +92,8 @@ class NeedsInputGradIndex(Rule[FunctionClass]):
             return
         for method in methods_that_run(fn):
             for read in method.facts.of(NeedsInputGradRead):
-                if any("len(" in guard.text and "needs_input_grad" in guard.text for guard in read.guards):
+                counted = any("len(" in guard.text and "needs_input_grad" in guard.text for guard in read.guards)
+                if counted or read.tried:
                     continue
                 problem = _too_far(fn, read, method.ctx_name, settings) or _left_out(fn, read, method, settings)
                 if problem is not None:
@@ -110,10 +111,8 @@ def _too_far(fn: FunctionClass, read: NeedsInputGradRead, ctx: str, settings: Se
             f"ValueError. Unpack {inputs}."
         )
     if read.index is not None and not -inputs <= read.index < inputs:
-        when = _when(read)
-        return (
-            f"{have}; `{ctx}.needs_input_grad[{read.index}]` raises IndexError{when}. Count inputs from 0, without ctx."
-        )
+        remedy = f"Test the length of `{ctx}.needs_input_grad` there" if read.by else "Count inputs from 0, without ctx"
+        return f"{have}; `{ctx}.needs_input_grad[{read.index}]` raises IndexError{_when(read)}. {remedy}."
     return None
 
 

@@ -90,7 +90,8 @@ class NeedsInputGradMismatch(Rule[FunctionClass]):
     ## Known limits
     Not reported if a name is bound under several flags, one of them its own, or under `or`, which usually guards work
     shared by several gradients; or if it is not bound without the flag, which raises (gradient-unbound, CTX210). Nor if
-    every call in the project computes both inputs from the same tensor, or if a function that gets the flags may raise.
+    every call in the project computes both inputs from the same tensor, or if the Function, or a function that gets the flags,
+    asserts something about one of the two flags, or raises depending on it.
 
     ## References
     - [FunctionCtx.needs_input_grad](https://pytorch.org/docs/stable/notes/extending.html)

@@ -101,7 +101,8 @@ class GradientUnbound(Rule[FunctionClass]):
     may then need the gradient and silently get none.
 
     ## Known limits
-    Not reported if no other input can need a gradient, or if the variable is read under an equivalent test; nor, where
+    Not reported if no other input can need a gradient, under `try`, if the Function asserts something about the flag, or if the
+    variable is read under an equivalent test; nor, where
     the variable is bound to `None` first, if it is used under any test but that of another input's flag, also in a
     function that gets it.
 

@@ -12,7 +12,9 @@ from ctxlint.model.analyses.upstream import (
     Factor,
     factor,
     gradients_without_upstream,
+    output_gradients,
     passes_on,
+    returns_an_output,
     slots_without_upstream,
     tangents_without_incoming,
 )
@@ -124,6 +126,10 @@ class GradientIgnoresUpstream(Rule[FunctionClass]):
                     f"gradients of all that follows are silently lost. Compute the gradient from {_incoming(backward)}.",
                 )
                 continue
+            output = next(output_gradients(fn, node), None)
+            if output is not None:
+                yield _of_output(fn, backward, *output)
+                continue
             yield Finding(
                 fn.span(node),
                 f"`{backward.name}` of `{fn.name}` returns a gradient {how}; the result is silently wrong unless the incoming "
@@ -152,6 +158,10 @@ def _of_unwritten(fn: FunctionClass, backward: Method, slots: Mapping[int, cst.B
 def _of_some(fn: FunctionClass, backward: Method) -> Iterator[Finding]:
     """A finding for the gradients that ignore the upstream gradient although others do not, at the first of them."""
     slots = dict(slots_without_upstream(fn))
+    outputs = {index: node for index, node in slots.items() if returns_an_output(fn, node)}
+    for index, node in [*outputs.items()][:1]:
+        yield _of_output(fn, backward, index, node)
+    slots = {index: node for index, node in slots.items() if index not in outputs}
     several = len(slots) > 1
     for first in [*slots.values()][:1]:
         yield Finding(
@@ -160,6 +170,15 @@ def _of_some(fn: FunctionClass, backward: Method) -> Iterator[Finding]:
             f"{'do' if several else 'does'} not depend on {_incoming(backward)}; {'they are' if several else 'it is'} silently "
             "wrong unless the incoming gradient is 1. Multiply by it.",
         )
+
+
+def _of_output(fn: FunctionClass, backward: Method, index: int, node: cst.BaseExpression) -> Finding:
+    """A finding for an output of forward that backward returns as a gradient: no factor makes it one."""
+    return Finding(
+        fn.span(node),
+        f"`{backward.name}` of `{fn.name}` returns an output of `forward` as the gradient for {_inputs(fn, [index])}; it is "
+        f"silently wrong. Compute the gradient from {_incoming(backward)}.",
+    )
 
 
 def _inputs(fn: FunctionClass, indices: Iterable[int]) -> str:

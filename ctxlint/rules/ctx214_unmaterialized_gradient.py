@@ -72,7 +72,8 @@ class UnmaterializedGradient(Rule[FunctionClass]):
     There is no fix.
 
     ## Known limits
-    A gradient that occurs in any test counts as tested everywhere.
+    A gradient that occurs in any test counts as tested everywhere. Not reported under `try`, or if `backward` raises depending on
+    another gradient.
 
     ## References
     - [FunctionCtx.set_materialize_grads](https://pytorch.org/docs/stable/generated/torch.autograd.function.FunctionCtx.set_materialize_grads.html)

@@ -82,7 +82,7 @@ class NameOfForward(Rule[FunctionClass]):
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         backward = fn.backward
-        if backward is None or backward.inherited or fn.forward is None:
+        if backward is None or backward.inherited or fn.forward is None or fn.patched:
             return
         saved = saved_counts(fn, saving_call(backward))
         if saved is not None and any(mismatched(backward, saved)):  # CTX305: the unpacking raises first

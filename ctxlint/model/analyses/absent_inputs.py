@@ -12,14 +12,14 @@ from ctxlint.model.analyses.kept_values import kept_value
 from ctxlint.model.analyses.outputs import operands, output_values
 from ctxlint.model.analyses.reachability import always_has_gradient, judged_gradients
 from ctxlint.model.analyses.repeats import names_in
-from ctxlint.model.function import Trust
+from ctxlint.model.function import ArgumentKind, Trust
 from ctxlint.model.interpreter.events import Assigned, MaybeUnbound, Question
 from ctxlint.model.interpreter.values import NONE, Parameter, before_views, is_input
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ctxlint.model.function import FunctionClass, Input, Returned
+    from ctxlint.model.function import ApplyCall, FunctionClass, Input, Returned
     from ctxlint.model.interpreter.events import Guard
     from ctxlint.model.interpreter.method import Method
     from ctxlint.model.interpreter.values import Value
@@ -38,7 +38,41 @@ def absent_reason(fn: FunctionClass, entry: Input) -> str | None:
     tests = [each.node for each in entry.may_be_none if each.trust is Trust.HINT and each.node is not None]
     if default is None or not tests or any(_may_refuse(fn, node) for node in tests) or _needs(fn, entry):
         return None
-    return default.reason
+    applied = [call for call in fn.calls if call.applies and not call.expects_error]
+    return default.reason if not applied or any(_may_pass_none(call, entry.index) for call in applied) else None
+
+
+def _may_pass_none(call: ApplyCall, index: int) -> bool:
+    """Whether a call omits an input, or may pass None for it: no test or assignment around it seems to prevent that."""
+    given = call.arguments[index : index + 1]
+    return not given or (index not in call.settled and given[0] is not ArgumentKind.TENSOR)
+
+
+def computes_with(fn: FunctionClass, entry: Input) -> bool:
+    """Whether backward uses an input that forward keeps for more than a test for None and a ``return``."""
+    backward = fn.backward
+    if backward is None:
+        return False
+    bound = ((each.name, kept_value(fn, each.value)) for each in backward.facts.of(Assigned))
+    names = {name for name, value in bound if isinstance(value, Parameter) and value.index == entry.index}
+    kept = {
+        write.attribute
+        for write in fn.context_writes
+        if isinstance(write.value, Parameter) and write.value.index == entry.index
+    }
+    uses: list[cst.CSTNode] = [node for name in names for node in backward.named.get(name, ())]
+    uses += [node for name in kept for node in backward.context_attributes.get(name, ())]
+    return any(_computes(backward, use) for use in uses)
+
+
+def _computes(backward: Method, use: cst.CSTNode) -> bool:
+    """Whether an expression around a value computes with it, or passes it on."""
+    above = backward.parents[use]
+    compared = isinstance(above, cst.Comparison) and any(
+        isinstance(each.operator, (cst.Is, cst.IsNot)) for each in above.comparisons
+    )
+    ignored = (cst.AssignTarget, cst.Element, cst.Del, cst.Assign, cst.Return, cst.If, cst.IfExp)
+    return not compared and not isinstance(above, ignored)
 
 
 def _needs(fn: FunctionClass, entry: Input) -> bool:

@@ -32,7 +32,7 @@ from ctxlint.model.interpreter.values import (
     is_none,
     leaves,
 )
-from ctxlint.model.syntax import dotted, literal_integer, single_index, words_of
+from ctxlint.model.syntax import children, dotted, literal_integer, single_index, words_of
 from ctxlint.records import record
 from ctxlint.torch_api.operations import IN_PLACE_COLLECTIVES
 
@@ -188,7 +188,8 @@ def misplaced_gradients(fn: FunctionClass) -> list[Misplaced]:
     found.extend(_returned_under_flags(fn))
     names = input_names(fn)
     found = [each for each in found if max(each.slot, *each.flags) < len(names)]
-    return [each for each in found if not (_always_computed(backward, each) or _have_the_same_flag(fn, each))]
+    found = [each for each in found if not (_always_computed(backward, each) or _have_the_same_flag(fn, each))]
+    return [each for each in found if not _decides_a_raise(fn, {each.slot, *each.flags})]
 
 
 def _refuses_flags(method: Method) -> bool:
@@ -206,6 +207,40 @@ def _may_raise(call: GenericCall) -> bool:
     reads = any(isinstance(node, ast.Attribute) and node.attr == "needs_input_grad" for node in nodes)
     gets = reads or any(isinstance(each, NeedsInputGrad) for each in found)
     return gets and any(isinstance(node, (ast.Raise, ast.Assert)) for node in nodes)
+
+
+def _decides_a_raise(fn: FunctionClass, flags: Iterable[int]) -> bool:
+    """Whether a method asserts something about the flag of one of some inputs, or raises depending on it."""
+    return any(
+        not _UNKNOWN_FLAG.isdisjoint(asked) or not asked.isdisjoint(flags)
+        for method in (*fn.context_methods, *fn.reading_methods)
+        for asked in (_flags_in(fn, method, test) for test in method.raising_tests)
+    )
+
+
+_UNKNOWN_FLAG = frozenset([-1])
+
+
+def _flags_in(fn: FunctionClass, method: Method, test: cst.BaseExpression) -> frozenset[int]:
+    """The inputs whose flag a test reads; -1 for a flag of an unknown one."""
+    flags = {each.name: each.value for each in method.facts.of(Assigned) if isinstance(each.value, NeedsInputGrad)}
+    inputs = {each.name: each.index for each in fn.inputs}
+    found: set[int] = set()
+    todo: list[cst.CSTNode] = [test]
+    while todo:
+        node = todo.pop()
+        todo += children(node)
+        if isinstance(node, cst.Name) and node.value in flags:
+            index = flags[node.value].index
+            found.add(-1 if index is None else index)
+        elif isinstance(node, cst.Subscript) and (flag := literal_flag(node)) is not None:
+            found.add(flag)
+            todo.remove(node.value)
+        elif isinstance(node, cst.Attribute) and node.attr.value == "requires_grad":
+            found.add(inputs.get(dotted(node.value) or "", -1))
+        elif isinstance(node, cst.Attribute) and node.attr.value == "needs_input_grad":
+            found.add(-1)
+    return frozenset(found)
 
 
 def _have_the_same_flag(fn: FunctionClass, each: Misplaced) -> bool:
@@ -354,10 +389,12 @@ def unbound_uses(fn: FunctionClass, method: Method) -> list[tuple[MaybeUnbound, 
         else:
             flags = frozenset.intersection(*(flags_of(each.guards, stored) for each in bindings)) or flags
             others = {each.index for each in fn.inputs if each.gradient is Tri.YES and each.index not in flags}
+            others -= refused_flags(use.guards)
             wanted = needed_at(method, use, stored)
             possible = others and not flags & wanted and not wanted & refused_flags(use.guards)
             if flags and possible and _refused(bindings) <= others and not _same_test(fn, use, bindings):
-                found.append((use, flags))
+                if not use.tried and not _decides_a_raise(fn, flags):
+                    found.append((use, flags))
     return found
 
 

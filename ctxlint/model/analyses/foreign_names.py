@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.model.analyses.decided_tests import never_runs
 from ctxlint.model.interpreter.events import UnboundContext
 from ctxlint.model.syntax import children
 
@@ -43,7 +44,7 @@ def names_of_forward(fn: FunctionClass, method: Method) -> Iterator[tuple[cst.Na
     known = {param.name for param in fn.forward.params}.union(fn.forward.binders).difference(RECEIVERS)
     bound = _unbound(fn, method, known - _missing_ctx(method, fn.forward.ctx_name))
     for node in method.variables if bound else ():
-        if node.value in bound and _is_read(method, node) and not _in_untaken_arm(method, node):
+        if node.value in bound and _is_read(method, node) and not never_runs(fn, method, node):
             error = _error_of_builtin(method, node) if node.value in _BUILTINS else "NameError"
             if error is not None:
                 yield node, error
@@ -62,7 +63,7 @@ def undefined_names(fn: FunctionClass, method: Method) -> Iterator[cst.Name]:
     read = [
         node
         for node in (method.variables if unbound else ())
-        if node.value in unbound and _is_read(method, node) and not _in_untaken_arm(method, node)
+        if node.value in unbound and _is_read(method, node) and not never_runs(fn, method, node)
     ]
     if read and not _may_create_names(fn):
         yield from read
@@ -90,7 +91,7 @@ def unbound_receivers(fn: FunctionClass, method: Method) -> Iterator[cst.Name]:
     yield from (
         node
         for node in (method.variables if unbound else ())
-        if node.value in unbound and _is_read(method, node) and not _in_untaken_arm(method, node)
+        if node.value in unbound and _is_read(method, node) and not never_runs(fn, method, node)
     )
 
 
@@ -116,26 +117,6 @@ def _error_of_builtin(method: Method, node: cst.Name) -> str | None:
         return "AttributeError" if not hasattr(builtin, parent.attr.value) else None
     computed = isinstance(parent, cst.BinaryOperation) and not isinstance(parent.operator, cst.Modulo)  # "%s" % input
     return "TypeError" if computed or (isinstance(parent, cst.Subscript) and parent.value is node) else None
-
-
-def _in_untaken_arm(method: Method, node: cst.CSTNode) -> bool:
-    """Whether a node is in the body of an ``if`` whose test autograd never makes true."""
-    untaken = [guard.test for guard in method.facts.untaken if guard.holds]
-    inner = node
-    for outer in method.above(node) if untaken else ():
-        if isinstance(outer, cst.If) and inner is outer.body:
-            if any(part is test for part in _conjuncts(outer.test) for test in untaken):
-                return True
-        inner = outer
-    return False
-
-
-def _conjuncts(test: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
-    """A condition and, of ``a and b``, its parts."""
-    yield test
-    if isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.And):
-        yield from _conjuncts(test.left)
-        yield from _conjuncts(test.right)
 
 
 _DECLARING: tuple[type[cst.CSTNode], ...] = (cst.Import, cst.ImportFrom, cst.Global, cst.Nonlocal)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model.syntax import dotted
+from ctxlint.model.syntax import dotted, words_of
 from ctxlint.torch_api import operations
 
 if TYPE_CHECKING:
@@ -48,6 +48,19 @@ def reads_values(method: Method, param: Param) -> bool:
 def compared_with_zero(method: Method, param: Param) -> bool:
     """Whether a body compares a parameter with 0."""
     return any(_zero_test(method, use) is not None for use in method.named.get(param.name, ()))
+
+
+def is_checked(method: Method, param: Param) -> bool:
+    """Whether a body asserts something about the values of a parameter, or raises depending on them: ``assert g == 1``.
+
+    That they are finite does not count.
+    """
+    tests = [test for test in method.raising_tests if _FINITE.isdisjoint(words_of(test))]
+    uses = method.named.get(param.name, ()) if tests else ()
+    return any(test in (use, *method.above(use)) and _reads(method, use) for use in uses for test in tests)
+
+
+_FINITE = frozenset(["isnan", "isinf", "isfinite"])
 
 
 def _zero_test(method: Method, use: cst.CSTNode) -> cst.CSTNode | None:

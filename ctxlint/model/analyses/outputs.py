@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.model.analyses.decided_tests import never_runs
 from ctxlint.model.analyses.unread_arguments import only_given_away
 from ctxlint.model.analyses.upstream import is_call_for_random_numbers
 from ctxlint.model.interpreter.events import ContextCall, ContextWrite, Escape, Mutation, Question
@@ -24,7 +25,7 @@ from ctxlint.model.interpreter.values import (
     is_tensor,
     kind_of,
 )
-from ctxlint.model.syntax import children, signed_integer, single_index
+from ctxlint.model.syntax import children, signed_integer, single_index, words_of
 from ctxlint.records import record
 
 if TYPE_CHECKING:
@@ -416,7 +417,39 @@ def untested_operations(fn: FunctionClass) -> list[tuple[Param, cst.CSTNode]]:
         for param in backward.positional
         if param.name in operations and param.name not in tested and not param.has_default
         if backward.holds_argument(param.name, operations[param.name])
+        and not _may_avoid_none(fn, backward, param, operations[param.name])
     ]
+
+
+def _may_avoid_none(fn: FunctionClass, backward: Method, gradient: Param, node: cst.CSTNode) -> bool:
+    """Whether code around an operation catches the error, or some test keeps None of the gradient from it.
+
+    That may be a test of a value computed from it, or one of another gradient that raises: one of them is a tensor.
+    """
+    if any(isinstance(each, (cst.Try, cst.TryStar)) and each.handlers for each in backward.above(node)):
+        return True
+    others = {each.name for each in backward.positional} - {gradient.name}
+    if any(not others.isdisjoint(words_of(test)) for test in backward.raising_tests):
+        return True
+    tests = [part for each in backward.body_nodes for part in _tested(each) if not isinstance(part, cst.Name)]
+    named = [backward.bound_to(name) for test in _conditions(backward) for name in {*words_of(test)}]
+    computed = [*tests, *(each for each in named if each is not None and "None" in words_of(each))]
+    return any(_is_given(each, gradient.name) for each in computed) or never_runs(fn, backward, node)
+
+
+def _conditions(method: Method) -> Iterator[cst.BaseExpression]:
+    """The tests of ``if`` statements and conditional expressions."""
+    yield from (each.test for each in method.nodes_of(cst.If))
+    yield from (each.test for each in method.nodes_of(cst.IfExp))
+
+
+def _is_given(node: cst.CSTNode, name: str) -> bool:
+    """Whether an expression passes a name on, other than as the operand of an operation that raises for None."""
+    taken = operands(node)
+    return any(
+        (isinstance(child, cst.Name) and child.value == name and child not in taken) or _is_given(child, name)
+        for child in children(node)
+    )
 
 
 def _tested(node: cst.CSTNode) -> tuple[cst.CSTNode, ...]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model.analyses.constant_state import outcome
+from ctxlint.model.analyses.decided_tests import outcome
 from ctxlint.model.analyses.saved_state import saved_for
 from ctxlint.model.analyses.tensor_containers import is_tensor_container
 from ctxlint.model.interpreter.events import ContextWrite, Escape, GenericCall, Question
@@ -160,8 +160,8 @@ def _without_gradient(output: Value, marked: tuple[Value, ...]) -> bool:
 def without_untaken_arms(fn: FunctionClass) -> FunctionClass:
     """The Function without the code of backward that never runs.
 
-    It requires the gradient of a tensor to be None, ctx to have an attribute that only the class has, or one that
-    forward sets to have another value.
+    It requires the gradient of a tensor to be None, ctx to have an attribute that only the class has, or what forward
+    keeps on ctx to be what it never is.
     """
     if fn.has_subclass or not fn.called_directly.isdisjoint(_RUN_BY_AUTOGRAD):
         return fn
@@ -186,7 +186,7 @@ def _taken(fn: FunctionClass, method: Method) -> MethodFacts:
         for each in tested
         if _needs_undefined_gradient(fn, each)
         or _needs_class_attribute(fn, method, each)
-        or _contradicts_a_constant(fn, method, each)
+        or _contradicts_forward(fn, method, each)
     }
     if not untaken:
         return facts
@@ -262,12 +262,12 @@ def _excluded(fn: FunctionClass, tests: tuple[Guard, ...]) -> bool:
         or _nothing_needed(fn, tests)
         or _undefined_gradient(fn, tests)
         or _absent_tensor(fn, tests)
-        or any(_contradicts_a_constant(fn, fn.backward, each) for each in tests)
+        or any(_contradicts_forward(fn, fn.backward, each) for each in tests)
     )
 
 
-def _contradicts_a_constant(fn: FunctionClass, method: Method | None, guard: Guard) -> bool:
-    """Whether a test has the other outcome because of what forward always keeps on ctx."""
+def _contradicts_forward(fn: FunctionClass, method: Method | None, guard: Guard) -> bool:
+    """Whether what forward keeps on ctx certainly decides a test the other way."""
     return method is not None and guard.test is not None and outcome(fn, method, guard.test) is (not guard.holds)
 
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model.analyses.filled_by_extension import calls_that_may_fill
-from ctxlint.model.analyses.gradient_values import reads_values
+from ctxlint.model.analyses.gradient_values import is_checked, reads_values
 from ctxlint.model.analyses.independent_gradients import independent_gradients
+from ctxlint.model.analyses.kept_values import kept_value
 from ctxlint.model.analyses.mutations import input_written, marked_dirty
 from ctxlint.model.analyses.output_shapes import loses_dimensions
 from ctxlint.model.interpreter.events import GenericCall, Mutation
@@ -32,7 +33,7 @@ from ctxlint.model.interpreter.values import (
     leaves,
     usual_storage,
 )
-from ctxlint.model.syntax import dotted
+from ctxlint.model.syntax import dotted, last_name
 from ctxlint.torch_api import operations
 
 if TYPE_CHECKING:
@@ -136,6 +137,8 @@ def slots_without_upstream(fn: FunctionClass) -> Iterator[tuple[int, cst.BaseExp
     backward = fn.backward
     if backward is None or _kept_buffers(fn) or any(param.name.startswith("_") for param in backward.own_params):
         return
+    if any(is_checked(backward, param) for param in backward.own_params):
+        return
     for returned in fn.gradients:
         for index, slot in enumerate(returned.slots if returned.known else ()):
             if slot.starred:
@@ -145,6 +148,30 @@ def slots_without_upstream(fn: FunctionClass) -> Iterator[tuple[int, cst.BaseExp
         for index, node in independent_gradients(fn, returned) if returned.known else ():
             if _computed(fn, returned.slots[index].value):
                 yield index, node
+
+
+def returns_an_output(fn: FunctionClass, node: cst.BaseExpression) -> bool:
+    """Whether backward returns the only output of forward, unchanged, and that cannot be its own derivative."""
+    values = (slot.value for each in fn.gradients for slot in each.slots if slot.node is node)
+    kept = [kept_value(fn, value) for value in values]
+    outputs = {option for output in fn.outputs_values() for option in output.options()}
+    single = bool(kept) and all(each.count == 1 for each in fn.outputs)
+    return single and all(each in outputs and not _may_be_exponential(each) for each in kept)
+
+
+def output_gradients(fn: FunctionClass, node: cst.CSTNode) -> Iterator[tuple[int, cst.BaseExpression]]:
+    """The outputs of forward that a return of backward gives as gradients, by input."""
+    for returned in fn.gradients:
+        for index, slot in enumerate(returned.slots if returned.node is node and returned.known else ()):
+            if slot.node is not None and not slot.starred and returns_an_output(fn, slot.node):
+                yield index, slot.node
+
+
+def _may_be_exponential(value: Value | None) -> bool:
+    """Whether a value may be ``exp`` of something: it is not the result of another function of torch."""
+    node = value.node if isinstance(value, Fresh) else None
+    name = last_name(node.func) if isinstance(node, cst.Call) else ""
+    return not isinstance(node, (cst.BinaryOperation, cst.Call)) or name.startswith(("exp", "empty", "zeros", "new_"))
 
 
 def _was_computed(fn: FunctionClass, value: Value) -> bool:

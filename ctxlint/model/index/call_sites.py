@@ -324,6 +324,7 @@ class CallSites:
         names: list[str] = []
         detached: list[int] = []
         handed_on: list[tuple[int, int]] = []
+        settled: list[int] = []
         frozen: list[int] = []
         leaves: list[int] = []
         stored: list[int] = []
@@ -345,6 +346,8 @@ class CallSites:
             position = self.parameter_handed_on(argument, record.scope)
             if position is not None:
                 handed_on.append((len(plain), position))
+            if isinstance(argument, ast.Name) and self.settles(argument.id, record.scope):
+                settled.append(len(plain))
             plain.append(self.kind(argument, record.scope))
             names.append(argument.id if isinstance(argument, ast.Name) else "")
         parameters = (each for each in node.args if self.is_parameter(each, record.scope))
@@ -361,6 +364,7 @@ class CallSites:
             names=tuple(names),
             detached=tuple(detached),
             handed_on=tuple(handed_on),
+            settled=tuple(settled),
             frozen=tuple(frozen),
             leaves=tuple(leaves),
             stored=tuple(stored),
@@ -514,6 +518,16 @@ class CallSites:
             return None  # it is bound again
         names = [each.arg for each in (*record.node.args.posonlyargs, *record.node.args.args)]
         return names.index(node.id) if node.id in names else None
+
+    def settles(self, name: str, scope: Scope) -> bool:
+        """Whether a function tests, or binds again, its parameter with None as default."""
+        record = self.index.functions.get(scope.qualname) if scope.kind == "function" else None
+        if record is None or not _is_none_by_default(name, record.node.args):
+            return False
+        if any(each.line != record.node.lineno for each in scope.names.get(name, ())):
+            return True
+        tests = (test for node in ast.walk(record.node) for test in _tests_in(node))
+        return any(isinstance(part, ast.Name) and part.id == name for test in tests for part in ast.walk(test))
 
     def attribute_values(self, name: str, scope: Scope) -> list[ast.expr | None]:
         """What ``self.name`` is assigned in the class that encloses ``scope``."""
@@ -691,6 +705,23 @@ def _is_of_another(node: ast.Attribute) -> bool:
     """Whether it is an attribute of an object other than ``self``, and no view of a tensor: ``node.data``."""
     of_self = isinstance(node.value, ast.Name) and node.value.id == "self"
     return not of_self and node.attr not in SAME_MEMORY
+
+
+def _is_none_by_default(name: str, parameters: ast.arguments) -> bool:
+    """Whether a parameter has None as its default."""
+    by_position = [*parameters.posonlyargs, *parameters.args]
+    defaults = [*zip(reversed(by_position), reversed(parameters.defaults))]
+    return any(
+        each.arg == name and isinstance(default, ast.Constant) and default.value is None
+        for each, default in (*defaults, *zip(parameters.kwonlyargs, parameters.kw_defaults))
+    )
+
+
+def _tests_in(node: ast.AST) -> list[ast.expr]:
+    """What a node tests."""
+    if isinstance(node, (ast.If, ast.IfExp, ast.While, ast.Assert)):
+        return [node.test]
+    return node.values if isinstance(node, ast.BoolOp) else []
 
 
 def _is_frozen_parameter(node: ast.expr | None) -> bool:

@@ -130,6 +130,11 @@ class Event:
     maybe_before: Orders = 0
     in_loop: bool = False
 
+    @property
+    def tried(self) -> bool:
+        """Whether an ``except`` clause may catch what it raises."""
+        return any(guard.arm == "try" for guard in self.guards)
+
     def excludes(self, other: Event) -> bool:
         """Whether no path has both: they are in different arms of one test, or under tests that look opposite."""
         spend(1 + (len(self.guards) * len(other.guards) >> 1))

@@ -249,6 +249,13 @@ class Method:
         return cast("Sequence[NodeType]", self._nodes_by_kind.get(kind, ()))
 
     @cached_property
+    def raising_tests(self) -> tuple[cst.BaseExpression, ...]:
+        """What the method asserts, and the tests of each ``if`` with a ``raise`` in it."""
+        raising = (around for node in self.nodes_of(cst.Raise) for around in self.above(node))
+        tests = [each.test for each in raising if isinstance(each, cst.If)]
+        return (*(each.test for each in self.nodes_of(cst.Assert)), *tests)
+
+    @cached_property
     def _nodes_by_kind(self) -> Mapping[type[cst.CSTNode], list[cst.CSTNode]]:
         return _merged(in_parts(self.node, self.parents, _by_kind))
 
