@@ -118,11 +118,18 @@ def _definition(fn: FunctionClass, backward: Method, node: cst.Name) -> str:
         return f"Write `{backward.ctx_name}.{name}`"
     incoming = backward.own_params
     called = isinstance(above := backward.parents.get(node), cst.Call) and above.func is node
-    if "grad" in name and not called and is_for_an_input(node, fn.inputs):
+    if "grad" in name and not called and (is_for_an_input(node, fn.inputs) or _begins_like_its_input(fn, node)):
         return "Compute it first"
     if "grad" in name and not called and len(incoming) == 1 and not is_read(backward, incoming[0]):
         return f"Write `{incoming[0].name}`, the incoming gradient"
     return "Define or import it"
+
+
+def _begins_like_its_input(fn: FunctionClass, node: cst.Name) -> bool:
+    """Whether a name is returned for one of several inputs, and its last word abbreviates that: ``grad_b`` for ``bias``."""
+    at = {index for each in fn.gradients for index, slot in enumerate(each.slots) if slot.node is node and index}
+    word = node.value.rpartition("_")[2].lower()
+    return any(index < len(fn.inputs) and fn.inputs[index].name.lower().startswith(word) for index in at)
 
 
 def _remedy(fn: FunctionClass, backward: Method, name: str) -> str:

@@ -120,7 +120,7 @@ def _what_is_kept(fn: FunctionClass, name: str) -> _Known:
     if any(write.attribute == name for write in later) or (elsewhere and not any(write.by for write in writes)):
         return _UNKNOWN
     return _merged(
-        _what_is(method, option, write)
+        _what_is(fn, method, option, write)
         for method in fn.context_methods
         for write in method.facts.of(ContextWrite)
         if write.attribute == name
@@ -128,16 +128,48 @@ def _what_is_kept(fn: FunctionClass, name: str) -> _Known:
     )
 
 
-def _what_is(method: Method, value: Value | None, write: ContextWrite) -> _Known:
+def _what_is(fn: FunctionClass, method: Method, value: Value | None, write: ContextWrite) -> _Known:
     """What is known of a value that a method keeps on ctx."""
     if isinstance(value, Constant):
         return _one_of((value.value,))
     if isinstance(value, Parameter):
+        given = _given(fn, value.index) if value.role == "input" else None
+        if given is not None:
+            return _one_of(given)
         tests = [(guard.test, guard.holds) for guard in write.guards if guard.test is not None]
         known = _narrowed(value.name, (*tests, *_asserted(method)))
         return known if known is _UNKNOWN or value.name not in method.binders else _UNKNOWN
     none = is_none(value) if value is not None else Tri.UNKNOWN
     return _Known(none=None if none is Tri.UNKNOWN else none is Tri.YES)
+
+
+def decided_by_calls(fn: FunctionClass) -> bool:
+    """Whether forward keeps an input on ctx for which all calls in view pass constants."""
+    if not any(call.literals or call.positional < len(fn.inputs) for call in fn.calls):
+        return False
+    kept = (write.value for write in fn.context_writes)
+    inputs = (each.index for each in kept if isinstance(each, Parameter) and each.role == "input")
+    return any(_given(fn, index) is not None for index in inputs)
+
+
+def _given(fn: FunctionClass, index: int) -> tuple[object, ...] | None:
+    """The constants that all calls in view pass for an input, or leave to its default; None if that is unknown."""
+    calls = [call for call in fn.calls if call.applies and not call.expects_error]
+    found: list[object] = []
+    for call in calls if index < len(fn.inputs) else ():
+        default = fn.inputs[index].param.default
+        if call.starred or call.double_starred or call.keywords:
+            return None
+        if index < len(call.arguments):
+            literals = dict(call.literals)
+            if index not in literals:
+                return None
+            found.append(literals[index])
+        elif isinstance(default, Constant):
+            found.append(default.value)
+        else:
+            return None
+    return tuple(found) or None
 
 
 def _asserted(method: Method) -> Iterator[tuple[cst.BaseExpression, bool]]:

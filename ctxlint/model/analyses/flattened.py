@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model.interpreter.sequences import literal_slice
-from ctxlint.model.syntax import dotted, last_name, signed_integer
+from ctxlint.model.syntax import dotted, last_name, signed_integer, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,12 +32,20 @@ def flat_gradients(fn: FunctionClass) -> Iterator[tuple[int, cst.BaseExpression]
     if forward is None or backward is None or backward.inherited or forward.inherited:
         return
     flattened = {each for each in _flattened(forward) if _gives_its_shape(forward, each)}
+    if flattened:
+        flattened -= _with_checked_dimensions(forward)
     for returned in fn.gradients if flattened else ():
         if not returned.known or any(slot.starred for slot in returned.slots):
             continue
         for index, slot in enumerate(returned.slots[: len(fn.inputs)]):
             if fn.inputs[index].name in flattened and slot.node is not None and is_matrix(fn, backward, slot.node):
                 yield index, slot.node
+
+
+def _with_checked_dimensions(forward: Method) -> set[str]:
+    """The names of which forward refuses some numbers of dimensions: ``assert x.dim() == 2``."""
+    tests = [set(words_of(test)) for test in forward.raising_tests]
+    return {name for words in tests if words & {"dim", "ndim", "ndimension", "len"} for name in words}
 
 
 def _flattened(forward: Method) -> Iterator[str]:

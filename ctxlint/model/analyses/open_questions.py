@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.model.analyses.absent_inputs import absent_reason
+from ctxlint.model.analyses.decided_tests import decided_by_calls
 from ctxlint.model.function import Trust
 from ctxlint.model.index.outside_facts import OpenInput, Own
 from ctxlint.model.interpreter.events import NeedsInputGradRead
@@ -17,7 +18,15 @@ if TYPE_CHECKING:
 def own(fn: FunctionClass) -> Own:
     """What other files have to know of a Function to decide whether they add facts about it."""
     inputs = tuple(_open(fn, each) for each in fn.inputs)
-    return Own(fn.qualname, fn.required_inputs, _numbers(fn), inputs, _depends_on_apply(fn), fn.backward is not None)
+    return Own(
+        fn.qualname,
+        fn.required_inputs,
+        _numbers(fn),
+        inputs,
+        waits=_depends_on_apply(fn),
+        has_backward=fn.backward is not None,
+        decided=decided_by_calls(fn) or any(call.settled for call in fn.calls),
+    )
 
 
 def _numbers(fn: FunctionClass) -> tuple[int, ...] | None:

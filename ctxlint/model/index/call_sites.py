@@ -324,6 +324,7 @@ class CallSites:
         names: list[str] = []
         detached: list[int] = []
         handed_on: list[tuple[int, int]] = []
+        literals: list[tuple[int, object]] = []
         settled: list[int] = []
         frozen: list[int] = []
         leaves: list[int] = []
@@ -346,7 +347,9 @@ class CallSites:
             position = self.parameter_handed_on(argument, record.scope)
             if position is not None:
                 handed_on.append((len(plain), position))
-            if isinstance(argument, ast.Name) and self.settles(argument.id, record.scope):
+            if isinstance(argument, ast.Constant):
+                literals.append((len(plain), argument.value))
+            elif isinstance(argument, ast.Name) and self.settles(argument.id, record.scope):
                 settled.append(len(plain))
             plain.append(self.kind(argument, record.scope))
             names.append(argument.id if isinstance(argument, ast.Name) else "")
@@ -364,6 +367,7 @@ class CallSites:
             names=tuple(names),
             detached=tuple(detached),
             handed_on=tuple(handed_on),
+            literals=tuple(literals),
             settled=tuple(settled),
             frozen=tuple(frozen),
             leaves=tuple(leaves),

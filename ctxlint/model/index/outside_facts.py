@@ -87,7 +87,8 @@ class Own(NamedTuple):
 
     ``required`` is the number of required inputs. A call with one of ``numbers`` of inputs adds information; if
     ``numbers`` is None, a call with more than ``required`` does. ``inputs`` are the inputs in order; ``waits``: there
-    may be more findings if it is applied; ``has_backward``: there are none if a result of it is differentiated.
+    may be more findings if it is applied; ``has_backward``: there are none if a result of it is differentiated;
+    ``decided``: the calls in its own file rule something out, which another call may not.
     """
 
     qualname: str
@@ -96,6 +97,7 @@ class Own(NamedTuple):
     inputs: tuple[OpenInput, ...]
     waits: bool
     has_backward: bool = True
+    decided: bool = False
 
     def learns_from(self, call: ApplyCall) -> bool:
         """Whether a call passes something of a known kind, frozen or optional inputs, or misses a backward or more.
@@ -106,7 +108,7 @@ class Own(NamedTuple):
             return True
         if not call.applies or call.expects_error:
             return False
-        if call.differentiated and not self.has_backward:
+        if self.decided or (call.differentiated and not self.has_backward):
             return True
         passed = call.positional + len(call.keywords)
         if passed in self.numbers if self.numbers is not None else passed > self.required:
