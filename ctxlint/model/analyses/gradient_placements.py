@@ -11,6 +11,7 @@ from dataclasses import replace
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
+from ctxlint.model.analyses.flags import refused_flags
 from ctxlint.model.analyses.gradient_names import leaves_out, named_input
 from ctxlint.model.analyses.input_uses import Uses
 from ctxlint.model.analyses.reachability import judged_gradients
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
     import libcst as cst
 
-    from ctxlint.model.function import ApplyCall, FunctionClass, Returned
+    from ctxlint.model.function import ApplyCall, FunctionClass, Input, Returned
     from ctxlint.model.interpreter.method import Method
 
 _MAX_PLACEMENTS = 64
@@ -98,7 +99,7 @@ def shortfalls(fn: FunctionClass, *, defaults_are_bound: bool) -> Iterator[Short
     2.2.
     """
     for returned in judged_gradients(fn):
-        if returned.count is None or refused_gradient(fn, returned) is not None:
+        if returned.count is None or refused_gradient(fn, returned) is not None or _is_without_gradients(fn, returned):
             continue
         expected = expected_gradients(fn, returned, defaults_are_bound=defaults_are_bound)
         if returned.count < expected.count:
@@ -109,6 +110,22 @@ def shortfalls(fn: FunctionClass, *, defaults_are_bound: bool) -> Iterator[Short
             yield Shortfall(
                 returned, expected, _with_optional(fn, placement, expected), _with_optional(fn, guess, expected)
             )
+
+
+def _is_without_gradients(fn: FunctionClass, returned: Returned) -> bool:
+    """Whether the inputs that need no gradient on the way to a return seem to be the only tensors."""
+    refused = refused_flags(returned.event.guards)
+    if not refused or fn.variadic_inputs is not None:
+        return False
+    others = (each for each in fn.inputs if each.index not in refused)
+    return all(each.is_tensor is Tri.NO or _seems_plain(fn, each) for each in others)
+
+
+def _seems_plain(fn: FunctionClass, entry: Input) -> bool:
+    """Whether forward keeps an input as a plain value, or makes no use of it, and no call shows a tensor."""
+    if any(each.tensor for each in entry.evidence) or fn.forward is None:
+        return False
+    return _kept_as_plain_value(fn, entry.index) or len(fn.forward.named.get(entry.name, ())) < 2
 
 
 def _skips_a_parameter(fn: FunctionClass, returned: Returned, way: Placement | None) -> bool:

@@ -292,10 +292,7 @@ def contradicts_itself(path: tuple[Guard, ...]) -> bool:
 
 
 def _nothing_needed(fn: FunctionClass, path: tuple[Guard, ...]) -> bool:
-    """A guard implies that no input needs a gradient, or that one needs it which is certainly not a tensor.
-
-    An input for which every return has None counts as one that needs none.
-    """
+    """A guard implies that no input needs a gradient, or that one needs it which is certainly not a tensor."""
     refused: set[int] = set()
     for guard in path:
         asks = guard.asks
@@ -313,16 +310,7 @@ def _nothing_needed(fn: FunctionClass, path: tuple[Guard, ...]) -> bool:
             return True
     if not refused or fn.variadic_inputs is not None:
         return False
-    others = [each for each in fn.inputs if each.index not in refused and each.is_tensor is not Tri.NO]
-    return not any(_may_get_a_gradient(returned, each.index) for each in others for returned in fn.gradients)
-
-
-def _may_get_a_gradient(returned: Returned, index: int) -> bool:
-    """Whether a return of backward may have a gradient at a position."""
-    slots = returned.slots[: index + 1]
-    if not returned.known or any(slot.starred for slot in slots):
-        return True
-    return index < len(slots) and is_none(slots[index].value) is not Tri.YES
+    return all(each.index in refused or each.is_tensor is Tri.NO for each in fn.inputs)
 
 
 def _undefined_gradient(fn: FunctionClass, path: tuple[Guard, ...]) -> bool:
