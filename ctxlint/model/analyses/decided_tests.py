@@ -35,8 +35,8 @@ _UNKNOWN = _Known()
 
 
 def outcome(fn: FunctionClass, method: Method, test: cst.BaseExpression | None) -> bool | None:
-    """The outcome of a test in backward in every call, if what forward keeps on ctx decides it."""
-    if not fn.writes_by_attribute:
+    """The outcome of a test in every call, if what forward keeps on ctx, or its arguments in all calls, decide it."""
+    if not fn.writes_by_attribute and method is not fn.forward:
         return None
     if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
         inner = outcome(fn, method, test.expression)
@@ -97,8 +97,10 @@ def _conjuncts(test: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
 
 
 def _kept(fn: FunctionClass, method: Method, node: cst.BaseExpression | None) -> _Known:
-    """What is known of ``ctx.name``, also behind the only name for it."""
+    """What is known of ``ctx.name``, also behind the only name for it, and of an argument of forward."""
     if isinstance(node, cst.Name) and node in method.parents:
+        if method is fn.forward and node.value not in method.binders:
+            return _passed(fn, node.value, _asserted(method))
         node = method.bound_to(node.value)
     of = node.value if isinstance(node, cst.Attribute) else None
     if not isinstance(node, cst.Attribute) or not isinstance(of, cst.Name) or of.value != method.ctx_name:
@@ -133,14 +135,18 @@ def _what_is(fn: FunctionClass, method: Method, value: Value | None, write: Cont
     if isinstance(value, Constant):
         return _one_of((value.value,))
     if isinstance(value, Parameter):
-        given = _given(fn, value.index) if value.role == "input" else None
-        if given is not None:
-            return _one_of(given)
         tests = [(guard.test, guard.holds) for guard in write.guards if guard.test is not None]
-        known = _narrowed(value.name, (*tests, *_asserted(method)))
+        known = _passed(fn, value.name, (*tests, *_asserted(method)))
         return known if known is _UNKNOWN or value.name not in method.binders else _UNKNOWN
     none = is_none(value) if value is not None else Tri.UNKNOWN
     return _Known(none=None if none is Tri.UNKNOWN else none is Tri.YES)
+
+
+def _passed(fn: FunctionClass, name: str, tests: Iterable[tuple[cst.BaseExpression, bool]]) -> _Known:
+    """What is known of an argument of forward: by what all calls pass, or by tests that it has passed."""
+    index = next((each.index for each in fn.inputs if each.name == name), None)
+    given = _given(fn, index) if index is not None else None
+    return _one_of(given) if given is not None else _narrowed(name, tests)
 
 
 def decided_by_calls(fn: FunctionClass) -> bool:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.model.analyses.decided_tests import outcome
 from ctxlint.model.analyses.reachability import (
     absent_gradients,
     backward_never_runs,
@@ -63,6 +64,8 @@ def lost_output(fn: FunctionClass) -> tuple[Guard, ...] | None:
         return None
     for path in facts.fall_paths:
         if any(guard.test is None and guard.arm in _UNCERTAIN for guard in path):
+            continue
+        if any(outcome(fn, forward, guard.test) is (not guard.holds) for guard in path):
             continue
         if not contradicts_itself(path) and not _is_end_of_a_chain(forward, path):
             return path

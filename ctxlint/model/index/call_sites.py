@@ -16,9 +16,11 @@ from ctxlint.model.index.passed_tensors import (
     OF_LAYERS,
     SAME_MEMORY,
     is_detached,
+    makes_without_gradient,
     parameters_among,
     passes_detached,
     passes_leaf,
+    takes_requests,
 )
 from ctxlint.model.index.project import Definition
 from ctxlint.model.index.results import differentiated, located, written
@@ -382,7 +384,7 @@ class CallSites:
             alias=alias,
             callee_span=self.source.span_of(callee),
             expects_error=record.expects_error,
-            gradients_off=self.gradients_off(record),
+            gradients_off=self.gradients_off(record) or self.without_gradients(record, arguments),
             under_no_grad=self.under_no_grad(record),
             modified=modified,
             differentiated=self.source.line_name(at.node.lineno) if at is not None else "",
@@ -437,6 +439,21 @@ class CallSites:
                 return True
             scope = scope.parent
         return False
+
+    def without_gradients(self, record: CallRecord, arguments: list[ast.expr]) -> bool:
+        """Whether no argument of a call certainly requires a gradient, or its result is detached at once."""
+        entry = self.index.functions.get(record.scope.qualname) if record.scope.kind == "function" else None
+        code = [entry.node] if entry is not None else self.index.statements if record.scope.kind == "module" else []
+        tensors = [each for each in arguments if not isinstance(each, ast.Constant)]
+        if tensors and all(self.requires_no_gradient(each, record.scope) for each in tensors):
+            return bool(code) and not any(map(takes_requests, code))
+        end = self.source.offset(self.source.span_of(record.node).end)
+        return self.source.text.startswith((".detach()", ".data"), end)
+
+    def requires_no_gradient(self, node: ast.expr, scope: Scope) -> bool:
+        """Whether an argument certainly is a tensor that requires no gradient, unless other code requests one."""
+        value = self.bound_value(node, scope) if isinstance(node, ast.Name) else node
+        return is_detached(node) or makes_without_gradient(value)
 
     def tests_gradients(self, scope: Scope) -> bool:
         """Whether a condition in a function tests whether gradients are wanted."""

@@ -68,6 +68,30 @@ def is_new_parameter(node: ast.expr | None) -> bool:
     return all(isinstance(each, ast.Constant) and each.value is True for each in flags)
 
 
+def makes_without_gradient(node: ast.expr | None) -> bool:
+    """Whether an expression certainly makes a tensor that requires no gradient: ``torch.randn(3, device=d).half()``."""
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        if any(each.arg in ("requires_grad", None) for each in node.keywords):
+            return False
+        if isinstance(node.func.value, ast.Name) and node.func.value.id == "torch":
+            return node.func.attr in _MAKING
+        if node.func.attr not in _CONVERTING:
+            return False
+        node = node.func.value
+    return False
+
+
+_MAKING = frozenset(str.split("arange empty eye full linspace normal ones rand randint randn randperm tensor zeros"))
+_CONVERTING = frozenset(
+    str.split("bfloat16 bool clone contiguous cpu cuda double float half int long reshape t to view")
+)
+
+
+def takes_requests(node: ast.AST) -> bool:
+    """Whether code mentions ``requires_grad``: then a tensor that it makes may get a gradient later."""
+    return any(isinstance(each, ast.Attribute) and each.attr.startswith("requires_grad") for each in ast.walk(node))
+
+
 def _passed(call: ast.Call, position: int) -> ast.expr | None:
     """The argument at a position; None if there is none, or if it is uncertain which one it is."""
     before = call.args[:position]
