@@ -152,7 +152,13 @@ def _is_alone(fn: FunctionClass, entry: Input) -> bool:
     """Whether an input seems to be a container, and no other one may be a tensor: then none may need a gradient."""
     others = [each for each in fn.inputs if each is not entry]
     indexed = not any(each.tensor for each in entry.evidence) and _is_only_indexed(fn, entry)
-    return fn.variadic_inputs is None and indexed and all(each.against_a_gradient for each in others)
+    return fn.variadic_inputs is None and indexed and all(map(_needs_none, others))
+
+
+def _needs_none(entry: Input) -> bool:
+    """Whether an input is not a tensor, or shows no sign of one and gets no gradient."""
+    shown = any(each.tensor for each in entry.evidence)
+    return bool(entry.against_a_gradient) or (entry.gradient is Tri.NO and not shown)
 
 
 def _is_only_indexed(fn: FunctionClass, entry: Input) -> bool:

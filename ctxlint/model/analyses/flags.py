@@ -189,7 +189,8 @@ def misplaced_gradients(fn: FunctionClass) -> list[Misplaced]:
     names = input_names(fn)
     found = [each for each in found if max(each.slot, *each.flags) < len(names)]
     found = [each for each in found if not (_always_computed(backward, each) or _have_the_same_flag(fn, each))]
-    return [each for each in found if not _decides_a_raise(fn, {each.slot, *each.flags})]
+    without = _without_gradients(fn) if found else frozenset[int]()
+    return [each for each in found if each.slot not in without and not _decides_a_raise(fn, {each.slot, *each.flags})]
 
 
 def _refuses_flags(method: Method) -> bool:
@@ -207,6 +208,12 @@ def _may_raise(call: GenericCall) -> bool:
     reads = any(isinstance(node, ast.Attribute) and node.attr == "needs_input_grad" for node in nodes)
     gets = reads or any(isinstance(each, NeedsInputGrad) for each in found)
     return gets and any(isinstance(node, (ast.Raise, ast.Assert)) for node in nodes)
+
+
+def _without_gradients(fn: FunctionClass) -> frozenset[int]:
+    """The inputs for which all calls in view pass what certainly needs no gradient: ``x.detach()``, a buffer."""
+    calls = [frozenset(call.detached) | frozenset(call.frozen) for call in fn.calls if call.applies]
+    return frozenset.intersection(*calls) if calls else frozenset()
 
 
 def _decides_a_raise(fn: FunctionClass, flags: Iterable[int]) -> bool:
@@ -389,7 +396,7 @@ def unbound_uses(fn: FunctionClass, method: Method) -> list[tuple[MaybeUnbound, 
         else:
             flags = frozenset.intersection(*(flags_of(each.guards, stored) for each in bindings)) or flags
             others = {each.index for each in fn.inputs if each.gradient is Tri.YES and each.index not in flags}
-            others -= refused_flags(use.guards)
+            others -= refused_flags(use.guards) | _without_gradients(fn)
             wanted = needed_at(method, use, stored)
             possible = others and not flags & wanted and not wanted & refused_flags(use.guards)
             if flags and possible and _refused(bindings) <= others and not _same_test(fn, use, bindings):
