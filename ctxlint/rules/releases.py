@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.model.analyses.flags import refused_flags
+from ctxlint.model.analyses.reachability import absent_gradients
 from ctxlint.model.function import Style
 from ctxlint.rules.wording import quoted
 
@@ -26,4 +27,7 @@ def at_backward(fn: FunctionClass, shortfall: Shortfall, settings: Settings) -> 
     names = quoted([fn.inputs[at].name for at in refused if at < len(fn.inputs)], "and")
     needs = "needs" if len(refused) == 1 else "need"
     when = f" if {names} {needs} no gradient" if names else ""
+    gradients = fn.backward.own_params if fn.backward is not None else ()
+    if 0 < len(gradients) <= len(absent_gradients(shortfall.returned.event.guards)):
+        when = " if no gradient arrives"
     return f"at backward{' since 2.2' if newer_only else ''}{when}"

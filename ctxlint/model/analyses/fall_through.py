@@ -45,7 +45,7 @@ def lost_path(fn: FunctionClass) -> tuple[Guard, ...] | None:
             continue
         if never_taken(fn, path) or _is_end_of_a_chain(backward, path) or _flags_excuse(fn, path):
             continue
-        if len(fn.inputs) == 1 and 0 < gradients <= len(absent_gradients(path)):
+        if 0 < gradients <= len(absent_gradients(path)):
             continue  # no incoming gradient, so none to return
         return path
     return None
