@@ -135,7 +135,9 @@ def _what_is(fn: FunctionClass, method: Method, value: Value | None, write: Cont
     if isinstance(value, Constant):
         return _one_of((value.value,))
     if isinstance(value, Parameter):
-        tests = [(guard.test, guard.holds) for guard in write.guards if guard.test is not None]
+        ends = [returned.event.guards for returned in fn.outputs] if method is fn.forward else []
+        passed = (*write.guards, *(guard for guard in (ends[0] if ends else ()) if all(guard in each for each in ends)))
+        tests = [(guard.test, guard.holds) for guard in passed if guard.test is not None]
         known = _passed(fn, value.name, (*tests, *_asserted(method)))
         return known if known is _UNKNOWN or value.name not in method.binders else _UNKNOWN
     none = is_none(value) if value is not None else Tri.UNKNOWN
