@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import operator as operators
 from typing import TYPE_CHECKING, Any
 
@@ -169,10 +170,10 @@ def _given(fn: FunctionClass, index: int) -> tuple[object, ...] | None:
         if call.starred or call.double_starred or call.keywords:
             return None
         if index < len(call.arguments):
-            literals = dict(call.literals)
-            if index not in literals:
+            code = dict(call.literals).get(index)
+            if code is None:
                 return None
-            found.append(literals[index])
+            found.append(ast.literal_eval(code))
         elif isinstance(default, Constant):
             found.append(default.value)
         else:

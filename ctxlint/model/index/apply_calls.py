@@ -72,8 +72,8 @@ class ApplyCall:
     """Positions of arguments that certainly require no gradient: ``x.data``, ``x.detach()``."""
     handed_on: tuple[tuple[int, int], ...] = ()
     """Positions of arguments that are parameters of the module's function around the call, with those of the latter."""
-    literals: tuple[tuple[int, object], ...] = ()
-    """Positions of arguments that are ``None``, a bool, a number or a string, with that."""
+    literals: tuple[tuple[int, str], ...] = ()
+    """Positions of arguments that are ``None``, a bool, a whole number or a short string, with its code."""
     settled: tuple[int, ...] = ()
     """Positions of arguments that are parameters of the function around the call with None as default, if it tests them
     or binds them again: None may never get here."""

@@ -326,7 +326,7 @@ class CallSites:
         names: list[str] = []
         detached: list[int] = []
         handed_on: list[tuple[int, int]] = []
-        literals: list[tuple[int, object]] = []
+        literals: list[tuple[int, str]] = []
         settled: list[int] = []
         frozen: list[int] = []
         leaves: list[int] = []
@@ -349,8 +349,8 @@ class CallSites:
             position = self.parameter_handed_on(argument, record.scope)
             if position is not None:
                 handed_on.append((len(plain), position))
-            if isinstance(argument, ast.Constant):
-                literals.append((len(plain), argument.value))
+            if isinstance(argument, ast.Constant) and _is_short(argument.value):
+                literals.append((len(plain), repr(argument.value)))
             elif isinstance(argument, ast.Name) and self.settles(argument.id, record.scope):
                 settled.append(len(plain))
             plain.append(self.kind(argument, record.scope))
@@ -726,6 +726,17 @@ def _is_of_another(node: ast.Attribute) -> bool:
     """Whether it is an attribute of an object other than ``self``, and no view of a tensor: ``node.data``."""
     of_self = isinstance(node.value, ast.Name) and node.value.id == "self"
     return not of_self and node.attr not in SAME_MEMORY
+
+
+def _is_short(value: object) -> bool:
+    """Whether a constant is ``None``, a bool, or a whole number or string of usual size."""
+    if isinstance(value, str):
+        return len(value) < _LONGEST_LITERAL
+    return value is None or (isinstance(value, int) and abs(value) < _LARGEST_LITERAL)
+
+
+_LONGEST_LITERAL = 40
+_LARGEST_LITERAL = 10**9
 
 
 def _is_none_by_default(name: str, parameters: ast.arguments) -> bool:
