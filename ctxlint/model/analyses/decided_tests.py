@@ -37,8 +37,6 @@ _UNKNOWN = _Known()
 
 def outcome(fn: FunctionClass, method: Method, test: cst.BaseExpression | None) -> bool | None:
     """The outcome of a test in every call, if what forward keeps on ctx, or its arguments in all calls, decide it."""
-    if not fn.writes_by_attribute and method is not fn.forward:
-        return None
     if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
         inner = outcome(fn, method, test.expression)
         return None if inner is None else not inner
@@ -98,19 +96,45 @@ def _conjuncts(test: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
 
 
 def _kept(fn: FunctionClass, method: Method, node: cst.BaseExpression | None) -> _Known:
-    """What is known of ``ctx.name``, also behind the only name for it, and of an argument of forward."""
+    """What is known of ``ctx.name``, ``getattr(ctx, "name", …)``, the only name for it, or an argument of forward."""
     if isinstance(node, cst.Name) and node in method.parents:
         if method is fn.forward and node.value not in method.binders:
             return _passed(fn, node.value, _asserted(method))
         node = method.bound_to(node.value)
+    if isinstance(node, cst.Call):
+        return _asked_for(fn, method, node)
     of = node.value if isinstance(node, cst.Attribute) else None
     if not isinstance(node, cst.Attribute) or not isinstance(of, cst.Name) or of.value != method.ctx_name:
         return _UNKNOWN
-    name, notes = node.attr.value, fn.notes.setdefault(_kept, {})
+    return _attribute(fn, node.attr.value)
+
+
+def _attribute(fn: FunctionClass, name: str) -> _Known:
+    """What is known of an attribute of ctx."""
+    notes = fn.notes.setdefault(_attribute, {})
     if name not in notes:
         notes[name] = _what_is_kept(fn, name)
     found: _Known = notes[name]
     return found
+
+
+def _asked_for(fn: FunctionClass, method: Method, call: cst.Call) -> _Known:
+    """What is known of ``getattr(ctx, "name", default)`` and ``hasattr(ctx, "name")``."""
+    values = [each.value for each in call.args]
+    function = call.func.value if isinstance(call.func, cst.Name) else ""
+    if function not in ("getattr", "hasattr") or len(values) < 2 or dotted(values[0]) != method.ctx_name:
+        return _UNKNOWN
+    name = literal_text(values[1]) if isinstance(values[1], cst.SimpleString) else None
+    if not isinstance(name, str) or fn.escapes:
+        return _UNKNOWN
+    if fn.writes_by_attribute.get(name):
+        return _attribute(fn, name) if function == "getattr" else _UNKNOWN
+    if any(each.attribute == name for one in fn.reading_methods for each in one.facts.of(ContextWrite)):
+        return _UNKNOWN
+    if function == "hasattr":
+        return _one_of((False,))
+    is_literal, otherwise = _literal(values[2]) if len(values) == 3 else (False, None)
+    return _one_of((otherwise,)) if is_literal else _UNKNOWN
 
 
 def _what_is_kept(fn: FunctionClass, name: str) -> _Known:
