@@ -61,6 +61,8 @@ class CallSites:
         """By class, once requested, what its attributes are assigned; None for anything not that simple."""
         self.registered: dict[str, frozenset[str]] = {}
         """By class, once requested, the names of its buffers."""
+        self.tested: dict[str, frozenset[str]] = {}
+        """By function, once requested, the names in its tests."""
         self.testing: dict[Scope, bool] = {}
         """By function, once requested, whether it tests whether gradients are wanted."""
 
@@ -547,8 +549,11 @@ class CallSites:
             return False
         if any(each.line != record.node.lineno for each in scope.names.get(name, ())):
             return True
-        tests = (test for node in ast.walk(record.node) for test in _tests_in(node))
-        return any(isinstance(part, ast.Name) and part.id == name for test in tests for part in ast.walk(test))
+        if scope.qualname not in self.tested:
+            tests = [test for node in ast.walk(record.node) for test in _tests_in(node)]
+            names = (part.id for test in tests for part in ast.walk(test) if isinstance(part, ast.Name))
+            self.tested[scope.qualname] = frozenset(names)
+        return name in self.tested[scope.qualname]
 
     def attribute_values(self, name: str, scope: Scope) -> list[ast.expr | None]:
         """What ``self.name`` is assigned in the class that encloses ``scope``."""
