@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ctxlint.model.analyses.foreign_names import names_of_forward, undefined_names
 from ctxlint.model.analyses.gradient_values import compared_with_zero
 from ctxlint.model.analyses.outputs import is_read
+from ctxlint.model.analyses.size_divisions import divisor_of_gradients
 from ctxlint.model.analyses.unwritten_gradients import unwritten_gradients
 from ctxlint.model.analyses.upstream import (
     Factor,
@@ -19,6 +20,7 @@ from ctxlint.model.analyses.upstream import (
     tangents_without_incoming,
 )
 from ctxlint.model.function import FunctionClass
+from ctxlint.model.syntax import code_of
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.wording import quoted
 
@@ -45,7 +47,7 @@ class GradientIgnoresUpstream(Rule[FunctionClass]):
     By the chain rule, the gradient is a product with the incoming gradient. Without that factor, `loss.backward()` on
     the output itself is right only because the incoming gradient is 1. `(1024 * loss).backward()`, as in gradient
     scaling, gives a gradient that is 1024 times too small; a weighted or averaged loss is silently wrong in the same
-    way.
+    way. One that is also divided by a size, by which `forward` does not divide, is right for a mean of the output at best.
 
     ## Example
     ```python
@@ -130,6 +132,14 @@ class GradientIgnoresUpstream(Rule[FunctionClass]):
             if output is not None:
                 yield _of_output(fn, backward, *output)
                 continue
+            divisor = divisor_of_gradients(fn, node) if not several and not compared else None
+            if divisor is not None:
+                yield Finding(
+                    fn.span(node),
+                    f"`{backward.name}` of `{fn.name}` returns a gradient {how}; it is right for one incoming gradient only. "
+                    f"{_REMEDIES[factor(fn)]}; divide by {_written(divisor)} only if `forward` does.",
+                )
+                continue
             yield Finding(
                 fn.span(node),
                 f"`{backward.name}` of `{fn.name}` returns a gradient {how}; the result is silently wrong unless the incoming "
@@ -179,6 +189,12 @@ def _of_output(fn: FunctionClass, backward: Method, index: int, node: cst.BaseEx
         f"`{backward.name}` of `{fn.name}` returns an output of `forward` as the gradient for {_inputs(fn, [index])}; it is "
         f"silently wrong. Compute the gradient from {_incoming(backward)}.",
     )
+
+
+def _written(divisor: cst.BaseExpression) -> str:
+    """A divisor as it is written, if that is short."""
+    code = " ".join(code_of(divisor.with_changes(lpar=(), rpar=())).split())
+    return f"`{code}`" if len(code) <= 20 else "a size"
 
 
 def _inputs(fn: FunctionClass, indices: Iterable[int]) -> str:

@@ -1,0 +1,107 @@
+"""Gradients that backward divides by a size although forward does not: the derivative of the caller's mean."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from ctxlint.effort import spend
+from ctxlint.model.syntax import last_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.model.function import FunctionClass
+    from ctxlint.model.interpreter.method import Method
+
+
+def divisor_of_gradients(fn: FunctionClass, node: cst.CSTNode) -> cst.BaseExpression | None:
+    """The first size by which a return of backward divides a gradient; None if forward itself divides by a size."""
+    backward = fn.backward
+    slots = [slot.node for each in fn.gradients if each.node is node and each.known for slot in each.slots]
+    if backward is None:
+        return None
+    divisors = (found for slot in slots if slot is not None for found in _divisors(backward, slot, frozenset()))
+    first = next((each for each in divisors if _is_size(fn, backward, each)), None)
+    return None if first is None or any(_averages(fn, each) for each in _before(fn)) else first
+
+
+def _before(fn: FunctionClass) -> list[Method]:
+    """The methods that run before backward."""
+    return [fn.methods[name] for name in ("forward", "setup_context") if name in fn.methods]
+
+
+def _divisors(method: Method, node: cst.BaseExpression, seen: frozenset[str]) -> Iterator[cst.BaseExpression]:
+    """What a product is divided by, from the left, also under names that are bound once."""
+    spend()
+    quotient = _quotient(node)
+    if quotient is not None:
+        yield from _divisors(method, quotient[0], seen)
+        yield quotient[1]
+    elif isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Multiply):
+        yield from _divisors(method, node.left, seen)
+        yield from _divisors(method, node.right, seen)
+    elif isinstance(node, cst.UnaryOperation):
+        yield from _divisors(method, node.expression, seen)
+    elif isinstance(node, cst.Name) and node.value not in seen:
+        bound = method.bound_to(node.value)
+        yield from _divisors(method, bound, seen | {node.value}) if bound is not None else ()
+
+
+def _quotient(node: cst.CSTNode) -> tuple[cst.BaseExpression, cst.BaseExpression] | None:
+    """The operands of ``a / b`` and ``a.div(b)``."""
+    if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Divide):
+        return node.left, node.right
+    if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute) or len(node.args) != 1:
+        return None
+    return (node.func.value, node.args[0].value) if node.func.attr.value in _DIVIDING else None
+
+
+_DIVIDING = frozenset({"div", "div_", "divide", "divide_", "true_divide", "true_divide_"})
+
+
+def _is_size(fn: FunctionClass, method: Method, node: cst.BaseExpression) -> bool:
+    """Whether an expression is a number of elements, or a product with one."""
+    spend()
+    if isinstance(node, cst.BinaryOperation):
+        sides = (node.left, node.right)
+        return isinstance(node.operator, cst.Multiply) and any(_is_size(fn, method, each) for each in sides)
+    if isinstance(node, cst.Call):
+        name = last_name(node.func)
+        of_number = name in ("float", "int") and len(node.args) == 1
+        return _is_size(fn, method, node.args[0].value) if of_number else name in ("len", "nelement", "numel", "size")
+    if isinstance(node, cst.Subscript):
+        return _is_shape(node.value)
+    if isinstance(node, cst.Name):
+        assigned = method.assignments.get(node.value, [])
+        if len(assigned) != 1 or assigned[0].augmented:
+            return False
+        value, statement = assigned[0].value_node, assigned[0].statement
+        unpacked = isinstance(statement, cst.Assign) and _is_shape(statement.value)
+        return unpacked or (value is not None and _is_size(fn, method, value))
+    if not isinstance(node, cst.Attribute) or method.ctx is None or last_name(node.value) != method.ctx.name:
+        return False
+    writes = fn.writes_by_attribute.get(node.attr.value, ())
+    kept = writes[0].value_node if len(writes) == 1 else None
+    home = next((each for each in _before(fn) if kept in each.parents), None)
+    return kept is not None and home is not None and home is not method and _is_size(fn, home, kept)
+
+
+def _is_shape(node: cst.BaseExpression) -> bool:
+    """Whether an expression is ``x.shape`` or ``x.size()``."""
+    if isinstance(node, cst.Call):
+        return last_name(node.func) == "size" and not node.args
+    return isinstance(node, cst.Attribute) and node.attr.value == "shape"
+
+
+def _averages(fn: FunctionClass, method: Method) -> bool:
+    """Whether forward visibly divides by a size, or calls what may do so by its name."""
+    quotients = (_quotient(each) for kind in (cst.BinaryOperation, cst.Call) for each in method.nodes_of(kind))
+    return any(each is not None and _is_size(fn, method, each[1]) for each in quotients) or any(
+        _AVERAGING(last_name(each.func)) for each in method.nodes_of(cst.Call)
+    )
+
+
+_AVERAGING = re.compile("mean|average|avg|entropy|loss|norm|std|var").search
