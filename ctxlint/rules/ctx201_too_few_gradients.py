@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.fixes.missing_none import put_none_in
-from ctxlint.model.analyses.gradient_placements import shortfalls
+from ctxlint.model.analyses.gradient_placements import one_for_each_place, shortfalls
 from ctxlint.model.analyses.outputs import gives_indices, unfit_outputs
 from ctxlint.model.analyses.variadic_gradients import gradients_before_variadic
 from ctxlint.model.function import FunctionClass
@@ -95,7 +95,7 @@ class TooFewGradients(Rule[FunctionClass]):
         if unfit_outputs(fn) or gives_indices(fn):
             return  # torch cannot even call it: CTX205; or perhaps never does
         every = tuple(shortfalls(fn, defaults_are_bound=defaults_are_bound(fn, settings)))
-        for shortfall in every:
+        for shortfall in one_for_each_place(every):
             if shortfall.placement is not None or fn.backward is None:
                 continue
             expected, returned = shortfall.expected, shortfall.returned

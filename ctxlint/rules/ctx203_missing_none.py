@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.fixes.missing_none import put_none_in
-from ctxlint.model.analyses.gradient_placements import shortfalls
+from ctxlint.model.analyses.gradient_placements import one_for_each_place, shortfalls
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.syntax import code_of
 from ctxlint.rules.base import Finding, FixAvailability, Rule
@@ -89,7 +89,7 @@ class MissingNone(Rule[FunctionClass]):
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         every = tuple(shortfalls(fn, defaults_are_bound=defaults_are_bound(fn, settings)))
-        for shortfall in every:
+        for shortfall in one_for_each_place(every):
             placement = shortfall.placement
             if placement is None or fn.backward is None:
                 continue

@@ -5,6 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.fixes.in_place import mark_dirty
+from ctxlint.model.analyses.conditional_writes import (
+    converter,
+    how_permuted,
+    input_written_if_float32,
+    input_written_if_permuted,
+)
 from ctxlint.model.analyses.mutations import (
     data_modified,
     input_written,
@@ -17,7 +23,6 @@ from ctxlint.model.analyses.mutations import (
     without_gradient,
 )
 from ctxlint.model.analyses.outputs import marked_non_differentiable
-from ctxlint.model.analyses.permuted_writes import how_permuted, input_written_if_permuted
 from ctxlint.model.analyses.undefined_attributes import happening_mutations, never_happens
 from ctxlint.model.analyses.upstream import is_read_instead
 from ctxlint.model.analyses.variadic_inputs import element_written, elements_named
@@ -46,8 +51,9 @@ class MissingMarkDirty(Rule[FunctionClass]):
     `mark_dirty`: in-place methods, `op=`, item assignment, `out=`, `torch.distributed.all_reduce`. A view of the input
     counts as the input, and so do `contiguous()` and `reshape`. The contiguous view of a permuted input,
     `x.transpose(1, 2).contiguous()`, is the input itself if that is permuted already: reported if `forward` returns the
-    result permuted back, since each output of a call is such an input of the next. An input that gets a gradient is also
-    reported if its values are replaced through `.data` by a result: `x.data.round_()`, `x.data = x.round()`.
+    result permuted back, since each output of a call is such an input of the next. So is `x.float()` if `x` is float32.
+    An input that gets a gradient is also reported if its values are replaced through `.data` by a result:
+    `x.data.round_()`, `x.data = x.round()`.
 
     ## Why is this bad?
     Autograd runs `forward` without recording, so it does not see the modification. A leaf that requires grad is
@@ -120,11 +126,11 @@ class MissingMarkDirty(Rule[FunctionClass]):
         if forward is None or forward.inherited or not forward.signature_known or marked is None or not fn.gradients:
             return
         changed: dict[int, tuple[Parameter, Mutation]] = {}
-        if_permuted: dict[int, tuple[Parameter, Mutation]] = {}
+        conditional: dict[int, tuple[Parameter, Mutation]] = {}
         for mutation in happening_mutations(fn, forward):
             tensor = input_written(mutation)
-            found = changed if tensor is not None else if_permuted
-            tensor = tensor or input_written_if_permuted(fn, mutation)
+            found = changed if tensor is not None else conditional
+            tensor = tensor or input_written_if_permuted(fn, mutation) or input_written_if_float32(mutation)
             if tensor is None or tensor in marked or tensor.index in found or tensor.index >= len(fn.inputs):
                 continue
             if (
@@ -151,11 +157,11 @@ class MissingMarkDirty(Rule[FunctionClass]):
                 way_to(fn, *(each for _tensor, each in together)),
                 rests_on=(mutation.target,) if mutation.target is not None else (),
             )
-        others = [each for index, each in if_permuted.items() if index not in changed]
+        others = [each for index, each in conditional.items() if index not in changed]
         for at in {mutation.node: None for _tensor, mutation in others}:
             together = [each for each in others if each[1].node is at]
             tensor, mutation = together[0]
-            message = _message_if_permuted([each.name for each, _mutation in together], mutation)
+            message = _message_if_not_copied([each.name for each, _mutation in together], mutation)
             yield Finding(fn.span(mutation.node), message, related=way_to(fn, *(each for _tensor, each in together)))
 
 
@@ -268,16 +274,21 @@ def _message_of_several(changed: list[tuple[Parameter, Mutation]]) -> str:
     )
 
 
-def _message_if_permuted(names: list[str], mutation: Mutation) -> str:
-    """For inputs that may be copied: they are not if they have the layout of the output."""
-    modifies, how = f"`{mutation.doer}` modifies", how_permuted(mutation)
-    if len(names) > 1:
+def _message_if_not_copied(names: list[str], mutation: Mutation) -> str:
+    """For inputs that may be copied: they are not if they have the layout of the output, or are float32."""
+    modifies, by = f"`{mutation.doer}` modifies", converter(mutation)
+    several = len(names) > 1
+    if by:
+        condition = f"float32, which `{by}` does not copy"
+    else:
+        condition = f"{how_permuted(mutation)}, as the output{'s are' if several else ' is'}"
+    if several:
         return (
-            f"{modifies} the inputs {quoted(names)} in place without `mark_dirty` if they are {how}, as the outputs are; leaves "
+            f"{modifies} the inputs {quoted(names)} in place without `mark_dirty` if they are {condition}; leaves "
             f"are then silently overwritten. Work on copies."
         )
     return (
-        f"{modifies} the input `{names[0]}` in place without `mark_dirty` if it is {how}, as the output is; a leaf is then "
+        f"{modifies} the input `{names[0]}` in place without `mark_dirty` if it is {condition}; a leaf is then "
         f"silently overwritten. Work on `{names[0]}.clone()`."
     )
 

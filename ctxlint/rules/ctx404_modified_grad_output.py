@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.fixes.in_place import copy_gradient
+from ctxlint.model.analyses.conditional_writes import gradient_written_if_permuted, how_permuted
 from ctxlint.model.analyses.later_reads import wants_old_values
 from ctxlint.model.analyses.mutations import gradient_written, gradient_written_on_a_path, on_a_temporary
-from ctxlint.model.analyses.permuted_writes import gradient_written_if_permuted, how_permuted
 from ctxlint.model.analyses.saved_state import chosen_gradient
 from ctxlint.model.analyses.undefined_attributes import happening_mutations
 from ctxlint.model.function import FunctionClass, Mutation

@@ -14,9 +14,9 @@ from ctxlint.model.analyses.reachability import (
     contradicts_itself,
     never_taken,
 )
-from ctxlint.model.interpreter.events import Question
-from ctxlint.model.interpreter.values import NONE, NeedsInputGrad, Tri
-from ctxlint.model.syntax import children, code_of
+from ctxlint.model.interpreter.events import Assigned, ContextWrite, Question
+from ctxlint.model.interpreter.values import NONE, ContextAttribute, NeedsInputGrad, Parameter, Tri
+from ctxlint.model.syntax import children, code_of, dotted, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,8 +45,8 @@ def lost_path(fn: FunctionClass) -> tuple[Guard, ...] | None:
             continue
         if never_taken(fn, path) or _is_end_of_a_chain(backward, path) or _flags_excuse(fn, path):
             continue
-        if 0 < gradients <= len(absent_gradients(path)):
-            continue  # no incoming gradient, so none to return
+        if 0 < gradients <= len(absent_gradients(path)) or any(_state_excuses(fn, guard) for guard in path):
+            continue  # no incoming gradient, or none that is needed, so none to return
         return path
     return None
 
@@ -104,6 +104,34 @@ def _flags_excuse(fn: FunctionClass, path: tuple[Guard, ...]) -> bool:
     if not refused:  # a test of the number of flags depends on the call
         return any("needs_input_grad" in guard.text and "len(" in guard.text for guard in path)
     return not any(each.surely_differentiable and each.index not in refused for each in fn.inputs)
+
+
+def _state_excuses(fn: FunctionClass, guard: Guard) -> bool:
+    """Whether a test fails only because ctx keeps None, which forward stores where an input needs no gradient."""
+    asked = guard.one_of or ((guard.asks,) if guard.asks is not None else ())
+    if not asked or not all(each.question is Question.IS_NONE and each.answer for each in asked):
+        return False
+    kept = [each.value.name for each in asked if isinstance(each.value, ContextAttribute)]
+    others = [each.value for each in asked if not isinstance(each.value, ContextAttribute)]
+    gradients = all(isinstance(each, Parameter) and each.role == "gradient" for each in others)
+    return bool(kept) and gradients and all(_is_for_gradients(fn, name) for name in kept)
+
+
+def _is_for_gradients(fn: FunctionClass, attribute: str) -> bool:
+    """Whether ``ctx.attribute`` is ``x if y.requires_grad else None``, perhaps by way of a local name."""
+    facts = fn.forward.facts if fn.forward is not None else None
+    writes = [each for each in facts.of(ContextWrite) if each.attribute == attribute] if facts is not None else []
+    for write in writes:
+        stored, name = write.value_node, dotted(write.value_node) if write.value_node is not None else None
+        bound = [each.value_node for each in facts.of(Assigned) if each.name == name] if facts is not None else []
+        chosen = [each for each in (stored, *bound) if isinstance(each, cst.IfExp)]
+        if not any(_is_name(each.orelse, "None") and "requires_grad" in words_of(each.test) for each in chosen):
+            return False
+    return bool(writes)
+
+
+def _is_name(node: cst.BaseExpression, name: str) -> bool:
+    return isinstance(node, cst.Name) and node.value == name
 
 
 def _is_end_of_a_chain(method: Method, path: tuple[Guard, ...]) -> bool:

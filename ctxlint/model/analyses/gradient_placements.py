@@ -19,6 +19,7 @@ from ctxlint.model.analyses.refused_gradients import refused_gradient
 from ctxlint.model.function import Style, Trust
 from ctxlint.model.interpreter.events import Assigned, ContextRead
 from ctxlint.model.interpreter.values import (
+    NONE,
     ContextAttribute,
     Item,
     Sequence,
@@ -110,6 +111,20 @@ def shortfalls(fn: FunctionClass, *, defaults_are_bound: bool) -> Iterator[Short
             yield Shortfall(
                 returned, expected, _with_optional(fn, placement, expected), _with_optional(fn, guess, expected)
             )
+
+
+def one_for_each_place(found: Iterable[Shortfall]) -> list[Shortfall]:
+    """One for all values that a call may return where backward returns it: a project function with several returns.
+
+    Of those, the last one in which the missing gradients are known.
+    """
+    by_place: dict[tuple[object, ...], Shortfall] = {}
+    for each in found:
+        slots = (slot.node for slot in each.returned.slots)
+        key = (each.returned.node, each.returned.count, each.returned.value == NONE, *slots)
+        if key not in by_place or each.placement is not None or by_place[key].placement is None:
+            by_place[key] = each
+    return [*by_place.values()]
 
 
 def _is_without_gradients(fn: FunctionClass, returned: Returned) -> bool:

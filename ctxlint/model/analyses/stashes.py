@@ -574,7 +574,7 @@ def _viewed(value: Value) -> Value | None:
     """What a value certainly is another view of. Not for ``contiguous``: it returns either the tensor or a copy."""
     while isinstance(value, View):
         named = getattr(getattr(getattr(value.node, "func", None), "attr", None), "value", "")
-        if value.alias in (Alias.POSSIBLY, Alias.IF_PERMUTED) or named == "contiguous":
+        if value.alias not in (Alias.ALWAYS, Alias.USUALLY) or named == "contiguous":
             return None
         value = value.of
     return usual_storage(value)

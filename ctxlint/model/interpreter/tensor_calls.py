@@ -341,11 +341,14 @@ def _view_of(receiver: Value, name: str, node: cst.Call, arguments: Arguments, s
         return View(receiver, node, unless_copied(receiver), shown)
     if name in operations.FLOAT_CONVERSIONS:
         converts = kind_of(receiver) is Kind.INTEGRAL
-        return None if converts else View(receiver, node, Alias.POSSIBLY, shown, Kind.FLOAT)
+        alias = Alias.IF_FLOAT32 if name == "float" and not arguments.keywords else Alias.POSSIBLY
+        return None if converts else View(receiver, node, alias, shown, Kind.FLOAT)
     if name in operations.CONVERSIONS:
         keeps = name in ("cuda", "cpu", "conj") or (name == "to" and _only_moves(arguments))
         kind = None if keeps else _converted(arguments)
-        return View(receiver, node, Alias.POSSIBLY, shown, kind)
+        only = arguments.value(0, "dtype") if len(arguments.positional) + len(arguments.keywords) == 1 else None
+        to_float32 = isinstance(only, Imported) and only.name in ("torch.float", "torch.float32")
+        return View(receiver, node, Alias.IF_FLOAT32 if to_float32 else Alias.POSSIBLY, shown, kind)
     return None
 
 

@@ -246,8 +246,10 @@ class Alias(Enum):
     """Unless the base has an unusual layout: ``contiguous``, ``reshape``."""
     IF_PERMUTED = "if permuted"
     """If the base of the permutation is permuted itself: ``contiguous`` and ``reshape`` after ``transpose``."""
+    IF_FLOAT32 = "if float32"
+    """If it has that dtype already: ``float()``, ``to(torch.float32)``."""
     POSSIBLY = "possibly"
-    """If no conversion is needed: ``float``, ``to``."""
+    """If no conversion is needed: ``half``, ``to``."""
 
 
 @record
@@ -540,6 +542,15 @@ def permuted_storage(value: Value | None) -> tuple[Parameter | Argument, View] |
         return None
     origin = value.of.of if isinstance(value.of, View) and value.of.layout else None
     return (origin, value) if isinstance(origin, (Parameter, Argument)) else None
+
+
+def converted_storage(value: Value | None) -> tuple[Value, View] | None:
+    """The tensor that a write modifies if it is float32 already, with the view that converts any other to float32."""
+    converted = None
+    while isinstance(value, View) and value.alias in (Alias.ALWAYS, Alias.USUALLY, Alias.IF_FLOAT32):
+        converted = value if value.alias is Alias.IF_FLOAT32 else converted
+        value = value.of
+    return (value, converted) if isinstance(value, (Parameter, Argument)) and converted is not None else None
 
 
 def before_views(value: Value) -> Value:

@@ -22,6 +22,7 @@ from ctxlint.model.interpreter.values import (
     Tri,
     Variadic,
     View,
+    converted_storage,
     is_none,
     permuted_storage,
     usual_storage,
@@ -80,11 +81,11 @@ _CASE = re.compile(r"case \d+ of (?P<count>\d+)")
 
 
 def _written(target: Value | None) -> Value | None:
-    """What a caller knows of the memory that is written to: its own value, or a contiguous view of one; else None."""
+    """What a caller knows of the memory that is written to: its own value, or a view that may copy it; else None."""
     origin = usual_storage(target) if target is not None else None
     if origin is None:
-        permuted = permuted_storage(target)
-        return permuted[1] if permuted is not None else None
+        copied = permuted_storage(target) or converted_storage(target)
+        return copied[1] if copied is not None else None
     base = origin
     while isinstance(base, (Item, View)):
         base = base.of

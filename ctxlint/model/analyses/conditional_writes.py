@@ -1,11 +1,16 @@
-"""Writes to the contiguous view of a permuted tensor: they modify the tensor itself if it is permuted already."""
+"""Writes to what may be a copy of a tensor: they modify the tensor itself if nothing has to be copied.
+
+The contiguous view of a permuted tensor copies it unless it is permuted already, and ``float()`` unless it is float32.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ctxlint.model.analyses.mutations import through_data
 from ctxlint.model.interpreter.type_tests import looks_excluded_as_tensor
-from ctxlint.model.interpreter.values import Parameter, View, is_input, permuted_storage
+from ctxlint.model.interpreter.values import Parameter, View, converted_storage, is_input, permuted_storage
+from ctxlint.model.syntax import last_name
 
 if TYPE_CHECKING:
     from ctxlint.model.function import FunctionClass
@@ -25,6 +30,14 @@ def input_written_if_permuted(fn: FunctionClass, mutation: Mutation) -> Paramete
     return found[0] if back and not looks_excluded_as_tensor(found[0].name, mutation.guards) else None
 
 
+def input_written_if_float32(mutation: Mutation) -> Parameter | None:
+    """The input that is modified if it is float32, so that the conversion returns it as it is; None if none is."""
+    found = converted_storage(mutation.target)
+    if found is None or not is_input(found[0]) or through_data(mutation.target):
+        return None
+    return None if looks_excluded_as_tensor(found[0].name, mutation.guards) else found[0]
+
+
 def gradient_written_if_permuted(fn: FunctionClass, mutation: Mutation) -> str | None:
     """Like ``input_written_if_permuted``, for an incoming gradient and the returned ones."""
     found = permuted_storage(mutation.target)
@@ -39,6 +52,13 @@ def how_permuted(mutation: Mutation) -> str:
     found = permuted_storage(mutation.target)
     there = _permutation(found[1].of.layout) if found is not None and isinstance(found[1].of, View) else None
     return "permuted" if there is not None and there[0] == "permute" else "transposed"
+
+
+def converter(mutation: Mutation) -> str:
+    """The method, or function of the project, that converts to float32 what is then modified; empty if none does."""
+    found = converted_storage(mutation.target)
+    called = getattr(found[1].node, "func", None) if found is not None else None
+    return last_name(called) if called is not None else ""
 
 
 def _permutes_back(value: Value, contiguous: View) -> bool:
