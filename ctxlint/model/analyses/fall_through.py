@@ -45,8 +45,10 @@ def lost_path(fn: FunctionClass) -> tuple[Guard, ...] | None:
             continue
         if never_taken(fn, path) or _is_end_of_a_chain(backward, path) or _flags_excuse(fn, path):
             continue
-        if 0 < gradients <= len(absent_gradients(path)) or any(_state_excuses(fn, guard) for guard in path):
-            continue  # no incoming gradient, or none that is needed, so none to return
+        if (gradients > 1 or len(fn.inputs) == 1) and 0 < gradients <= len(absent_gradients(path)):
+            continue  # no incoming gradient, so none to return, or the tests for several of them are exhaustive
+        if any(_state_excuses(fn, guard) for guard in path):
+            continue
         return path
     return None
 
