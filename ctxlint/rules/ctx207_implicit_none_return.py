@@ -68,9 +68,9 @@ class ImplicitNoneReturn(Rule[FunctionClass]):
     ## Known limits
     An explicit `return None` counts as intended, and so does the end of a chain of tests of one value (`if mode ==
     "sum": … elif mode == "mean": …`), which may be exhaustive. Not reported if the end is reached only when no input
-    needs a gradient, or when none of several gradients arrives, after a loop that returns, after a call whose name says that it
-    raises, if no output of `forward` can have a gradient, or if `backward` cannot take one gradient for each output
-    (CTX205).
+    needs a gradient, or when none of several gradients arrives, after a loop that returns, after a call whose name says
+    that it raises, if no output of `forward` can have a gradient, or if `backward` cannot take one gradient for each
+    output (CTX205).
 
     ## References
     - [torch.autograd.Function.backward](https://pytorch.org/docs/stable/generated/torch.autograd.Function.backward.html)

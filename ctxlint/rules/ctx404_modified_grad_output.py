@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.fixes.in_place import copy_gradient
-from ctxlint.model.analyses.conditional_writes import gradient_written_if_permuted, how_permuted
+from ctxlint.model.analyses.conditional_writes import (
+    converter,
+    gradient_written_if_float32,
+    gradient_written_if_permuted,
+    how_permuted,
+)
 from ctxlint.model.analyses.later_reads import wants_old_values
 from ctxlint.model.analyses.mutations import gradient_written, gradient_written_on_a_path, on_a_temporary
 from ctxlint.model.analyses.saved_state import chosen_gradient
@@ -83,7 +88,7 @@ class ModifiedGradOutput(Rule[FunctionClass]):
 
     ## Known limits
     A compiled kernel that writes to a gradient is not detected, nor is a helper outside the project. Not reported if
-    the gradient may be a copy: after `.to(...)` or `.float()`, or if one branch copies it. If one branch replaces it
+    the gradient may be a copy: after a conversion, except to float32, or if one branch copies it. If one branch replaces it
     with a product or a sum, the others are still checked. Where a flag decides whether a result uses the memory of the
     gradient, only its default is checked.
 
@@ -122,7 +127,7 @@ class ModifiedGradOutput(Rule[FunctionClass]):
                     rests_on=(mutation.target,) if mutation.target is not None else (),
                 )
             yield from _by_default(fn, method, set(changed))
-            yield from _if_permuted(fn, method, set(changed))
+            yield from _if_not_copied(fn, method, set(changed))
 
 
 def _by_default(fn: FunctionClass, method: Method, certain: set[str]) -> Iterator[Finding]:
@@ -144,27 +149,31 @@ def _by_default(fn: FunctionClass, method: Method, certain: set[str]) -> Iterato
             )
 
 
-def _if_permuted(fn: FunctionClass, method: Method, certain: set[str]) -> Iterator[Finding]:
-    """Gradients that may be copied first: they are not if they have the layout of the returned ones."""
+def _if_not_copied(fn: FunctionClass, method: Method, certain: set[str]) -> Iterator[Finding]:
+    """Gradients that may be copied first: they are not if they have the layout of the returned ones, or are float32."""
     found: dict[str, Mutation] = {}
     for mutation in happening_mutations(fn, method):
-        gradient = gradient_written_if_permuted(fn, mutation)
+        gradient = gradient_written_if_permuted(fn, mutation) or gradient_written_if_float32(mutation)
         if gradient is not None and gradient not in certain and not on_a_temporary(mutation):
             found.setdefault(gradient, mutation)
     for at in {each.node: None for each in found.values()}:
         together = {gradient: each for gradient, each in found.items() if each.node is at}
         mutation = next(iter(together.values()))
-        message = _message_if_permuted(list(together), mutation)
+        message = _message_if_not_copied(list(together), mutation)
         yield Finding(fn.span(at), message, related=way_to(fn, *together.values()))
 
 
-def _message_if_permuted(gradients: list[str], mutation: Mutation) -> str:
-    modifies, how = f"`{mutation.doer}` modifies", how_permuted(mutation)
-    if len(gradients) > 1:
-        subject = f"the incoming gradients {quoted(gradients)} in place if they are {how}, as the returned ones are"
+def _message_if_not_copied(gradients: list[str], mutation: Mutation) -> str:
+    modifies, by, several = f"`{mutation.doer}` modifies", converter(mutation), len(gradients) > 1
+    if by:
+        condition = f"float32, which `{by}` does not copy"
+    else:
+        condition = f"{how_permuted(mutation)}, as the returned {'ones are' if several else 'one is'}"
+    if several:
+        subject = f"the incoming gradients {quoted(gradients)} in place if they are {condition}"
         others, remedy = "the same tensors on to others", "Work on copies"
     else:
-        subject = f"the incoming gradient `{gradients[0]}` in place if it is {how}, as the returned one is"
+        subject = f"the incoming gradient `{gradients[0]}` in place if it is {condition}"
         others, remedy = "the same tensor on to others", f"Work on `{gradients[0]}.clone()`"
     return f"{modifies} {subject}; if torch passes {others}, their gradients are silently wrong. {remedy}."
 

@@ -47,6 +47,13 @@ def gradient_written_if_permuted(fn: FunctionClass, mutation: Mutation) -> str |
     return found[0].name if any(_permutes_back(value, found[1]) for value in values) else None
 
 
+def gradient_written_if_float32(mutation: Mutation) -> str | None:
+    """Like ``input_written_if_float32``, for an incoming gradient."""
+    found = converted_storage(mutation.target)
+    is_gradient = found is not None and isinstance(found[0], Parameter) and found[0].role == "gradient"
+    return found[0].name if found is not None and is_gradient and isinstance(found[0], Parameter) else None
+
+
 def how_permuted(mutation: Mutation) -> str:
     """The word for the layout: transposed, or permuted."""
     found = permuted_storage(mutation.target)
