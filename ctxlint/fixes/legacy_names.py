@@ -12,6 +12,7 @@ from ctxlint.fixes.class_layout import layout_of
 from ctxlint.fixes.imported_names import released
 from ctxlint.fixes.method_code import code_of_method
 from ctxlint.fixes.module_code import module_code
+from ctxlint.model.analyses.double_backward import is_half_detached
 from ctxlint.model.function import GenericCall
 from ctxlint.model.syntax import dotted
 
@@ -41,8 +42,8 @@ def rename_attribute(fn: FunctionClass, method: Method, node: cst.CSTNode, new: 
 def use_the_tensor(fn: FunctionClass, method: Method, call: GenericCall) -> Fix | None:
     """Replace ``Variable(x)`` by ``x``, or by its effect on ``x`` if that is intended.
 
-    That is ``x.detach().requires_grad_()`` with ``requires_grad=True``, and ``x.detach()`` if the method enables
-    gradients itself. None for anything but one tensor and these keywords.
+    That is ``x.detach().requires_grad_()`` with ``requires_grad=True``, and ``x.detach()`` if that matters. None for
+    anything but one tensor and these keywords.
     """
     code, node = code_of_method(fn, method), call.node
     if code is None or not isinstance(node, cst.Call):
@@ -50,7 +51,7 @@ def use_the_tensor(fn: FunctionClass, method: Method, call: GenericCall) -> Fix 
     tensor, requires_grad, understood = variable_arguments(node)
     if tensor is None or not understood or isinstance(tensor, _NO_TENSORS):
         return None
-    detaches = requires_grad is not None or turns_gradients_on(method)
+    detaches = requires_grad is not None or detaching_matters(fn, method, tensor)
     start = code.layout.start(node.func)
     end = code.layout.source.offset(code.layout.slice.span(node).end)
     title = "Use the tensor"
@@ -100,9 +101,11 @@ _NO_TENSORS = (
 )
 
 
-def turns_gradients_on(method: Method) -> bool:
-    """Whether a method enables gradients itself, so that detaching makes a difference."""
-    return any(each.callee in _GRADIENTS_ON for each in method.facts.of(GenericCall))
+def detaching_matters(fn: FunctionClass, method: Method, tensor: cst.BaseExpression | None) -> bool:
+    """Whether a tensor has to stay detached: the method enables gradients itself, or has only a part of its graph."""
+    if any(each.callee in _GRADIENTS_ON for each in method.facts.of(GenericCall)):
+        return True
+    return tensor is not None and is_half_detached(fn, method, tensor)
 
 
 def variable_arguments(node: cst.CSTNode) -> tuple[cst.BaseExpression | None, cst.BaseExpression | None, bool]:

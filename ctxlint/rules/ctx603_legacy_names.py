@@ -9,8 +9,8 @@ import libcst as cst
 from ctxlint.fixes.legacy_names import (
     before_detach,
     derive_from_function,
+    detaching_matters,
     drop_shared_storage,
-    turns_gradients_on,
     use_the_tensor,
     variable_arguments,
 )
@@ -77,8 +77,8 @@ class LegacyNames(Rule[FunctionClass]):
     Safe for `mark_shared_storage`, if the call is a statement and its arguments are plain names.
 
     Unsafe for `Variable(x)`, which becomes `x`: what was detached is then differentiated. `x = Variable(x)` is removed. If the method enables
-    gradients, it becomes `x.detach()`, and `Variable(x, requires_grad=True)` becomes `x.detach().requires_grad_()`,
-    which is equivalent. There is no fix for other arguments.
+    gradients, or `x` is computed from a detached incoming gradient and a tensor that has a graph, it becomes `x.detach()`, and
+    `Variable(x, requires_grad=True)` becomes `x.detach().requires_grad_()`, which is equivalent. There is no fix for other arguments.
 
     Unsafe for `InplaceFunction`: other files may create instances of the class. There is no fix if this file does so
     with arguments, or for a class with `__init__`.
@@ -112,7 +112,7 @@ class LegacyNames(Rule[FunctionClass]):
                 continue
             for call in method.facts.of(GenericCall):
                 if call.callee in VARIABLE:
-                    fix, message = use_the_tensor(fn, method, call), _about_variable(method, call)
+                    fix, message = use_the_tensor(fn, method, call), _about_variable(fn, method, call)
                     yield Finding(fn.span(call.node), message, fix)
             for context_call in method.facts.of(ContextCall):
                 if context_call.method == "mark_shared_storage":
@@ -125,7 +125,7 @@ class LegacyNames(Rule[FunctionClass]):
                     )
 
 
-def _about_variable(method: Method, call: GenericCall) -> str:
+def _about_variable(fn: FunctionClass, method: Method, call: GenericCall) -> str:
     """The effect of ``Variable(...)`` there, and its replacement."""
     tensor, requires_grad, understood = variable_arguments(call.node)
     given_tensor = before_detach(tensor) if tensor is not None else None
@@ -141,5 +141,5 @@ def _about_variable(method: Method, call: GenericCall) -> str:
             f"`Variable(..., requires_grad={flag})` is the old form of creating a leaf tensor. Write "
             f"`{written}.detach().requires_grad_({'' if flag == 'True' else flag})`."
         )
-    advice = f"Write `{written}.detach()`." if turns_gradients_on(method) else "Use the tensor."
+    advice = f"Write `{written}.detach()`." if detaching_matters(fn, method, tensor) else "Use the tensor."
     return f"Since torch 0.4, `Variable(...)` only detaches a tensor. {advice}"

@@ -10,6 +10,7 @@ from ctxlint.effort import spend
 from ctxlint.model.analyses.mutations import input_written
 from ctxlint.model.analyses.repeats import names_in
 from ctxlint.model.analyses.saved_state import single_save
+from ctxlint.model.analyses.second_order import differentiable_backward
 from ctxlint.model.interpreter.events import Assigned, Mutation
 from ctxlint.model.interpreter.values import (
     ContextAttribute,
@@ -20,7 +21,9 @@ from ctxlint.model.interpreter.values import (
     Single,
     Tri,
     View,
+    before_views,
     detaches,
+    is_detached,
     is_input,
     kind_of,
     same_object,
@@ -29,7 +32,7 @@ from ctxlint.model.syntax import dotted
 from ctxlint.torch_api import operations
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from ctxlint.model.function import FunctionClass
     from ctxlint.model.interpreter.method import Method
@@ -88,6 +91,56 @@ def intermediates_in_gradients(fn: FunctionClass) -> Iterator[tuple[cst.CSTNode,
             yield node, name, detached
 
 
+def is_half_detached(fn: FunctionClass, method: Method, node: cst.BaseExpression) -> bool:
+    """Whether backward computes a value with a detached incoming gradient and a stored tensor that has a graph.
+
+    A second derivative of that value is only a part of the right one.
+    """
+    if method is not differentiable_backward(fn) or any(map(method.decorator, _UNRECORDED)):
+        return False
+    if any(each.attr.value in _UNRECORDED for each in method.nodes_of(cst.Attribute)):
+        return False
+    bound = _bindings(method)
+    reached, used = _reached([node], bound), _reached([node], bound, _operands)
+    incoming = [each.name for each in method.own_params]
+    if used.isdisjoint(incoming) or any(each in reached and not _is_cut(each, bound) for each in incoming):
+        return False
+    stored = {value for value, origin in _stored(fn) if _has_graph(fn, origin)}
+    names = (
+        each for name in reached for each in method.assignments.get(name, ()) if len(method.binders.get(name, ())) == 1
+    )
+    attributes = (
+        ContextAttribute(each.partition(".")[2]) for each in reached if method.ctx_name == each.partition(".")[0]
+    )
+    return any(each.value in stored for each in names) or not stored.isdisjoint(attributes)
+
+
+_UNRECORDED = ("no_grad", "inference_mode")
+
+
+def _is_cut(name: str, bound: dict[str, list[cst.BaseExpression | None]]) -> bool:
+    """Whether a parameter is bound again, each time to something without its graph."""
+    values = bound.get(name, [])
+    others = {each: nodes for each, nodes in bound.items() if each != name}
+    return bool(values) and all(each is not None and name not in _reached([each], others) for each in values)
+
+
+def _has_graph(fn: FunctionClass, value: Value) -> bool:
+    """Whether what forward stores is an input that may need a gradient, or an output."""
+    origin = before_views(value)
+    if is_detached(value) or not is_input(origin) or origin.index >= len(fn.inputs):
+        return any(same_object(value, each) is Tri.YES for each in fn.outputs_values())
+    entry = fn.inputs[origin.index]
+    return entry.gradient is not Tri.NO and entry.is_tensor is not Tri.NO and not _is_overwritten(fn, origin)
+
+
+def _operands(node: cst.BaseExpression) -> list[cst.BaseExpression]:
+    """The operands of an operation that is differentiable but for ``detach()`` and ``.data``."""
+    owner = node.func if isinstance(node, cst.Call) else node
+    detached = isinstance(owner, cst.Attribute) and owner.attr.value == ("detach" if owner is not node else "data")
+    return [cst.ensure_type(owner, cst.Attribute).value] if detached else differentiated_in(node)
+
+
 def _stored(fn: FunctionClass) -> Iterator[tuple[Value, Value]]:
     """What backward reads of the saved state, with its value in forward."""
     for position, slot in enumerate(single_save(fn) or ()):
@@ -139,8 +192,12 @@ def _gradients_unpacked(assigned: Assigned) -> cst.BaseExpression | None:
     return value if isinstance(value, cst.Call) and dotted(value.func) in _DIFFERENTIATING else None
 
 
-def _reached(nodes: Iterable[cst.BaseExpression], bound: dict[str, list[cst.BaseExpression | None]]) -> set[str]:
-    """The names and attributes that expressions certainly have a derivative with respect to."""
+def _reached(
+    nodes: Iterable[cst.BaseExpression],
+    bound: dict[str, list[cst.BaseExpression | None]],
+    operands: Callable[[cst.BaseExpression], list[cst.BaseExpression]] | None = None,
+) -> set[str]:
+    """The names and attributes that expressions certainly have a derivative with respect to, by their operands."""
     found: set[str] = set()
     todo = list(nodes)
     while todo:
@@ -157,7 +214,7 @@ def _reached(nodes: Iterable[cst.BaseExpression], bound: dict[str, list[cst.Base
             if len(values) < 2 or all(each is not None and node.value in names_in(each) for each in values[1:]):
                 todo.extend(each for each in values if each is not None)
         else:
-            todo.extend(differentiated_in(node))
+            todo.extend((operands or differentiated_in)(node))
     return found
 
 
