@@ -103,7 +103,8 @@ class TensorStashedOnCtx(Rule[FunctionClass]):
     and other inputs whose gradient is `None` may be stored on ctx, and so may a buffer that `backward` writes to, and a
     tensor of which `backward` only tests `is None` or reads an attribute that the program set, or that it only passes
     to a function of the project that keeps the object itself, in a list or by setting an attribute on it, or to a method
-    that gets nothing else and whose result is dropped, such as `engine.use(ctx.weight)`. Not reported if a nested
+    that gets nothing else and whose result is dropped, such as `engine.use(ctx.weight)`. What a callable of the
+    caller returns, `y = run(x)` for an argument `run`, is no output: it may be `x` itself. Not reported if a nested
     function replaces or deletes what `forward` stored, under a condition on the torch version, or under one that a
     tensor has no elements.
 

@@ -68,7 +68,7 @@ class SavedOutputView(Rule[FunctionClass]):
     ## Known limits
     Not reported: `reshape` and `contiguous`, which may copy; a detached view, which references nothing; outputs that
     never have a `grad_fn`: integers, bools, outputs marked as non-differentiable, and outputs of unknown type whose
-    gradient `backward` does not read.
+    gradient `backward` does not read; what a callable of the caller returns, which may be an input.
 
     ## References
     - [pytorch#94990](https://github.com/pytorch/pytorch/issues/94990): memory leak with a saved view of an output

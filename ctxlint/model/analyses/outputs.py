@@ -13,19 +13,22 @@ from ctxlint.model.analyses.upstream import is_call_for_random_numbers
 from ctxlint.model.interpreter.events import ContextCall, ContextWrite, Escape, Mutation, Question
 from ctxlint.model.interpreter.values import (
     NONE,
+    Alias,
     Fresh,
     Item,
     Kind,
     Mapping,
+    Opaque,
     Parameter,
     Sequence,
     Slot,
     Tri,
     Value,
+    View,
     is_tensor,
     kind_of,
 )
-from ctxlint.model.syntax import children, signed_integer, single_index, words_of
+from ctxlint.model.syntax import children, root_name, signed_integer, single_index, words_of
 from ctxlint.records import record
 
 if TYPE_CHECKING:
@@ -154,7 +157,7 @@ def others_have_gradients(fn: FunctionClass, position: int) -> bool:
 
 
 def differentiable_outputs(fn: FunctionClass) -> Iterator[Value]:
-    """The outputs that certainly have a ``grad_fn``: those without evidence against one.
+    """The objects that certainly become outputs with a ``grad_fn``: those without evidence against one.
 
     A single output has one if there is a backward at all, unless it holds integers. Of several outputs, those that
     certainly have a floating dtype, and those whose gradient backward reads.
@@ -165,13 +168,26 @@ def differentiable_outputs(fn: FunctionClass) -> Iterator[Value]:
     for returned in fn.outputs:
         for position, slot in enumerate(returned.slots if returned.known else (Slot(returned.value),)):
             for option in slot.value.options():
-                if slot.starred or isinstance(option, Parameter) or option in marked:
+                if slot.starred or isinstance(option, Parameter) or option in marked or may_be_given_back(fn, option):
                     continue
                 if is_tensor(option) is Tri.YES and kind_of(option) is Kind.INTEGRAL:
                     continue
                 alone = len(returned.slots) <= 1
                 if alone or (not unknown_marks and _has_gradient(fn, returned, position, option)):
                     yield option
+
+
+def may_be_given_back(fn: FunctionClass, value: Value) -> bool:
+    """Whether a callable of the caller returns a value: it may be an argument of it, an input, or a view of a tensor.
+
+    For an input that forward returns as it is, autograd creates another tensor.
+    """
+    while isinstance(value, Item) or (isinstance(value, View) and value.alias is not Alias.ALWAYS):
+        value = value.of
+    node = value.node if isinstance(value, Opaque) else None
+    called = root_name(node.func) if isinstance(node, cst.Call) else None
+    params = {param.name for method in fn.context_methods for param in method.params}
+    return called is not None and (called in params or called in fn.enclosing_names)
 
 
 def _has_gradient(fn: FunctionClass, returned: Returned, position: int, output: Value) -> bool:

@@ -38,7 +38,7 @@ from ctxlint.model.interpreter.values import (
     storage,
     usual_storage,
 )
-from ctxlint.model.syntax import code_of, root_name
+from ctxlint.model.syntax import code_of
 from ctxlint.records import record
 
 if TYPE_CHECKING:
@@ -293,16 +293,7 @@ def saved_output_views(fn: FunctionClass) -> Iterator[tuple[ContextCall, Slot]]:
                 continue
             origin = storage(value)
             if origin is not None and not isinstance(origin, Parameter) and origin in outputs:
-                if not _may_be_a_view(fn, origin):
-                    yield save, argument
-
-
-def _may_be_a_view(fn: FunctionClass, value: Value) -> bool:
-    """Whether a callable of the caller returns a value: it may be a view of a tensor that is not an output."""
-    node = value.node if isinstance(value, Opaque) else None
-    called = root_name(node.func) if isinstance(node, cst.Call) else None
-    params = {param.name for method in fn.context_methods for param in method.params}
-    return called is not None and (called in params or called in fn.enclosing_names)
+                yield save, argument
 
 
 def _cut_off(value: Value) -> bool:

@@ -18,7 +18,7 @@ from ctxlint.model.analyses.attribute_uses import (
     written_by_backward,
 )
 from ctxlint.model.analyses.inputs import given_by_a_call
-from ctxlint.model.analyses.outputs import differentiable_outputs
+from ctxlint.model.analyses.outputs import differentiable_outputs, may_be_given_back
 from ctxlint.model.analyses.saved_state_uses import KeptUses, Place, uses_of_kept
 from ctxlint.model.analyses.upstream import is_call_for_zeros
 from ctxlint.model.analyses.variadic_inputs import all_get_gradients, some_get_gradients
@@ -55,6 +55,7 @@ from ctxlint.model.interpreter.values import (
     is_input,
     is_tensor,
     kind_of,
+    leaves,
     same_object,
     usual_storage,
 )
@@ -296,7 +297,7 @@ def _stored(fn: FunctionClass, write: ContextStore) -> list[list[_Kept]]:
             for leaf, contained in _leaves(part, contained=part is not option)
             for each in _classified(fn, write, leaf, contained)
         ]
-        if not contents and isinstance(option, Sequence) and _is_returned_whole(fn, write):
+        if not contents and isinstance(option, Sequence) and _is_returned_whole(fn, write, option):
             contents = [_Kept(Held.OUTPUT, contained=True)]
         rest = _of_variadic(option)
         if not contents and rest is not None and _is_stash_of(fn, write, option):
@@ -627,10 +628,12 @@ def _holds_output(fn: FunctionClass, container: Value) -> bool:
     return any(same_object(each.of, container) is Tri.YES for each in items)
 
 
-def _is_returned_whole(fn: FunctionClass, write: ContextStore) -> bool:
+def _is_returned_whole(fn: FunctionClass, write: ContextStore, elements: Sequence) -> bool:
     """Whether the elements of a stored list are the outputs: ``ctx.all = outputs; return tuple(outputs)``."""
     forward, stored = fn.forward, f"{fn.storing_ctx}.{write.attribute}"
     if forward is None or fn.context_calls("mark_non_differentiable") or fn.escapes:
+        return False
+    if any(may_be_given_back(fn, leaf) for leaf in leaves(elements)):
         return False
     bound = forward.assignments
     name = _taken_from(write.value_node)
