@@ -24,9 +24,11 @@ from ctxlint.model.interpreter.values import (
     Slot,
     Tri,
     Value,
+    Variadic,
     View,
     is_tensor,
     kind_of,
+    whole,
 )
 from ctxlint.model.syntax import children, root_name, signed_integer, single_index, words_of
 from ctxlint.records import record
@@ -182,12 +184,17 @@ def may_be_given_back(fn: FunctionClass, value: Value) -> bool:
 
     For an input that forward returns as it is, autograd creates another tensor.
     """
-    while isinstance(value, Item) or (isinstance(value, View) and value.alias is not Alias.ALWAYS):
+    while isinstance(value, View) and value.alias is not Alias.ALWAYS:
         value = value.of
-    node = value.node if isinstance(value, Opaque) else None
+    source = whole(value)
+    if not isinstance(source, Opaque):
+        return False
+    passed = (whole(option) for option in (source.called.options() if source.called is not None else ()))
+    node = source.node
     called = root_name(node.func) if isinstance(node, cst.Call) else None
     params = {param.name for method in fn.context_methods for param in method.params}
-    return called is not None and (called in params or called in fn.enclosing_names)
+    by_name = called is not None and (called in params or called in fn.enclosing_names)
+    return by_name or any(isinstance(each, (Parameter, Variadic)) for each in passed)
 
 
 def _has_gradient(fn: FunctionClass, returned: Returned, position: int, output: Value) -> bool:

@@ -429,7 +429,7 @@ def _call_bound(walk: Walk, node: cst.Call, arguments: Arguments) -> Value:
         if arguments.lends_context or (isinstance(func, cst.Name) and sees_context(walk, walk.bound(func.value))):
             walk.record(Escape, node, how="passed")
         walk.record(GenericCall, node, arguments=arguments.positional, statement=walk.statement)
-        return Opaque(node)
+        return Opaque(node, walk.bound(func.value) if isinstance(func, cst.Name) else None)
     return apply_summary(walk, node, found, arguments)
 
 

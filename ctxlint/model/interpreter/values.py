@@ -68,9 +68,13 @@ class Value:
 
 @record
 class Opaque(Value):
-    """The unknown result of an expression, identified by the node that created it."""
+    """The unknown result of an expression, identified by the node that created it.
+
+    ``called`` is what a name is bound to, if a call of that created it.
+    """
 
     node: cst.CSTNode | None = None
+    called: Value | None = field(default=None, compare=False)
 
 
 @record
@@ -556,6 +560,13 @@ def converted_storage(value: Value | None) -> tuple[Value, View] | None:
 def before_views(value: Value) -> Value:
     """The origin of a chain of views, whether or not each of them shares its memory."""
     while isinstance(value, View):
+        value = value.of
+    return value
+
+
+def whole(value: Value) -> Value:
+    """What a value was taken from, as an item, at any depth; otherwise the value itself."""
+    while isinstance(value, Item):
         value = value.of
     return value
 

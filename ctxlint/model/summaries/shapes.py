@@ -36,6 +36,7 @@ from ctxlint.model.interpreter.values import (
     join_all,
     kind_of,
     usual_storage,
+    whole,
 )
 
 if TYPE_CHECKING:
@@ -56,13 +57,14 @@ _KEPT = 10_000
 """The first position of the objects of a function that it does not return."""
 
 
-def _made_at(value: Value, node: cst.BaseExpression, position: int | None) -> Value:
-    """An object of the function, as a value of the caller."""
+def _made_at(value: Value, node: cst.BaseExpression, position: int | None, called: Value | None) -> Value:
+    """An object of the function, as a value of the caller; ``called`` returned it."""
     if isinstance(value, Fresh):
         return Fresh(node, value.kind, position)
     if isinstance(value, Single):
         return Single(node, position)
-    return Opaque(node) if position is None else Item(Opaque(node), position)
+    made = Opaque(node, called)
+    return made if position is None else Item(made, position)
 
 
 def _with_parts(value: ProjectFunction | ProjectObject, change: Callable[[Value], Value]) -> Value:
@@ -247,7 +249,8 @@ class Shape:
         if isinstance(value, Choice):
             return join_all(self._element(option, node, position) for option in value.alternatives)
         if isinstance(value, (Fresh, Single, Opaque, Item)):
-            made = _made_at(value, node, position)
+            called = getattr(whole(value), "called", None)
+            made = _made_at(value, node, position, None if called is None else self._in_caller(called))
             self.made.setdefault(value, made)
             return made
         if isinstance(value, TensorTuple) and value.of is not None:
