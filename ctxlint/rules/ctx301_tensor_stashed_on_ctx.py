@@ -104,7 +104,7 @@ class TensorStashedOnCtx(Rule[FunctionClass]):
     tensor of which `backward` only tests `is None` or reads an attribute that the program set, or that it only passes
     to a function of the project that keeps the object itself, in a list or by setting an attribute on it, or to a method
     that gets nothing else and whose result is dropped, such as `engine.use(ctx.weight)`. What a callable of the
-    caller returns, `y = run(x)` for an argument `run`, is no output: it may be `x` itself. Not reported if a nested
+    caller returns, `y = run(x)` for an argument `run`, does not count: it may be `x`. Not reported if a nested
     function replaces or deletes what `forward` stored, under a condition on the torch version, or under one that a
     tensor has no elements.
 
