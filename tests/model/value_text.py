@@ -54,6 +54,7 @@ _VIEWS = {
     Alias.USUALLY: "reshaped",
     Alias.IF_PERMUTED: "laid out",
     Alias.POSSIBLY: "converted",
+    Alias.IF_FLOAT32: "float32",
 }
 
 _WORDS: dict[type, str] = {
