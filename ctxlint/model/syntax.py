@@ -41,6 +41,16 @@ def dotted(node: cst.BaseExpression) -> str | None:
     return ".".join(reversed(parts))
 
 
+def is_name(node: cst.CSTNode | None, name: str) -> bool:
+    """Whether a node is this name."""
+    return isinstance(node, cst.Name) and node.value == name
+
+
+def leaves(statement: cst.BaseStatement) -> bool:
+    """Whether a line ends with ``return`` or ``raise``."""
+    return isinstance(statement, cst.SimpleStatementLine) and isinstance(statement.body[-1], (cst.Raise, cst.Return))
+
+
 def last_name(node: cst.BaseExpression) -> str:
     """``c`` of ``c``, ``a.b.c`` and ``f(x).c``; empty for an expression of another kind."""
     name = node.attr if isinstance(node, cst.Attribute) else node

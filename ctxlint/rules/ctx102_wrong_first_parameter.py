@@ -251,9 +251,12 @@ def _is_of_ctx(fn: FunctionClass, method: Method, node: cst.Name) -> bool:
         return True
     if method not in (fn.forward, fn.setup_context):
         return name in fn.writes_by_attribute or any(_stored_in(each, name) for each in (fn.forward, fn.setup_context))
-    statement = _statement(method, node)
+    statement = method.around(node, cst.SimpleStatementLine)
     earlier = method.variables[: next(at for at, each in enumerate(method.variables) if each is node)]
-    return any(each in earlier and _statement(method, each) is not statement for each in _stored_in(method, name))
+    return any(
+        each in earlier and method.around(each, cst.SimpleStatementLine) is not statement
+        for each in _stored_in(method, name)
+    )
 
 
 def _stored_in(method: Method | None, name: str) -> list[cst.BaseExpression]:
@@ -263,10 +266,6 @@ def _stored_in(method: Method | None, name: str) -> list[cst.BaseExpression]:
     stores = (each for each in method.nodes_of(cst.Attribute) if isinstance(method.parents.get(each), _STORES))
     owners = (*RECEIVERS, method.ctx_name)
     return [each.value for each in stores if each.attr.value == name and dotted(each.value) in owners]
-
-
-def _statement(method: Method, node: cst.CSTNode) -> cst.CSTNode | None:
-    return next((each for each in method.above(node) if isinstance(each, cst.SimpleStatementLine)), None)
 
 
 _STORES = (cst.AssignTarget, cst.AnnAssign)

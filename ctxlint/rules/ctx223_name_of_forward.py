@@ -12,6 +12,7 @@ from ctxlint.model.analyses.outputs import is_read
 from ctxlint.model.analyses.saved_reads import read_backs
 from ctxlint.model.analyses.saved_tensors import mismatched, saved_counts, saving_call
 from ctxlint.model.function import FunctionClass
+from ctxlint.model.syntax import is_name
 from ctxlint.rules.base import Finding, Rule
 
 if TYPE_CHECKING:
@@ -142,7 +143,7 @@ def _remedy(fn: FunctionClass, backward: Method, name: str) -> str:
     if fn.forward is not None and name in _imported(fn.forward):
         return f"Import it in `{backward.name}` too, or at module level"
     calls = fn.context_calls(saving_call(backward))
-    places = {at for call in calls for at, each in enumerate(call.arguments) if _is_name(each.node, name)}
+    places = {at for call in calls for at, each in enumerate(call.arguments) if is_name(each.node, name)}
     reads = [each for each in read_backs(fn) if each.method is backward]
     unpacked = {each.name for each in reads if each.index in places}
     if len(unpacked) == 1 and None not in unpacked:
@@ -151,10 +152,6 @@ def _remedy(fn: FunctionClass, backward: Method, name: str) -> str:
             return f"Unpack it as `{name}`, not as a second `{here}`"
         return f"Write `{here}`, the name it has here"
     return f"Unpack it from `{ctx}.saved_tensors`" if places else "Pass it on through ctx"
-
-
-def _is_name(node: cst.CSTNode | None, name: str) -> bool:
-    return isinstance(node, cst.Name) and node.value == name
 
 
 def _imported(forward: Method) -> set[str]:

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from ctxlint.fixes.in_place import mark_dirty
 from ctxlint.model.analyses.conditional_writes import (
-    converter,
-    how_permuted,
+    condition_of,
     input_written_if_float32,
     input_written_if_permuted,
 )
@@ -276,12 +275,8 @@ def _message_of_several(changed: list[tuple[Parameter, Mutation]]) -> str:
 
 def _message_if_not_copied(names: list[str], mutation: Mutation) -> str:
     """For inputs that may be copied: they are not if they have the layout of the output, or are float32."""
-    modifies, by = f"`{mutation.doer}` modifies", converter(mutation)
-    several = len(names) > 1
-    if by:
-        condition = f"float32, which `{by}` does not copy"
-    else:
-        condition = f"{how_permuted(mutation)}, as the output{'s are' if several else ' is'}"
+    modifies, several = f"`{mutation.doer}` modifies", len(names) > 1
+    condition = condition_of(mutation, "the outputs are" if several else "the output is")
     if several:
         return (
             f"{modifies} the inputs {quoted(names)} in place without `mark_dirty` if they are {condition}; leaves "

@@ -9,10 +9,9 @@ import libcst as cst
 
 from ctxlint.fixes.in_place import copy_gradient
 from ctxlint.model.analyses.conditional_writes import (
-    converter,
+    condition_of,
     gradient_written_if_float32,
     gradient_written_if_permuted,
-    how_permuted,
 )
 from ctxlint.model.analyses.later_reads import wants_old_values
 from ctxlint.model.analyses.mutations import gradient_written, gradient_written_on_a_path, on_a_temporary
@@ -164,11 +163,8 @@ def _if_not_copied(fn: FunctionClass, method: Method, certain: set[str]) -> Iter
 
 
 def _message_if_not_copied(gradients: list[str], mutation: Mutation) -> str:
-    modifies, by, several = f"`{mutation.doer}` modifies", converter(mutation), len(gradients) > 1
-    if by:
-        condition = f"float32, which `{by}` does not copy"
-    else:
-        condition = f"{how_permuted(mutation)}, as the returned {'ones are' if several else 'one is'}"
+    modifies, several = f"`{mutation.doer}` modifies", len(gradients) > 1
+    condition = condition_of(mutation, "the returned ones are" if several else "the returned one is")
     if several:
         subject = f"the incoming gradients {quoted(gradients)} in place if they are {condition}"
         others, remedy = "the same tensors on to others", "Work on copies"

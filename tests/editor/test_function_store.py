@@ -301,6 +301,19 @@ def test_the_same_with_helpers_that_write_into_tensors(tmp_path: Path, seed: int
     compare(text, f"helpers{seed}.py", 80, tmp_path)
 
 
+@pytest.fixture
+def interpreted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the methods that are interpreted, in order."""
+    names: list[str] = []
+
+    def noted(function: cst.FunctionDef, *more: object) -> object:
+        names.append(function.name.value)
+        return interpret(function, *more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("ctxlint.model.builder.interpret", noted)
+    return names
+
+
 @pytest.mark.parametrize(
     ("helper", "walked"),
     [
@@ -310,23 +323,16 @@ def test_the_same_with_helpers_that_write_into_tensors(tmp_path: Path, seed: int
     ids=["moves", "is shown"],
 )
 def test_code_below_may_move_unless_a_finding_may_show_it(
-    helper: str, walked: set[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    helper: str, walked: set[str], tmp_path: Path, interpreted: list[str]
 ) -> None:
-    names: list[str] = []
-
-    def noted(function: cst.FunctionDef, *more: object) -> object:
-        names.append(function.name.value)
-        return interpret(function, *more)  # type: ignore[arg-type]
-
-    monkeypatch.setattr("ctxlint.model.builder.interpret", noted)
     text = HEAD + missing_none("First").replace("x * scale", "helper(x) * scale") + "\n\n" + helper
     checker, uri = Checker(Workspace(lambda _: None, (str(tmp_path),))), (tmp_path / "a.py").as_uri()
     checker.check(Document(uri, text, 1, "python"))
-    assert set(names) == {"forward", "backward"}
-    names.clear()
+    assert set(interpreted) == {"forward", "backward"}
+    interpreted.clear()
     moved = text.replace("        return grad_output", "\n        return grad_output")
     checker.check(Document(uri, moved, 2, "python"))
-    assert set(names) == walked
+    assert set(interpreted) == walked
 
 
 CALLS = """import torch
@@ -546,24 +552,17 @@ def test_contracts_are_kept_of_functions_that_stay(tmp_path: Path, monkeypatch: 
     ],
 )
 def test_only_methods_that_may_be_different_are_walked(
-    old: str, new: str, walked: set[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    old: str, new: str, walked: set[str], tmp_path: Path, interpreted: list[str]
 ) -> None:
-    names: list[str] = []
-
-    def noted(function: cst.FunctionDef, *more: object) -> object:
-        names.append(function.name.value)
-        return interpret(function, *more)  # type: ignore[arg-type]
-
-    monkeypatch.setattr("ctxlint.model.builder.interpret", noted)
     text = HEAD + "def helper(x):\n    return x\n" + missing_none("First")
     checker, uri = Checker(Workspace(lambda _: None, (str(tmp_path),))), (tmp_path / "a.py").as_uri()
     checker.check(Document(uri, text, 1, "python"))
-    assert set(names) == {"forward", "backward"}
-    names.clear()
+    assert set(interpreted) == {"forward", "backward"}
+    interpreted.clear()
     changed = text.replace(old, new, 1)
     assert changed != text
     checker.check(Document(uri, changed, 2, "python"))
-    assert set(names) == walked
+    assert set(interpreted) == walked
 
 
 LONG = """import torch

@@ -50,18 +50,24 @@ def gradient_written_if_permuted(fn: FunctionClass, mutation: Mutation) -> str |
 def gradient_written_if_float32(mutation: Mutation) -> str | None:
     """Like ``input_written_if_float32``, for an incoming gradient."""
     found = converted_storage(mutation.target)
-    is_gradient = found is not None and isinstance(found[0], Parameter) and found[0].role == "gradient"
-    return found[0].name if found is not None and is_gradient and isinstance(found[0], Parameter) else None
+    tensor = found[0] if found is not None else None
+    return tensor.name if isinstance(tensor, Parameter) and tensor.role == "gradient" else None
 
 
-def how_permuted(mutation: Mutation) -> str:
+def condition_of(mutation: Mutation, others: str) -> str:
+    """What a tensor has to be to be modified itself, in words; ``others`` have the layout: "the output is"."""
+    by = _converter(mutation)
+    return f"float32, which `{by}` does not copy" if by else f"{_how_permuted(mutation)}, as {others}"
+
+
+def _how_permuted(mutation: Mutation) -> str:
     """The word for the layout: transposed, or permuted."""
     found = permuted_storage(mutation.target)
     there = _permutation(found[1].of.layout) if found is not None and isinstance(found[1].of, View) else None
     return "permuted" if there is not None and there[0] == "permute" else "transposed"
 
 
-def converter(mutation: Mutation) -> str:
+def _converter(mutation: Mutation) -> str:
     """The method, or function of the project, that converts to float32 what is then modified; empty if none does."""
     found = converted_storage(mutation.target)
     called = getattr(found[1].node, "func", None) if found is not None else None

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from ctxlint.model.index.attribute_stores import stored_on_others
-from ctxlint.model.interpreter.conditions import certain_parts
+from ctxlint.model.interpreter.conditions import certain_parts, is_compound, outcome_of_parts
 from ctxlint.model.interpreter.events import ContextWrite
 from ctxlint.model.interpreter.values import Constant, Parameter, Tri, is_none
-from ctxlint.model.syntax import dotted, literal_text, signed_integer
+from ctxlint.model.syntax import dotted, leaves, literal_text, signed_integer
 from ctxlint.records import record
 
 if TYPE_CHECKING:
@@ -37,13 +37,8 @@ _UNKNOWN = _Known()
 
 def outcome(fn: FunctionClass, method: Method, test: cst.BaseExpression | None) -> bool | None:
     """The outcome of a test in every call, if what forward keeps on ctx, or its arguments in all calls, decide it."""
-    if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
-        inner = outcome(fn, method, test.expression)
-        return None if inner is None else not inner
-    if isinstance(test, cst.BooleanOperation):
-        found = {outcome(fn, method, test.left), outcome(fn, method, test.right)}
-        decisive = isinstance(test.operator, cst.Or)
-        return decisive if decisive in found else None if None in found else not decisive
+    if is_compound(test):
+        return outcome_of_parts(test, lambda part: outcome(fn, method, part))
     if isinstance(test, cst.Comparison):
         known = _kept(fn, method, test.left) if len(test.comparisons) == 1 else _UNKNOWN
         return _compared(known, test.comparisons[0])
@@ -82,7 +77,7 @@ def _follows_an_end(block: cst.IndentedBlock, statement: cst.CSTNode) -> bool:
     for each in block.body:
         if each is statement:
             return False
-        if isinstance(each, cst.SimpleStatementLine) and isinstance(each.body[-1], (cst.Raise, cst.Return)):
+        if leaves(each):
             return True
     return False
 

@@ -16,7 +16,7 @@ from ctxlint.model.analyses.reachability import (
 )
 from ctxlint.model.interpreter.events import Assigned, ContextWrite, Question
 from ctxlint.model.interpreter.values import NONE, ContextAttribute, NeedsInputGrad, Parameter, Tri
-from ctxlint.model.syntax import children, code_of, dotted, words_of
+from ctxlint.model.syntax import children, code_of, dotted, is_name, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -121,19 +121,17 @@ def _state_excuses(fn: FunctionClass, guard: Guard) -> bool:
 
 def _is_for_gradients(fn: FunctionClass, attribute: str) -> bool:
     """Whether ``ctx.attribute`` is ``x if y.requires_grad else None``, perhaps by way of a local name."""
-    facts = fn.forward.facts if fn.forward is not None else None
-    writes = [each for each in facts.of(ContextWrite) if each.attribute == attribute] if facts is not None else []
+    if fn.forward is None:
+        return False
+    facts = fn.forward.facts
+    writes = [each for each in facts.of(ContextWrite) if each.attribute == attribute]
     for write in writes:
         stored, name = write.value_node, dotted(write.value_node) if write.value_node is not None else None
-        bound = [each.value_node for each in facts.of(Assigned) if each.name == name] if facts is not None else []
+        bound = [each.value_node for each in facts.of(Assigned) if each.name == name]
         chosen = [each for each in (stored, *bound) if isinstance(each, cst.IfExp)]
-        if not any(_is_name(each.orelse, "None") and "requires_grad" in words_of(each.test) for each in chosen):
+        if not any(is_name(each.orelse, "None") and "requires_grad" in words_of(each.test) for each in chosen):
             return False
     return bool(writes)
-
-
-def _is_name(node: cst.BaseExpression, name: str) -> bool:
-    return isinstance(node, cst.Name) and node.value == name
 
 
 def _is_end_of_a_chain(method: Method, path: tuple[Guard, ...]) -> bool:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.model.syntax import is_name, leaves
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -30,9 +32,9 @@ def _has_another_name(method: Method, mutation: Mutation, name: str) -> bool:
     node = mutation.node
     if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute) or mutation.how == "out=":
         return False
-    small = next((each for each in method.above(node) if isinstance(each, cst.BaseSmallStatement)), None)
+    small = _statement(method, node)
     if isinstance(small, cst.Assign):
-        return all(not _is_name(target.target, name) for target in small.targets)
+        return all(not is_name(target.target, name) for target in small.targets)
     return small is not None and not isinstance(small, cst.Expr)
 
 
@@ -71,21 +73,10 @@ def _excluded(method: Method, node: cst.CSTNode, later: cst.CSTNode) -> bool:
         around = method.parents.get(block)
         if block in above or not isinstance(block, cst.IndentedBlock) or not isinstance(around, (cst.If, cst.Else)):
             continue
-        if (isinstance(around, cst.If) and around in above) or _leaves(block):
+        if (isinstance(around, cst.If) and around in above) or leaves(block.body[-1]):
             return True
     return False
 
 
-def _leaves(block: cst.IndentedBlock) -> bool:
-    """Whether a block ends with ``return`` or ``raise``."""
-    last = block.body[-1]
-    small = last.body[-1] if isinstance(last, cst.SimpleStatementLine) else None
-    return isinstance(small, (cst.Return, cst.Raise))
-
-
 def _statement(method: Method, node: cst.CSTNode) -> cst.CSTNode | None:
     return next((each for each in method.above(node) if isinstance(each, cst.BaseSmallStatement)), None)
-
-
-def _is_name(node: cst.BaseExpression, name: str) -> bool:
-    return isinstance(node, cst.Name) and node.value == name

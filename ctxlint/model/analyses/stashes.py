@@ -360,7 +360,7 @@ def _element_in_loop(method: Method, node: cst.CSTNode) -> tuple[cst.CSTNode | N
     if isinstance(clause, (cst.For, cst.CompFor)) and clause.iter is node:
         return clause if isinstance(clause, cst.For) else method.parents[clause], dotted(clause.target)
     bound = method.parents[clause] if isinstance(clause, cst.Subscript) and clause.value is node else None
-    loop = next((each for each in method.above(clause) if isinstance(each, cst.For)), None)
+    loop = method.around(clause, cst.For)
     if not isinstance(loop, cst.For) or not isinstance(bound, cst.Assign) or len(bound.targets) > 1:
         return None, None
     container = code_of(node)

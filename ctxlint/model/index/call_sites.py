@@ -15,7 +15,9 @@ from ctxlint.model.index.passed_layouts import may_have_any_layout
 from ctxlint.model.index.passed_tensors import (
     OF_LAYERS,
     SAME_MEMORY,
+    creates_parameter,
     is_detached,
+    is_frozen_parameter,
     makes_without_gradient,
     parameters_among,
     passes_detached,
@@ -582,7 +584,7 @@ class CallSites:
         if not isinstance(node, ast.Attribute) or not isinstance(node.value, ast.Name) or node.value.id != "self":
             return False
         values = self.attribute_values(node.attr, scope)
-        return all(map(_is_frozen_parameter, values)) if values else node.attr in self.buffers(scope)
+        return all(map(is_frozen_parameter, values)) if values else node.attr in self.buffers(scope)
 
     def is_parameter(self, node: ast.expr, scope: Scope) -> bool:
         """Whether an argument is ``self.weight``, certainly a parameter, of a class that freezes none."""
@@ -591,7 +593,7 @@ class CallSites:
         values = self.attribute_values(node.attr, scope)
         enclosing = _enclosing_class(scope)
         record = self.index.classes.get(enclosing) if enclosing is not None else None
-        created = bool(values) and all(map(_is_new_parameter, values))
+        created = bool(values) and all(map(creates_parameter, values))
         return created and record is not None and not _mentions_flag(record)
 
     def is_in_module(self, scope: Scope) -> bool:
@@ -761,14 +763,6 @@ def _tests_in(node: ast.AST) -> list[ast.expr]:
     return node.values if isinstance(node, ast.BoolOp) else []
 
 
-def _is_frozen_parameter(node: ast.expr | None) -> bool:
-    """Whether an expression is ``Parameter(..., requires_grad=False)``."""
-    if not isinstance(node, ast.Call) or (dotted_name(node.func) or "").rpartition(".")[2] != "Parameter":
-        return False
-    flags = [each.value for each in node.keywords if each.arg == "requires_grad"]
-    return bool(flags) and all(isinstance(each, ast.Constant) and each.value is False for each in flags)
-
-
 def _parameters_in(part: FileIndex) -> frozenset[str]:
     """The attributes of ``self`` that a part of a file creates as parameters that require grad."""
     if "Parameter" not in part.call_names:
@@ -777,11 +771,6 @@ def _parameters_in(part: FileIndex) -> frozenset[str]:
         part.notes[parameters_among] = parameters_among(node for each in part.statements for node in ast.walk(each))
     found: frozenset[str] = part.notes[parameters_among]
     return found
-
-
-def _is_new_parameter(node: ast.expr | None) -> bool:
-    """Whether an expression is ``Parameter(...)``, which requires a gradient unless it says otherwise."""
-    return isinstance(node, ast.Call) and (dotted_name(node.func) or "").rpartition(".")[2] == "Parameter"
 
 
 def _mentions_flag(record: ClassRecord) -> bool:

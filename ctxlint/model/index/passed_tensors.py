@@ -11,6 +11,7 @@ from ctxlint.torch_api.operations import USUAL_VIEW_METHODS, VIEW_ATTRIBUTES, VI
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from collections.abc import Set as AbstractSet
+    from typing import TypeGuard
 
 OF_LAYERS = frozenset(["weight", "bias"])
 """The parameters that layers of ``torch.nn`` have."""
@@ -62,10 +63,27 @@ def parameters_among(nodes: Iterable[ast.AST]) -> frozenset[str]:
 
 def is_new_parameter(node: ast.expr | None) -> bool:
     """Whether an expression creates a parameter that requires grad."""
-    if not isinstance(node, ast.Call) or (dotted_name(node.func) or "").rpartition(".")[2] != "Parameter":
-        return False
-    flags = (each.value for each in node.keywords if each.arg == "requires_grad")
-    return all(isinstance(each, ast.Constant) and each.value is True for each in flags)
+    return creates_parameter(node) and all(_is_literal(each, True) for each in _flags_of(node))
+
+
+def is_frozen_parameter(node: ast.expr | None) -> bool:
+    """Whether an expression is ``Parameter(..., requires_grad=False)``."""
+    flags = _flags_of(node) if creates_parameter(node) else []
+    return bool(flags) and all(_is_literal(each, False) for each in flags)
+
+
+def creates_parameter(node: ast.expr | None) -> TypeGuard[ast.Call]:
+    """Whether an expression is ``Parameter(...)``."""
+    return isinstance(node, ast.Call) and (dotted_name(node.func) or "").rpartition(".")[2] == "Parameter"
+
+
+def _flags_of(call: ast.Call) -> list[ast.expr]:
+    """The values that a call passes for ``requires_grad``."""
+    return [each.value for each in call.keywords if each.arg == "requires_grad"]
+
+
+def _is_literal(node: ast.expr, value: bool) -> bool:
+    return isinstance(node, ast.Constant) and node.value is value
 
 
 def makes_without_gradient(node: ast.expr | None) -> bool:

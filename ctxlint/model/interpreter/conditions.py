@@ -38,6 +38,7 @@ from ctxlint.torch_api.autograd import CONTEXT_METHODS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import TypeGuard
 
     from ctxlint.model.interpreter.state import State
     from ctxlint.model.interpreter.walk import Walk
@@ -153,18 +154,31 @@ def _call_asks(walk: Walk, test: cst.Call, holds: bool) -> Asks | None:
     return Asks(Question.NEEDS_INPUT_GRAD, flags, holds) if flags == NeedsInputGrad() else None
 
 
+def is_compound(test: cst.BaseExpression | None) -> TypeGuard[cst.UnaryOperation | cst.BooleanOperation]:
+    """Whether a condition is ``not a``, ``a and b`` or ``a or b``."""
+    negated = isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not)
+    return negated or isinstance(test, cst.BooleanOperation)
+
+
+def outcome_of_parts(
+    test: cst.UnaryOperation | cst.BooleanOperation, outcome: Callable[[cst.BaseExpression], bool | None]
+) -> bool | None:
+    """The outcome of a compound condition, of those of its parts; None if they do not decide it."""
+    if isinstance(test, cst.UnaryOperation):
+        inner = outcome(test.expression)
+        return None if inner is None else not inner
+    found = {outcome(test.left), outcome(test.right)}
+    decisive = isinstance(test.operator, cst.Or)
+    return decisive if decisive in found else None if None in found else not decisive
+
+
 def decided(walk: Walk, test: cst.BaseExpression) -> bool | None:
     """The outcome of a test on every path: a literal, or a question about a name or an attribute of ctx that holds one.
 
     The method itself has bound it; constants of the module do not count, because users are meant to change them.
     """
-    if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
-        inner = decided(walk, test.expression)
-        return None if inner is None else not inner
-    if isinstance(test, cst.BooleanOperation):
-        found = {decided(walk, test.left), decided(walk, test.right)}
-        decisive = isinstance(test.operator, cst.Or)
-        return decisive if decisive in found else not decisive if found == {not decisive} else None
+    if is_compound(test):
+        return outcome_of_parts(test, lambda part: decided(walk, part))
     if isinstance(test, cst.Integer) or _is_local(walk, test):
         value = walk.peek(test)
         if isinstance(value, Constant):

@@ -230,6 +230,10 @@ class Method:
             node = parents[node]
             yield node
 
+    def around(self, node: cst.CSTNode, kind: type[NodeType]) -> NodeType | None:
+        """The innermost node of a kind that contains a node."""
+        return next((each for each in self.above(node) if isinstance(each, kind)), None)
+
     def called_on(self, node: cst.CSTNode) -> tuple[cst.Call | None, str]:
         """The call of a method of what a node evaluates to, and the name of the method; None if there is none."""
         attribute = self.parents.get(node)
