@@ -112,7 +112,8 @@ class Checker:
     ) -> tuple[FileResult, SourceFile | None]:
         layout = layout_on_demand() if self._trusts_ast else nullcontext()
         parsed = self._parsed.in_use(replaces=not settings.fix)
-        with layout, parsed, self._pieces.in_use(), self._indexes.in_use(), self._functions.in_use():
+        pieces, indexes = self._pieces.in_use(source.path), self._indexes.in_use(source.path)
+        with layout, parsed, pieces, indexes, self._functions.in_use():
             file = read_source(source, settings, find_outside)
             return (file, None) if isinstance(file, FileResult) else (check_file(file, settings), file)
 

@@ -16,7 +16,7 @@ from ctxlint.editor.workspace import Workspace
 from ctxlint.explain import contract
 from ctxlint.explain.contract import contracts_of
 from ctxlint.model.builder import Builder
-from ctxlint.model.index import call_sites
+from ctxlint.model.index import call_sites, parsing
 from ctxlint.model.index.passed_tensors import parameters_among
 from ctxlint.model.interpreter.interpret import interpret
 from ctxlint.model.interpreter.walk import Walk
@@ -752,6 +752,31 @@ def test_what_the_project_was_asked_is_not_asked_again(tmp_path: Path, monkeypat
         assert [each.code for each in checked.diagnostics] == ["CTX404", "CTX203"]
         numbers.append(len(readings))
     assert numbers == [2, 1, 1, 1]
+
+
+def test_helpers_in_other_files_are_parsed_at_once_and_the_document_in_pieces(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    imports = "".join(f"from helpers{number} import twice{number}\n" for number in range(9))
+    for number in range(9):
+        (tmp_path / f"helpers{number}.py").write_text(f"ONE = 1\n\n\ndef twice{number}(x):\n    return x * 2\n")
+    calls = "".join(f"        x = twice{number}(x)\n" for number in range(9))
+    text = f"{HEAD}{imports}{missing_none()}".replace("        return x", f"{calls}        return x")
+    parsed: list[str] = []
+    parse = parsing._parse
+
+    def noted(text: str, first: int = 1) -> ast.Module:
+        parsed.append(text)
+        return parse(text, first)
+
+    checker, uri = Checker(Workspace(lambda _: None, (str(tmp_path),))), (tmp_path / "a.py").as_uri()
+    monkeypatch.setattr(parsing, "_parse", noted)
+    checker.check(Document(uri, text, 1, "python"))
+    assert sum("ONE" in each for each in parsed) == 9
+    assert all("def twice" in each for each in parsed if "ONE" in each)
+    parsed.clear()
+    checker.check(Document(uri, f"{text}# below\n", 2, "python"))
+    assert not any("class" in each or "import" in each for each in parsed)
 
 
 LAYERS = """

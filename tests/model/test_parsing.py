@@ -109,6 +109,14 @@ def test_another_file_has_pieces_of_its_own() -> None:
         assert parse(Source("a.py", "x = 1\n")).module.body[0] is not first
 
 
+def test_the_pieces_of_one_file_stay_when_others_are_read() -> None:
+    kept = ParsedPieces(files=1)
+    with kept.in_use("a.py"):
+        first = parse(Source("a.py", "x = 1\n")).module.body[0]
+        parse(Source("b.py", "x = 1\n"))
+        assert parse(Source("a.py", "x = 1\n")).module.body[0] is first
+
+
 @pytest.mark.parametrize("error", [RecursionError("maximum recursion depth exceeded"), MemoryError()])
 def test_a_statement_too_deep_for_python_has_a_reason(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object, **__: object) -> None:

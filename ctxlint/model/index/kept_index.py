@@ -34,11 +34,17 @@ class IndexedStatements:
     def __init__(self, files: int = 4) -> None:
         """Start empty."""
         self.files = files
+        self._path: str | None = None
         self._versions: OrderedDict[str, list[FileIndex]] = OrderedDict()
 
-    def in_use(self) -> AbstractContextManager[None]:
-        """During this context, ``index_of`` looks up and stores indexes here."""
+    def in_use(self, path: str | None = None) -> AbstractContextManager[None]:
+        """During this context, ``index_of`` looks up and stores the indexes of one file here, or of every file."""
+        self._path = path
         return during(_KEPT, self)
+
+    def has(self, path: str) -> bool:
+        """Whether the indexes of a file are kept."""
+        return self._path in (None, path)
 
     def clear(self) -> None:
         """Other files changed: drop everything, because the notes of the parts depend on them."""
@@ -64,7 +70,7 @@ class IndexedStatements:
 def index_of(path: str, module: ast.Module) -> FileIndex:
     """The index of a file; from ``IndexedStatements`` if they are in use."""
     indexes = _KEPT.get()
-    return index_module(module) if indexes is None else indexes.index(path, module)
+    return indexes.index(path, module) if indexes is not None and indexes.has(path) else index_module(module)
 
 
 _KEPT: ContextVar[IndexedStatements | None] = ContextVar("_KEPT", default=None)

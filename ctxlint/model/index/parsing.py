@@ -79,6 +79,8 @@ def parse(source: Source) -> Parsed:
     broken: list[BrokenStatement] = []
     as_written = True
     statements = _KEPT.get()
+    if statements is not None and not statements.has(source):
+        statements = None
     read = partial(_parse_lines, source) if statements is None else statements.reading(source)
     for each in source.blocks:
         block = StatementLines(*each)
@@ -226,11 +228,17 @@ class ParsedPieces:
     def __init__(self, files: int = 4) -> None:
         """Start empty."""
         self.files = files
+        self._path: str | None = None
         self._pieces: OrderedDict[str, tuple[_Pieces, _Pieces, dict[int, _Statements]]] = OrderedDict()
 
-    def in_use(self) -> AbstractContextManager[None]:
-        """During this context, ``parse`` looks up and stores pieces here."""
+    def in_use(self, path: str | None = None) -> AbstractContextManager[None]:
+        """During this context, ``parse`` looks up and stores the pieces of one file here, or of every file."""
+        self._path = path
         return during(_KEPT, self)
+
+    def has(self, source: Source) -> bool:
+        """Whether the pieces of a file are kept."""
+        return self._path in (None, source.path)
 
     def reading(self, source: Source) -> Read:
         """The parser of the lines of a file, reusing known pieces; for one reading of it."""
