@@ -118,7 +118,7 @@ def _is_same(old: FileIndex, statements: list[ast.stmt]) -> bool:
 
 def _changed(old: FileIndex, statements: list[ast.stmt]) -> FileIndex | None:
     """The index of other statements, with the parts of those that are the same; None if the module may differ."""
-    if not old.parts or len(old.statements) != len(statements):
+    if not old.parts or len(old.statements) != len(statements) or any(map(_has_moved, old.parts, statements)):
         return None
     parts, same_shape = list(old.parts), True
     for at, statement in enumerate(statements):
@@ -129,6 +129,11 @@ def _changed(old: FileIndex, statements: list[ast.stmt]) -> FileIndex | None:
             resolve_bases(parts[at])
             same_shape &= parts[at].shape == old.parts[at].shape
     return _joined(old.module, statements, parts, old.shared if same_shape else {})
+
+
+def _has_moved(old: FileIndex, statement: ast.stmt) -> bool:
+    """Whether what a statement binds in the module is certainly elsewhere than it was: most statements are moved."""
+    return statement.lineno != old.statements[0].lineno and bool(_bound_by(old).names)
 
 
 class _Bound(NamedTuple):
