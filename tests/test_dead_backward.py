@@ -111,6 +111,7 @@ def test_every_such_rule_is_tried() -> None:
         "CTX231",
         "CTX232",
         "CTX236",
+        "CTX239",
         "CTX318",
         "CTX501",
         "CTX502",

@@ -1,0 +1,135 @@
+"""Gradients of which ``squeeze`` removes the only dimension if its size is 1: ``grad_output.sum(0).squeeze(0)``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from ctxlint.model.analyses.flattened import is_matrix
+from ctxlint.model.interpreter.values import NONE
+from ctxlint.model.syntax import dotted, is_name, root_name, signed_integer, words_of
+from ctxlint.records import record
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.model.function import FunctionClass
+    from ctxlint.model.interpreter.method import Method
+
+
+@record
+class Squeezed:
+    """A call of ``squeeze`` on sums; with ``keeps``, those keep their dimensions, which it is there to remove."""
+
+    call: cst.Call
+    sums: cst.BaseExpression
+    keeps: bool
+
+
+def squeezed_gradients(fn: FunctionClass) -> Iterator[tuple[int, Squeezed]]:
+    """The gradients, by input, that certainly have one dimension, which backward removes if its size is 1."""
+    backward = fn.backward
+    if backward is None or backward.inherited:
+        return
+    squeezes = {each for each in backward.nodes_of(cst.Call) if _method_of(each) == "squeeze"}
+    for returned in fn.gradients if squeezes else ():
+        if not returned.known or any(slot.starred for slot in returned.slots):
+            continue
+        for index, slot in enumerate(returned.slots[: len(fn.inputs)]):
+            node = _written(backward, slot.node)
+            found = _squeezed(fn, backward, node) if isinstance(node, cst.Call) and node in squeezes else None
+            if found is not None:
+                yield index, found
+
+
+def _written(method: Method, node: cst.BaseExpression | None) -> cst.BaseExpression | None:
+    """The expression of a gradient: what its name is assigned, if that is one thing, or else None."""
+    if not isinstance(node, cst.Name):
+        return node
+    bound = [each for each in method.assignments.get(node.value, ()) if each.value != NONE]
+    return bound[0].value_node if len(bound) == 1 and not bound[0].augmented else None
+
+
+def _squeezed(fn: FunctionClass, method: Method, call: cst.Call) -> Squeezed | None:
+    """The squeeze, if sums in front of it leave one dimension, and it may remove that."""
+    squeezed = call.func.value if isinstance(call.func, cst.Attribute) else call
+    summed: list[int] = []
+    keeping: list[bool] = []
+    node = squeezed
+    while isinstance(node, cst.Call) and _method_of(node) in ("sum", "mean"):
+        dimensions, keeps = _dimensions(node), _keeps_dimensions(node)
+        if dimensions is None or keeps is None or (keeping and not (keeps and all(keeping))):
+            return None
+        summed += dimensions
+        keeping.append(keeps)
+        node = node.func.value if isinstance(node.func, cst.Attribute) else node
+    before = _number_of_dimensions(fn, method, node, set(summed)) if summed else None
+    if before is None or before - len(set(summed)) != 1 or _is_tested(method, call, node):
+        return None
+    removed = signed_integer(call.args[0].value) if call.args else None
+    if len(call.args) > 1 or (call.args and (keeping[0] or removed not in (0, -1))):
+        return None
+    return Squeezed(call, squeezed, keeping[0])
+
+
+def _method_of(call: cst.Call) -> str | None:
+    """The name of the method that a call calls; None for functions of torch."""
+    func = call.func
+    return func.attr.value if isinstance(func, cst.Attribute) and not is_name(func.value, "torch") else None
+
+
+def _dimensions(call: cst.Call) -> list[int] | None:
+    """The dimensions over which a call sums, counted from the first one."""
+    given = [each.value for each in call.args if each.keyword is None or each.keyword.value in ("dim", "axis")]
+    if not given:
+        return None
+    first = given[0]
+    listed = [each.value for each in first.elements] if isinstance(first, (cst.Tuple, cst.List)) else given[:1]
+    numbers = [signed_integer(each) for each in listed]
+    known = [each for each in numbers if each is not None and each >= 0]
+    return known if len(known) == len(numbers) else None
+
+
+def _keeps_dimensions(call: cst.Call) -> bool | None:
+    """Whether a call has ``keepdim=True``; None if that is not written as a literal."""
+    by_name = [each.value for each in call.args if each.keyword is not None and each.keyword.value == "keepdim"]
+    given = by_name or [each.value for each in call.args[1:] if each.keyword is None]
+    written = dotted(given[0]) if given else "False"
+    return {"True": True, "False": False}.get(written or "")
+
+
+def _number_of_dimensions(
+    fn: FunctionClass, method: Method, tensor: cst.BaseExpression, summed: set[int]
+) -> int | None:
+    """How many dimensions a tensor certainly has: a matrix, or a batch of images, summed over all but channels."""
+    if len(summed) > 2:
+        return max(summed) + 1
+    return 2 if is_matrix(fn, method, tensor) or _is_multiplied(method, tensor) else None
+
+
+def _is_multiplied(method: Method, tensor: cst.BaseExpression) -> bool:
+    """Whether the method calls ``tensor.mm(...)`` or passes it to ``mm``, which takes only matrices."""
+    name = dotted(tensor)
+    products = (each for each in method.nodes_of(cst.Call) if isinstance(each.func, cst.Attribute))
+    return name is not None and any(
+        name in (dotted(each.func.value), *(dotted(argument.value) for argument in each.args))
+        for each in products
+        if isinstance(each.func, cst.Attribute) and each.func.attr.value == "mm"
+    )
+
+
+def _is_tested(method: Method, call: cst.Call, tensor: cst.BaseExpression) -> bool:
+    """Whether the method asks for the number of dimensions of a tensor, cuts it, or tests sizes around the call.
+
+    Where it is cut, as for quaternions, it has several columns.
+    """
+    name = root_name(tensor)
+    asked = (each for each in method.nodes_of(cst.Attribute) if each.attr.value in _NUMBERS | _CUTTING)
+    tests = (each.test for each in method.above(call) if isinstance(each, (cst.If, cst.IfExp)))
+    return any(root_name(each) == name for each in asked) or any(_SIZES & {*words_of(test)} for test in tests)
+
+
+_NUMBERS = frozenset({"dim", "ndim", "ndimension"})
+_CUTTING = frozenset({"chunk", "narrow", "split", "tensor_split"})
+_SIZES = frozenset({"shape", "size", "numel", "len", *_NUMBERS})

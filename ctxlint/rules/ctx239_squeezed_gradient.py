@@ -1,0 +1,99 @@
+"""CTX239: `squeeze` removes the only dimension of a gradient."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxlint.fixes.squeezing import keep_dimension
+from ctxlint.model.analyses.squeezed import squeezed_gradients
+from ctxlint.model.function import FunctionClass
+from ctxlint.model.syntax import code_of
+from ctxlint.rules.base import Finding, FixAvailability, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.config.settings import Settings
+    from ctxlint.model.analyses.squeezed import Squeezed
+
+
+class SqueezedGradient(Rule[FunctionClass]):
+    """
+    ## What it does
+    Reports `squeeze` on a gradient with one dimension, such as `grad_output.sum(0).squeeze(0)`.
+
+    ## Why is this bad?
+    `sum(0)` has already removed the dimension of the batch. `squeeze(0)` does nothing to what remains, unless its size is 1:
+    then it removes the only dimension, and the backward pass of a layer with one output feature raises
+    `RuntimeError: Function LinearBackward returned an invalid gradient at index 2 - got [] but expected shape compatible with [1]`.
+
+    ## Example
+    ```python
+    import torch
+
+
+    class Linear(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, weight, bias):
+            ctx.save_for_backward(x, weight)
+            return x.mm(weight.t()) + bias
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            x, weight = ctx.saved_tensors
+            grad_bias = grad_output.sum(0).squeeze(0)
+            return grad_output.mm(weight), grad_output.t().mm(x), grad_bias
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+
+    class Linear(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, weight, bias):
+            ctx.save_for_backward(x, weight)
+            return x.mm(weight.t()) + bias
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            x, weight = ctx.saved_tensors
+            grad_bias = grad_output.sum(0)
+            return grad_output.mm(weight), grad_output.t().mm(x), grad_bias
+    ```
+
+    ## Fix safety
+    The fix is safe: for other sizes, the gradient stays the same. If a comment would be lost, the fix is unsafe.
+
+    ## Known limits
+    Shapes are not tracked in general. The gradient must be a sum or mean over the first dimension of a matrix, which `mm` or
+    `t` shows it to be, or over all dimensions but the second of a batch, as in `grad_output.sum((0, 2, 3))`.
+
+    ## References
+    - [torch.squeeze](https://pytorch.org/docs/stable/generated/torch.squeeze.html)
+    - [torch.autograd.Function.backward](https://pytorch.org/docs/stable/generated/torch.autograd.Function.backward.html)
+    """
+
+    code = "CTX239"
+    name = "squeezed-gradient"
+    subject = FunctionClass
+    fix = FixAvailability.ALWAYS
+    about_backward = True
+
+    def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
+        if fn.counted_backward is None:
+            return
+        found = {squeezed.call: (index, squeezed) for index, squeezed in squeezed_gradients(fn)}
+        for index, squeezed in found.values():
+            message = _message(fn.inputs[index].name, squeezed)
+            yield Finding(fn.span(squeezed.call), message, fix=keep_dimension(fn, squeezed))
+
+
+def _message(name: str, squeezed: Squeezed) -> str:
+    call = code_of(squeezed.call).removeprefix(code_of(squeezed.sums)).strip()
+    remedy = "Use `.reshape(-1)`" if squeezed.keeps else f"Drop `{call}`"
+    return (
+        f"`{call.removeprefix('.')}` removes the only dimension of the gradient for `{name}` if its size is 1; torch then "
+        f"raises RuntimeError at backward. {remedy}."
+    )
