@@ -293,6 +293,26 @@ def test_the_value_of_a_magic_is_unknown(run: Run) -> None:
     assert run("nb.ipynb") == (0, passed(1, 1), "")
 
 
+@pytest.mark.parametrize(
+    ("cell", "codes"),
+    [
+        ("%matplotlib inline", ["CTX223"]),
+        ("%time print(1)", ["CTX223"]),
+        ("%run common.ipynb", []),
+        ("%store -r", []),
+        ("%%capture factor\nprint(1)", []),
+    ],
+)
+def test_names_that_magics_bind(run: Run, cell: str, codes: list[str]) -> None:
+    function = (
+        "import torch\nclass Scale(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x):\n"
+        "        return x * factor\n    @staticmethod\n    def backward(ctx, g):\n        return g * 2\n"
+    )
+    write(notebook(code(cell), code(function)))
+    _, out, _ = run("--output-format", "concise", "--quiet", "nb.ipynb")
+    assert re.findall(r"CTX\d+", out) == codes
+
+
 @pytest.mark.usefixtures("words")
 def test_what_a_cell_leaves_open_ends_with_it(run: Run) -> None:
     write(

@@ -1,4 +1,4 @@
-"""CTX223: backward reads a name that only forward binds, or that nothing binds."""
+"""CTX223: backward reads a name that only forward binds, or a method one that nothing binds."""
 
 from __future__ import annotations
 
@@ -26,11 +26,12 @@ class NameOfForward(Rule[FunctionClass]):
     """
     ## What it does
     Reports a name in `backward` that is a parameter or a local variable of `forward` and means nothing in `backward`. Also
-    one that nothing in the file defines, such as an old name of the incoming gradient.
+    one in `forward`, `setup_context` or `backward` that nothing in the file defines, such as an old name of the incoming
+    gradient.
 
     ## Why is this bad?
     The two are separate functions, and values pass from one to the other only through ctx. The name is not defined in
-    `backward`, which raises `NameError` whenever that line runs; or it is that of a builtin such as `input`, which is
+    the method, which raises `NameError` whenever that line runs; or it is that of a builtin such as `input`, which is
     not a tensor.
 
     ## Example
@@ -69,7 +70,7 @@ class NameOfForward(Rule[FunctionClass]):
 
     ## Known limits
     Not reported if the module defines the name or has star imports, under `try`, nor, for a name that is not one of
-    `forward`, in a file that reads `globals`, `vars`, `exec` or `builtins`. The name of a builtin function such as `input` is
+    `forward`, in a file that reads `globals`, `vars`, `exec`, `builtins` or `sys.modules`. The name of a builtin function such as `input` is
     reported where it is used in arithmetic, indexed, or has an attribute read that the builtin lacks.
 
     ## References
@@ -85,6 +86,10 @@ class NameOfForward(Rule[FunctionClass]):
         backward = fn.backward
         if backward is None or backward.inherited or fn.forward is None or fn.patched:
             return
+        for name in ("forward", "setup_context"):
+            method = fn.methods.get(name)
+            if method is not None and not method.inherited:
+                yield from _undefined(fn, method, set())
         saved = saved_counts(fn, saving_call(backward))
         if saved is not None and any(mismatched(backward, saved)):  # CTX305: the unpacking raises first
             return
@@ -99,31 +104,45 @@ class NameOfForward(Rule[FunctionClass]):
                 f"`{node.value}` in `{backward.name}` of `{fn.name}` is {here}; it raises {error} at backward. "
                 f"{_remedy(fn, backward, node.value)}.",
             )
-        for node in undefined_names(fn, backward):
-            if node.value not in seen:
-                seen.add(node.value)
-                yield Finding(
-                    fn.span(node),
-                    f"`{node.value}` in `{backward.name}` of `{fn.name}` is not defined; it raises NameError at backward. "
-                    f"{_definition(fn, backward, node)}.",
-                )
+        yield from _undefined(fn, backward, seen)
 
 
-def _definition(fn: FunctionClass, backward: Method, node: cst.Name) -> str:
+def _undefined(fn: FunctionClass, method: Method, seen: set[str]) -> Iterator[Finding]:
+    """The findings about names in a method that nothing defines, apart from those that were ``seen``."""
+    when = "backward" if method is fn.backward else "`apply`"
+    for node in undefined_names(fn, method):
+        if node.value not in seen:
+            seen.add(node.value)
+            yield Finding(
+                fn.span(node),
+                f"`{node.value}` in `{method.name}` of `{fn.name}` is not defined; it raises NameError at {when}. "
+                f"{_definition(fn, method, node)}.",
+            )
+
+
+def _definition(fn: FunctionClass, method: Method, node: cst.Name) -> str:
     """What to write for a name that nothing defines; that of a gradient may be an old name of the unread parameter.
 
     Unless it is that of the gradient of an input, which backward has to compute: ``grad_input``.
     """
     name = node.value
+    if name in _RENAMED:
+        return f"Write `{_RENAMED[name]}`"
+    if method is not fn.backward:
+        return "Define or import it"
     if name in fn.writes_by_attribute:
-        return f"Write `{backward.ctx_name}.{name}`"
-    incoming = backward.own_params
-    called = isinstance(above := backward.parents.get(node), cst.Call) and above.func is node
+        return f"Write `{method.ctx_name}.{name}`"
+    incoming = method.own_params
+    called = isinstance(above := method.parents.get(node), cst.Call) and above.func is node
     if "grad" in name and not called and (is_for_an_input(node, fn.inputs) or _begins_like_its_input(fn, node)):
         return "Compute it first"
-    if "grad" in name and not called and len(incoming) == 1 and not is_read(backward, incoming[0]):
+    if "grad" in name and not called and len(incoming) == 1 and not is_read(method, incoming[0]):
         return f"Write `{incoming[0].name}`, the incoming gradient"
     return "Define or import it"
+
+
+_RENAMED = {"long": "int", "unicode": "str", "xrange": "range"}
+"""The builtins of Python 2 under another name."""
 
 
 def _begins_like_its_input(fn: FunctionClass, node: cst.Name) -> bool:

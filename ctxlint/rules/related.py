@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         DeadFlagInside,
         MaybeNone,
         MemoryRead,
+        MisfitLaunch,
         UnboundInside,
         Unpacking,
     )
@@ -37,7 +38,15 @@ def at(fn: FunctionClass, nodes: Iterable[cst.CSTNode], message: str) -> tuple[R
 
 def way_to(
     fn: FunctionClass,
-    *events: Mutation | MaybeNone | MemoryRead | DeadFlagInside | UnboundInside | LayoutUse | ContextEvent | Unpacking,
+    *events: Mutation
+    | MaybeNone
+    | MemoryRead
+    | MisfitLaunch
+    | DeadFlagInside
+    | UnboundInside
+    | LayoutUse
+    | ContextEvent
+    | Unpacking,
 ) -> tuple[Related, ...]:
     """From the calls of project functions to the statements that modify tensors, or use ctx."""
     own = os.path.abspath(fn.source.path)

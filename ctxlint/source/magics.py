@@ -28,6 +28,7 @@ _LINE_MAGIC = re.compile(r"[ \t]*(?P<magic>[%!?])")
 _ASSIGNED = re.compile(
     r"""[ \t]*[^\W\d](?:[\w.,* \t]|\[[^\]\n]*\])*(?::[^=\n'"#]*)?=[ \t]*(?P<magic>!|%(?=[^\W\d]))""",
 )
+_BINDING = re.compile(r"^[ \t]*%{1,2}(?:run|store|pylab|capture[ \t]+\w)", re.MULTILINE)
 _TO_LINE_END = re.compile(r"(?:[^\\\r\n]|\\(?:\r\n|.))*", re.DOTALL)
 """The rest of a line, and of the continuation lines after backslashes."""
 
@@ -39,6 +40,11 @@ def is_python(cell: str) -> bool:
         return magic[1] in _PYTHON_CELL_MAGICS
     first = next((line for line in cell.split("\n") if line.strip() and not line.lstrip().startswith("#")), "")
     return not first.startswith((" ", "\t"))
+
+
+def binds_names(cell: str) -> bool:
+    """Whether a magic in a cell may bind names that the cell does not show."""
+    return _BINDING.search(cell) is not None
 
 
 def without_magics(cell: str) -> str:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from ctxlint.records import record
 from ctxlint.source.formats import Malformed, from_json
-from ctxlint.source.magics import PLACEHOLDER, is_python, without_magics
+from ctxlint.source.magics import PLACEHOLDER, binds_names, is_python, without_magics
 from ctxlint.source.notebook_json import elements, members, place_in, value_of, with_lines
 from ctxlint.source.reading import NotPython, Undecodable, refusal
 from ctxlint.source.source import Located, LocatedEdits, Position, Source, Span
@@ -98,6 +98,11 @@ class Notebook(Source):
     def has_cells(self) -> bool:
         """Whether it is a notebook."""
         return True
+
+    @property
+    def runs_other_code(self) -> bool:
+        """Whether a magic binds names: ``%run``, ``%store``, ``%pylab``, or ``%%capture name``."""
+        return any(map(binds_names, (cell.text for cell in self.cells)))
 
     @property
     def blocks(self) -> tuple[tuple[int, int], ...]:

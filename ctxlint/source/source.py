@@ -193,6 +193,11 @@ class Source:
         return False
 
     @property
+    def runs_other_code(self) -> bool:
+        """Whether it is a notebook that runs other files or restores variables, which binds names."""
+        return False
+
+    @property
     def blocks(self) -> tuple[tuple[int, int], ...]:
         """The first and the last line of each range that Python parses separately."""
         return ((1, self.line_count),)

@@ -92,6 +92,8 @@ def _conjuncts(test: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
 
 def _kept(fn: FunctionClass, method: Method, node: cst.BaseExpression | None) -> _Known:
     """What is known of ``ctx.name``, ``getattr(ctx, "name", …)``, the only name for it, or an argument of forward."""
+    if isinstance(node, cst.Name) and node.value in _NAMED:
+        return _one_of((_NAMED[node.value],))
     if isinstance(node, cst.Name) and node in method.parents:
         if method is fn.forward and node.value not in method.binders:
             return _passed(fn, node.value, _asserted(method))

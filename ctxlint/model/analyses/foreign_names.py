@@ -26,10 +26,10 @@ RECEIVERS = frozenset({"self", "cls"})
 """What authors call the parameter for the instance or the class."""
 
 
-_INJECTED = frozenset({"display", "get_ipython", "profile", "reveal_type"})
-"""Names that IPython, a profiler or a type checker provides."""
+_INJECTED = frozenset({"_", "display", "get_ipython", "profile", "reveal_type"})
+"""Names that gettext, IPython, a profiler or a type checker provides."""
 
-_CREATING_NAMES = frozenset({"exec", "globals", "vars", "builtins", "__builtins__"})
+_CREATING_NAMES = frozenset({"exec", "globals", "modules", "vars", "builtins", "__builtins__"})
 """A file that reads one of these may create names without a statement that binds them."""
 
 
@@ -53,10 +53,10 @@ def names_of_forward(fn: FunctionClass, method: Method) -> Iterator[tuple[cst.Na
 def undefined_names(fn: FunctionClass, method: Method) -> Iterator[cst.Name]:
     """The reads in a method of names that certainly neither forward nor the file nor Python defines, in order.
 
-    Those that forward reads as well are left out: it raises first, in the first test.
+    Those that forward reads as well are left out in other methods: it raises first.
     """
     named = {name for name in method.named if not name.startswith("__")} - _BUILTINS - _INJECTED - RECEIVERS
-    if fn.forward is not None:
+    if fn.forward is not None and method is not fn.forward:
         named.difference_update(param.name for param in fn.forward.params)
         named.difference_update(fn.forward.binders, fn.forward.named)
     unbound = _unbound(fn, method, named - _missing_ctx(method, "ctx"))
@@ -79,10 +79,18 @@ def _may_create_names(fn: FunctionClass) -> bool:
     """Whether the file may define names by other means than statements, or in one that does not parse."""
     if not fn.source.parses(is_whole=fn.tree is not None) or fn.tree is None:
         return True
+    if fn.source.runs_other_code:
+        return True
     if not any(map(fn.source.mentions, _CREATING_NAMES)):
         return False
     fn.source.read_whole()
-    return any(isinstance(node, ast.Name) and node.id in _CREATING_NAMES for node in ast.walk(fn.tree))
+    return any(map(_may_create, ast.walk(fn.tree)))
+
+
+def _may_create(node: ast.AST) -> bool:
+    if isinstance(node, ast.Attribute):
+        return node.attr == "modules" and isinstance(node.value, ast.Name) and node.value.id == "sys"
+    return isinstance(node, ast.Name) and node.id in _CREATING_NAMES
 
 
 def unbound_receivers(fn: FunctionClass, method: Method) -> Iterator[cst.Name]:

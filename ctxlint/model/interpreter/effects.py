@@ -16,6 +16,7 @@ from ctxlint.model.interpreter.events import (
     Escape,
     MaybeNone,
     MemoryRead,
+    MisfitLaunch,
     Mutation,
     SavedRead,
     UnboundInside,
@@ -89,6 +90,8 @@ def apply_summary(
     _record_none_reads(walk, by, summary.none_reads, arguments)
     for flag in summary.dead_flags:
         walk.record(DeadFlagInside, node, test=flag.test, by=by, through=flag.steps)
+    for misfit in summary.misfits:
+        walk.record(MisfitLaunch, node, misfit=misfit, by=by)
     for each in summary.unbound_reads if not walk.protected else ():
         walk.record(UnboundInside, node, name=each.name, needed=each.needed, by=by, through=each.steps)
     if summary.on_context is not None:

@@ -506,6 +506,40 @@ class UnboundInside(Event):
 
 
 @record
+class LaunchMisfit:
+    """A launch of ``kernel`` of Triton that raises TypeError: what is wrong with its arguments.
+
+    It passes ``surplus`` arguments more by position than the ``takes`` parameters, none for those ``missing``, and two
+    for those ``twice``. ``steps`` lead there.
+    """
+
+    kernel: str
+    takes: int
+    surplus: int
+    missing: tuple[str, ...]
+    twice: tuple[str, ...]
+    steps: tuple[Step, ...] = ()
+
+
+@record
+class MisfitLaunch(Event):
+    """A launch with arguments that the kernel does not take, perhaps in a function ``by`` that is called."""
+
+    misfit: LaunchMisfit | None = None
+    by: str = ""
+
+    @property
+    def through(self) -> tuple[Step, ...]:
+        """The way to the launch from the call of a function."""
+        return self.misfit.steps if self.misfit is not None else ()
+
+    @property
+    def is_in_try(self) -> bool:
+        """Whether a handler may catch what it raises."""
+        return any(each.arm == "try" for each in self.guards)
+
+
+@record
 class DeadFlagInside(Event):
     """A call of a function ``by`` that tests ``requires_grad`` of a tensor that it computes, as ``test``."""
 

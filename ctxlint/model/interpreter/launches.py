@@ -8,7 +8,7 @@ import libcst as cst
 
 from ctxlint.model.index.scopes import LOCAL
 from ctxlint.model.interpreter.effects import record_writes
-from ctxlint.model.interpreter.events import MemoryRead
+from ctxlint.model.interpreter.events import MemoryRead, MisfitLaunch
 from ctxlint.model.interpreter.names import certain_meaning
 from ctxlint.model.interpreter.summary import KERNEL
 from ctxlint.model.interpreter.tensor_calls import Arguments
@@ -48,7 +48,13 @@ def launch(walk: Walk, node: cst.Call, arguments: Arguments) -> None:
     launched = _unwrapped(walk, launcher.value)
     if is_launch(launcher):
         read_by(walk, node, arguments, KERNEL, dotted(launched) or code_of(launched))
-    _launched(walk, node, _kernels(walk, launched), arguments)
+    kernels = _kernels(walk, launched)
+    _launched(walk, node, kernels, arguments)
+    if walk.resolver is not None and len(kernels) == 1:
+        given = (arguments.positional, arguments.keywords, arguments.open_ended)
+        misfit = walk.resolver.launch_misfit(kernels[0], *given)
+        if misfit is not None:
+            walk.record(MisfitLaunch, node, misfit=misfit)
 
 
 def launch_by_name(walk: Walk, node: cst.Call, callee: str, arguments: Arguments) -> None:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from ctxlint.model.index.project import Definition
     from ctxlint.model.index.scopes import Scope
-    from ctxlint.model.interpreter.events import ContextEvent, Orders, Step
+    from ctxlint.model.interpreter.events import ContextEvent, LaunchMisfit, Orders, Step
     from ctxlint.model.interpreter.values import Mapping as Mapping_
     from ctxlint.model.interpreter.values import ProjectFunction, ProjectObject, Slot, Value
 
@@ -110,6 +110,7 @@ class Summary:
     none_reads: tuple[NoneRead, ...] = ()
     unbound_reads: tuple[UnboundRead, ...] = ()
     dead_flags: tuple[DeadFlag, ...] = ()
+    misfits: tuple[LaunchMisfit, ...] = ()
 
 
 @record
@@ -189,6 +190,11 @@ class Resolver(Protocol):
         self, name: str, arguments: tuple[Slot, ...], keywords: Mapping[str, Slot], open_ended: bool = False
     ) -> tuple[Definition, tuple[Write, ...]] | None:
         """A kernel and its writes when launched with these arguments; None for anything else."""
+
+    def launch_misfit(
+        self, name: str, arguments: tuple[Slot, ...], keywords: Mapping[str, Slot], open_ended: bool
+    ) -> LaunchMisfit | None:
+        """What a kernel certainly does not take of these arguments; None for nothing, or anything else."""
 
     def is_loaded(self, name: str) -> bool:
         """Whether a name is one in a compiled extension that another file of the project loads."""

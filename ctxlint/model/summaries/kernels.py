@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from ctxlint.effort import spend
 from ctxlint.model.index.project import Definition
 from ctxlint.model.index.scopes import LOCAL, Scope, dotted_name, resolve, resolve_certainly
-from ctxlint.model.interpreter.events import Step
+from ctxlint.model.interpreter.events import LaunchMisfit, Step
 from ctxlint.model.summaries.callables import owner_of
 from ctxlint.model.summaries.in_force import is_in_force
 
@@ -202,6 +202,34 @@ def bound_to_kernel(
         return None
     may_be_passed = params[len(known) :] if open_ended or len(known) < len(arguments) else ()
     return {**dict(zip(params, known)), **keywords}, frozenset(may_be_passed).difference(keywords)
+
+
+def launch_misfit(
+    definition: Definition, arguments: tuple[Slot, ...], keywords: Mapping[str, Slot], open_ended: bool
+) -> LaunchMisfit | None:
+    """What a kernel of Triton does not take of these arguments; None if nothing is certain.
+
+    ``autotune`` and ``heuristics`` pass some of its parameters. A keyword may be an option of a backend.
+    """
+    record = definition.unit.index.functions[definition.qualname]
+    decorators = [_called(each, record.scope) for each in record.node.decorator_list]
+    parameters = record.node.args
+    if parameters.vararg is not None or parameters.kwarg is not None or decorators[-1:] != ["triton.jit"]:
+        return None
+    params, known = parameters_of(definition), [slot for slot in arguments if not slot.starred]
+    by_position = params[: len(known)] if len(known) == len(arguments) else []
+    complete = len(known) == len(arguments) and not open_ended and len(decorators) == 1
+    defaults = len(parameters.defaults)
+    optional = {each.arg for each in [*parameters.posonlyargs, *parameters.args][-defaults:] if defaults}
+    optional |= {each.arg for each, value in zip(parameters.kwonlyargs, parameters.kw_defaults) if value is not None}
+    found = LaunchMisfit(
+        definition.name,
+        len(params),
+        max(len(known) - len(params), 0),
+        tuple(each for each in params[len(known) :] if complete and each not in keywords and each not in optional),
+        tuple(each for each in by_position if each in keywords),
+    )
+    return found if found.surplus or found.missing or found.twice else None
 
 
 def parameters_of(definition: Definition) -> list[str]:

@@ -36,7 +36,14 @@ from ctxlint.model.summaries.callables import imported_table, made_callable, own
 from ctxlint.model.summaries.context_effects import gets_context
 from ctxlint.model.summaries.declared import declared_as, declared_by
 from ctxlint.model.summaries.in_force import is_in_force
-from ctxlint.model.summaries.kernels import ONE_OF, bound_to_kernel, is_kernel, kernel_bound, kernel_writes
+from ctxlint.model.summaries.kernels import (
+    ONE_OF,
+    bound_to_kernel,
+    is_kernel,
+    kernel_bound,
+    kernel_writes,
+    launch_misfit,
+)
 from ctxlint.model.summaries.objects import (
     attribute_of,
     declared_class,
@@ -64,6 +71,7 @@ if TYPE_CHECKING:
     from ctxlint.model.index.module_unit import Unit
     from ctxlint.model.index.project import Project
     from ctxlint.model.index.scopes import Scope
+    from ctxlint.model.interpreter.events import LaunchMisfit
 
     Launched = tuple[Definition, tuple[Write, ...]]
     """A kernel and its writes."""
@@ -397,6 +405,15 @@ class CalleeResolver:
         )
         written = ((_one_of([bound.get(each) for each in params.split(ONE_OF)]), way) for params, way in found.items())
         return definition, tuple(Write(value, KERNEL, way) for value, way in written if value is not None)
+
+    def launch_misfit(
+        self, name: str, arguments: tuple[Slot, ...], keywords: MappingOf[str, Slot], open_ended: bool
+    ) -> LaunchMisfit | None:
+        """What a kernel certainly does not take of these arguments; None for nothing, or anything else."""
+        definition = self.function(name)
+        if definition is None or not is_kernel(self.summaries.project, definition):
+            return None
+        return launch_misfit(definition, arguments, keywords, open_ended)
 
     def is_loaded(self, name: str) -> bool:
         """Whether a name is one in a compiled extension that another file of the project loads.

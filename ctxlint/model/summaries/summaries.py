@@ -17,7 +17,16 @@ from ctxlint.model.function import Binding, Param
 from ctxlint.model.index.project import Definition
 from ctxlint.model.index.scopes import LOCAL, Scope
 from ctxlint.model.interpreter.effects import either
-from ctxlint.model.interpreter.events import LayoutAsked, MaybeNone, MemoryRead, Mutation, Return, Yield
+from ctxlint.model.interpreter.events import (
+    LayoutAsked,
+    MaybeNone,
+    MemoryRead,
+    MisfitLaunch,
+    Mutation,
+    Return,
+    Step,
+    Yield,
+)
 from ctxlint.model.interpreter.interpret import interpret
 from ctxlint.model.interpreter.local_names import bound_names
 from ctxlint.model.interpreter.sequences import many_like, spread
@@ -54,18 +63,18 @@ from ctxlint.model.summaries.writes import writes_of
 from ctxlint.torch_api.known_decorators import CONTEXT_MANAGER, OPERATOR_DECORATORS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from collections.abc import Mapping as MappingOf
 
     import libcst as cst
 
     from ctxlint.model.index.module_unit import Unit
     from ctxlint.model.index.project import Project
-    from ctxlint.model.interpreter.events import Event, Guard
+    from ctxlint.model.interpreter.events import Event, Guard, LaunchMisfit
     from ctxlint.model.interpreter.method import Decorator, MethodFacts
     from ctxlint.model.summaries.wrappers import Wrapper
 
-_KINDS: frozenset[type[Event]] = frozenset([Return, Yield, Mutation, MemoryRead, LayoutAsked, MaybeNone])
+_KINDS: frozenset[type[Event]] = frozenset([Return, Yield, Mutation, MemoryRead, LayoutAsked, MaybeNone, MisfitLaunch])
 """The kinds of event that a summary needs."""
 
 _KINDS_WITH_CONTEXT = _KINDS | CONTEXT_EVENTS
@@ -381,7 +390,20 @@ def _summary(
     none_reads = tuple(none_reads_of(definition, bindings, facts))
     unbound_reads = tuple(unbound_reads_of(definition, facts))
     flags = tuple(dead_flags_of(definition, facts, head.asking)) if head.asking else ()
-    return Summary(_returned(facts), writes, reads, effects, (), none_reads, unbound_reads, flags)
+    misfits = tuple(_misfits(definition, facts))
+    return Summary(_returned(facts), writes, reads, effects, (), none_reads, unbound_reads, flags, misfits)
+
+
+def _misfits(definition: Definition, facts: MethodFacts) -> Iterator[LaunchMisfit]:
+    """The launches with arguments that their kernels do not take, outside of ``try``."""
+    for each in facts.of(MisfitLaunch):
+        if each.misfit is not None and not each.is_in_try:
+            span = definition.unit.slices.span_in_function(definition.qualname, each.node)
+            note = (
+                f"`{definition.name}` calls `{each.by}` here" if each.by else f"`{each.misfit.kernel}` is launched here"
+            )
+            step = Step(definition.unit.path, span, note)
+            yield replace(each.misfit, steps=(step, *each.misfit.steps))
 
 
 def _name_of_context(bindings: MappingOf[str, Value]) -> str:
