@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxlint.model.analyses.apply_arity import misfit, takes_arguments
+from ctxlint.model.analyses.apply_arity import misfit, slip, takes_arguments, wrong_length
 from ctxlint.model.function import SourceFile
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.wording import counted, quoted
@@ -20,7 +20,9 @@ class ApplyArity(Rule[SourceFile]):
     """
     ## What it does
     Reports calls of `Fn.apply` that pass fewer arguments than `forward` needs, or more than it takes, if `Fn` is
-    defined in a linted file. Calls through an alias (`relu = ReLU.apply`, `self.relu = ReLU.apply`) count too.
+    defined in a linted file. Calls through an alias (`relu = ReLU.apply`, `self.relu = ReLU.apply`) count too. Also another
+    number of arguments for `*args` than `forward` unpacks, and fewer before a starred argument than `forward` has parameters
+    before `*args` if other calls show that one is missing.
 
     ## Why is this bad?
     `apply` passes its arguments to `forward` by position: `TypeError: F.forward() missing 1 required positional
@@ -71,9 +73,11 @@ class ApplyArity(Rule[SourceFile]):
     There is no fix: only the author knows which argument is missing.
 
     ## Known limits
-    Not reported for calls with `*args` or `**kwargs`, under `pytest.raises` and similar context managers, in a `try`
-    that catches `TypeError`, for names that may refer to something else, or for classes with a base, an `apply` or a
-    decorator that may change the arguments. Whether the target release accepts keywords is checked by apply-keyword (CTX702).
+    Not reported for calls with `**kwargs`, and for most with `*args`: one with too few arguments before a starred one is
+    reported if it passes what another call passes for a later or earlier parameter, which gets no gradient. Not reported
+    under `pytest.raises` and similar context managers, in a `try` that catches `TypeError`, for names that may refer to
+    something else, or for classes with a base, an `apply` or a decorator that may change the arguments. Whether the target
+    release accepts keywords is checked by apply-keyword (CTX702).
 
     ## References
     - [Function.apply](https://pytorch.org/docs/stable/generated/torch.autograd.Function.apply.html)
@@ -89,7 +93,7 @@ class ApplyArity(Rule[SourceFile]):
             forward = fn.forward
             if call.expects_error or forward is None or not (fn.signature_judgeable and takes_arguments(forward)):
                 continue
-            problem = _problem(call, forward, _gradients(fn))
+            problem = _problem(call, forward, _gradients(fn)) or _problem_of_star(call, fn, forward)
             if problem is not None:
                 called = f"`{call.alias}` (`{fn.name}.apply`)" if call.alias else f"`{fn.name}.apply`"
                 yield Finding(call.span, f"{called} {problem}")
@@ -128,6 +132,23 @@ def _problem(call: ApplyCall, forward: Method, gradients: int | None) -> str | N
         return f"passes {quoted(unknown)}, which `forward` does not take; {_RAISES} Remove {_pronoun(unknown)}."
     twice = wrong.twice
     return f"passes {quoted(twice)} by position and by keyword; {_RAISES} Pass {_pronoun(twice)} once."
+
+
+def _problem_of_star(call: ApplyCall, fn: FunctionClass, forward: Method) -> str | None:
+    """The problem with the arguments for ``*args``, or around a starred one."""
+    if forward.variadic is None:
+        return None
+    wrong = wrong_length(call, forward)
+    if wrong is not None:
+        passed, lengths = wrong
+        expected = " or ".join(map(str, lengths))
+        fact = f"passes {counted(passed, 'argument')} for `*{forward.variadic.name}`, which `forward` unpacks into {expected}"
+        return f"{fact}; it raises ValueError at `apply`. Pass one argument for each parameter."
+    slipped = slip(call, fn, forward)
+    if slipped is None:
+        return None
+    before = f"passes {counted(call.positional, 'argument')} before the starred one, for {len(forward.positional)} parameters"
+    return f"{before}; `{slipped.takes}` silently gets `{slipped.name}`. Pass one argument for each parameter."
 
 
 def _by_keyword(call: ApplyCall) -> str:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+import libcst as cst
+
 from ctxlint.model.function import Binding, ParameterKind
+from ctxlint.model.interpreter.values import Tri
+from ctxlint.model.syntax import children
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from ctxlint.model.function import ApplyCall, Method
+    from ctxlint.model.function import ApplyCall, FunctionClass, Method
 
 
 class Misfit(NamedTuple):
@@ -48,6 +52,95 @@ def misfit(call: ApplyCall, forward: Method) -> Misfit | None:
         tuple(name for name in call.keywords if not takes_any and name in by_position),
     )
     return found if any(found) else None
+
+
+class Slip(NamedTuple):
+    """An argument ``name`` for the parameter ``meant``, which ``takes`` gets: too few precede the starred one."""
+
+    name: str
+    meant: str
+    takes: str
+
+
+def slip(call: ApplyCall, fn: FunctionClass, forward: Method) -> Slip | None:
+    """The first argument before a starred one that another call passes for a later parameter, or an earlier one.
+
+    That parameter gets no gradient, and some argument is in its place: tensors may be swapped on purpose.
+    """
+    params, given = [param.name for param in forward.positional], call.names
+    if not call.starred or call.keywords or call.double_starred or forward.variadic is None:
+        return None
+    if not call.applies or call.positional != len(given) or not 0 < len(given) < len(params):
+        return None
+    names, full = _parameters(call), [each for each in fn.calls if len(each.names) >= len(params) and each.applies]
+    passed = {name: at for each in full for at, name in enumerate(_parameters(each)[: len(params)])}
+    meant = {params[at]: at for name, at in passed.items() if name == params[at]}
+    if all(name != param for name, param in zip(names, params)):
+        return None
+    for at, name in enumerate(names):
+        right = meant.get(name, at)
+        if right != at and names[right : right + 1] != (name,) and fn.inputs[right].gradient is Tri.NO:
+            return Slip(given[at], name, params[at])
+    return None
+
+
+def _parameters(call: ApplyCall) -> tuple[str, ...]:
+    """What the arguments may be called in forward: ``training`` for ``self.training``."""
+    return tuple(name.rpartition(".")[2] for name in call.names)
+
+
+def wrong_length(call: ApplyCall, forward: Method) -> tuple[int, tuple[int, ...]] | None:
+    """How many arguments a call passes for ``*args``, and into how many forward unpacks them, if it cannot."""
+    if call.starred or call.double_starred or call.keywords or not call.applies or forward.variadic is None:
+        return None
+    passed, name = call.positional - len(forward.positional), forward.variadic.name
+    counts = _unpacked(forward.node.body.body, name) if passed >= 0 and name not in forward.binders else None
+    return (passed, tuple(sorted(counts))) if counts and passed not in counts else None
+
+
+def _unpacked(body: Sequence[cst.CSTNode], name: str) -> set[int] | None:
+    """Into how many targets every path through some statements unpacks a name; None if a path may not do so."""
+    for statement in body:
+        if isinstance(statement, cst.If):
+            arms = [_unpacked(arm.body, name) if arm is not None else None for arm in _arms(statement)]
+            known = [arm for arm in arms if arm is not None]
+            if len(known) == len(arms):
+                return set().union(*known)
+        if isinstance(statement, cst.With):
+            found = _unpacked(statement.body.body, name)
+            if found is not None:
+                return found
+        for small in statement.body if isinstance(statement, cst.SimpleStatementLine) else ():
+            count = _targets(small, name)
+            if count is not None:
+                return {count}
+        if _may_leave(statement):
+            return None
+    return None
+
+
+def _arms(node: cst.If) -> Iterator[cst.BaseSuite | None]:
+    yield node.body
+    if isinstance(node.orelse, cst.If):
+        yield from _arms(node.orelse)
+    else:
+        yield node.orelse.body if node.orelse is not None else None
+
+
+def _targets(small: cst.CSTNode, name: str) -> int | None:
+    """The number of targets of ``a, b = name``."""
+    if not isinstance(small, cst.Assign) or not isinstance(small.value, cst.Name) or small.value.value != name:
+        return None
+    target = small.targets[0].target
+    if not isinstance(target, (cst.Tuple, cst.List)):
+        return None
+    starred = any(isinstance(each, cst.StarredElement) for each in target.elements)
+    return None if starred else len(target.elements)
+
+
+def _may_leave(node: cst.CSTNode) -> bool:
+    """Whether a statement may end the function."""
+    return isinstance(node, (cst.Return, cst.Raise, cst.Try)) or any(map(_may_leave, children(node)))
 
 
 def working_calls(calls: Iterable[ApplyCall], forward: Method | None) -> tuple[ApplyCall, ...]:

@@ -25,7 +25,7 @@ from ctxlint.model.index.passed_tensors import (
     takes_requests,
 )
 from ctxlint.model.index.project import Definition
-from ctxlint.model.index.results import differentiated, located, written
+from ctxlint.model.index.results import differentiated, display_before, located, written
 from ctxlint.model.index.scopes import Scope, bindings, dotted_name, mentions, resolutions
 from ctxlint.torch_api.autograd import GRADIENTS_OFF, OPERATOR_KERNELS, PROTOCOL
 from ctxlint.torch_api.operations import TORCH_SINGLE, TUPLE_METHODS
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from ctxlint.model.index.module_unit import Unit
     from ctxlint.model.index.outside_facts import Target
     from ctxlint.model.index.project import Project
-    from ctxlint.model.index.results import Differentiation, Written
+    from ctxlint.model.index.results import CallPlace, Differentiation, Written
 
 _GRADIENTS = re.compile(
     r"req\w*grad|need\w*grad|grad_?(?:enabled?|mode|required)|^grad(?:s|ients?)?$|autograd|checkpoint|training|inference"
@@ -336,7 +336,7 @@ class CallSites:
         leaves: list[int] = []
         stored: list[int] = []
         any_layout: list[int] = []
-        arguments = list(self.spread(node.args, record.scope))
+        arguments = list(self.spread(record))
         for argument in arguments:
             if isinstance(argument, ast.Starred):
                 break
@@ -358,7 +358,7 @@ class CallSites:
             elif isinstance(argument, ast.Name) and self.settles(argument.id, record.scope):
                 settled.append(len(plain))
             plain.append(self.kind(argument, record.scope))
-            names.append(argument.id if isinstance(argument, ast.Name) else "")
+            names.append(_name_of(argument))
         parameters = (each for each in node.args if self.is_parameter(each, record.scope))
         modified, at, of_same = self.result(record, how)
         return ApplyCall(
@@ -403,14 +403,18 @@ class CallSites:
         """
         if how not in APPLIES:
             return None, None, ()
-        entry = self.index.functions.get(record.scope.qualname) if record.scope.kind == "function" else None
-        body = entry.node.body if entry is not None else self.index.statements if record.scope.kind == "module" else []
-        place = located(body, record.node)
+        place = self.place(record)
         if place is None:
             return None, None, ()
         found, at = written(place, partial(self.method_of_self, scope=record.scope)), differentiated(place)
         modified = self.modified(found) if found is not None else None
         return modified, at, origins(place, record.node.args)
+
+    def place(self, record: CallRecord) -> CallPlace | None:
+        """Where a call is in the function or module around it."""
+        entry = self.index.functions.get(record.scope.qualname) if record.scope.kind == "function" else None
+        body = entry.node.body if entry is not None else self.index.statements if record.scope.kind == "module" else []
+        return located(body, record.node)
 
     def method_of_self(self, call: ast.Call, scope: Scope) -> ast.FunctionDef | None:
         """The method of the enclosing class that ``self.name(...)`` means, unless a subclass replaces it."""
@@ -483,16 +487,24 @@ class CallSites:
             scope = scope.parent
         return False
 
-    def spread(self, arguments: list[ast.expr], scope: Scope) -> Iterator[ast.expr]:
+    def spread(self, record: CallRecord) -> Iterator[ast.expr]:
         """The arguments; a starred display, or a name bound to one, is replaced by its elements."""
-        for argument in arguments:
+        for argument in record.node.args:
             value = argument.value if isinstance(argument, ast.Starred) else None
-            shown = self.bound_value(value, scope) or value if isinstance(value, ast.Name) else value
-            fixed = shown is value or self.is_only_spread(value, scope)
-            if isinstance(shown, ast.Tuple) or (isinstance(shown, ast.List) and fixed):
+            shown = self.display_of(value, record) if isinstance(value, ast.Name) else value
+            if isinstance(shown, (ast.Tuple, ast.List)):
                 yield from shown.elts
             else:
                 yield argument
+
+    def display_of(self, node: ast.Name, record: CallRecord) -> ast.expr | None:
+        """The tuple or list that a name certainly holds in a call."""
+        scope = record.scope
+        shown = self.bound_value(node, scope)
+        if isinstance(shown, ast.Tuple) or (isinstance(shown, ast.List) and self.is_only_spread(node, scope)):
+            return shown
+        place = self.place(record) if scope.owner(node.id) is scope else None
+        return display_before(place, node.id) if place is not None else None
 
     def is_only_spread(self, node: ast.expr | None, scope: Scope) -> bool:
         """Whether nothing but a call that spreads it reads a name of a function: then its list stays as it is."""
@@ -727,6 +739,13 @@ def _entered(node: ast.expr, scope: Scope) -> tuple[str, list[str | None]]:
     """The last part of the name of a ``with`` item or a decorator, called or not, and what the name may mean."""
     path = dotted_name(node.func if isinstance(node, ast.Call) else node)
     return ("", []) if path is None else (path.rpartition(".")[2], resolutions(path, scope))
+
+
+def _name_of(node: ast.expr) -> str:
+    """The code of a name, or of an attribute of ``self``; empty for anything else."""
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self":
+        return f"self.{node.attr}"
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 def _is_of_another(node: ast.Attribute) -> bool:

@@ -63,6 +63,29 @@ def located(body: Sequence[ast.stmt], call: ast.Call) -> CallPlace | None:
     return next((found for block in blocks if (found := located(block, call)) is not None), None)
 
 
+def display_before(place: CallPlace, name: str) -> ast.Tuple | ast.List | None:
+    """The tuple or list that a name is bound to before the call, in its block, if nothing between uses the name.
+
+    None either if another name in it is bound again.
+    """
+    bound = set[str]()
+    for statement in reversed(place.before):
+        target = statement.targets[0] if isinstance(statement, ast.Assign) and len(statement.targets) == 1 else None
+        if isinstance(target, ast.Name) and target.id == name and isinstance(statement, ast.Assign):
+            value = statement.value
+            shown = value if isinstance(value, (ast.Tuple, ast.List)) else None
+            return shown if shown is not None and bound.isdisjoint(_named(shown)) else None
+        if name in _named(statement):
+            return None
+        bound.update(_stored(statement))
+    return None
+
+
+def _named(node: ast.AST) -> set[str]:
+    """The names in code."""
+    return {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
+
+
 def _start_of(node: ast.stmt | ast.expr) -> tuple[int, int]:
     return node.lineno, node.col_offset
 
