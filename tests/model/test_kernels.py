@@ -133,7 +133,6 @@ NOT_HELD = {
         _HEAD + "    if not SET:\n        tl.store(p, 0)\n",
         "kernel[(1,)](g, torch.empty_like(g), *g.stride(), BLOCK=4)",
     ),
-    "more arguments than it takes": (_STORES, "kernel[(1,)](g, torch.empty_like(g), 1, 4, False, 5)"),
     "a kernel that the method rebinds": (
         _STORES,
         "kernel = print\n        run = kernel[(1,)]\n        kernel = 1\n        run" + _REST,
@@ -157,6 +156,10 @@ def test_a_kernel_is_known_wherever_it_is_held(name: str) -> None:
 @pytest.mark.parametrize("name", NOT_HELD)
 def test_a_holder_may_hold_something_else(name: str) -> None:
     assert _lint_held(*NOT_HELD[name]) == []
+
+
+def test_a_launch_that_raises_writes_nothing() -> None:
+    assert _lint_held(_STORES, "kernel[(1,)](g, torch.empty_like(g), 1, 4, False, 5)") == ["CTX705"]
 
 
 def test_a_wrapped_kernel_is_launched_in_the_same_way() -> None:
