@@ -21,7 +21,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property, partial
 from operator import is_
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeAlias, TypeVar, cast
 
 import libcst as cst
 
@@ -252,7 +252,8 @@ class FunctionStore:
         key = (statements.index(record.statement), texts, *facts)
         versions = self._versions(unit, record.qualname)
         stored = builder.stored_for(builder.project.ancestry(Definition(unit, record.qualname)))
-        entry = versions.get(key)
+        broken = len(unit.slices.broken)
+        entry = versions.get(key) or _with_other_comments(versions, key, unit, record)
         if (
             entry is not None
             and not _is_released(entry.function)
@@ -264,7 +265,7 @@ class FunctionStore:
             spend(entry.steps)
             function = _placed(entry, unit, dict(zip(entry.firsts, firsts)), builder.calls.get(record.qualname, ()))
         else:
-            broken, before = len(unit.slices.broken), steps.left
+            before = steps.left
             source.queries.clear()
             builder.facts_of = partial(self._facts_of, reach, record, facts)
             builder.uses_in = partial(self._uses_in, reach, record, facts)
@@ -539,7 +540,10 @@ class _Reach:
         if key not in self._closures:
             known = self._known_closures.get(key)
             same = known is not None and all(map(is_, known.nodes, map(self._statements.__getitem__, known.statements)))
-            self._closures[key] = known if known is not None and same else self._found_closure(statement)
+            if known is not None and same:  # comments in them may have changed
+                self._closures[key] = known._replace(texts=tuple(map(self.text, known.statements)))
+            else:
+                self._closures[key] = self._found_closure(statement)
         return self._closures[key]
 
     def _found_closure(self, statement: int) -> _Closure:
@@ -700,6 +704,31 @@ def _facts_of_file(builder: Builder) -> tuple[Hashable, ...]:
 
 
 _NOWHERE = Span(Position(1, 1), Position(1, 1))
+
+
+def _with_other_comments(
+    versions: OrderedDict[Hashable, _Entry], key: tuple[Any, ...], unit: Unit, record: ClassRecord
+) -> _Entry | None:
+    """The entry of a Function in which only comments and blank lines have changed; it is that of the new text then."""
+    at, texts, *facts = key
+    found = unit.slices.find_class(record.qualname)
+    before = found[1].statement.replaces if found is not None else None
+    if found is None or before is None:
+        return None
+    now = found[1].statement
+    key_before = (at, (*texts[:at], before.text, *texts[at + 1 :]), *facts)
+    entry = versions.get(key_before)
+    if entry is None or entry.function.slice.statement is not before:
+        return None
+    del versions[key_before]
+    parts = _Parts(lambda old: replace(old, statement=now) if old.statement is before else old)
+    methods = {name: replace(each, slice=parts.of(each.slice)) for name, each in entry.function.methods.items()}
+    entry.function = replace(entry.function, methods=methods, slice=parts.of(entry.function.slice))
+    for known in entry.findings.values():  # comments matter to fixes
+        known.rules = {code: each for code, each in known.rules.items() if not each.findings}
+        known.whole = None
+    versions[key] = entry
+    return entry
 
 
 def _has_same_answers(queries: dict[tuple[str, str], object], source: RecordedSource) -> bool:

@@ -43,6 +43,8 @@ class Statement:
     parse: Callable[[], cst.Module]
     find: Callable[[cst.CSTNode], Span | None] | None = None
     """The span of an ``ast`` node, with lines counted from the first one; None if only LibCST knows it."""
+    replaces: Statement | None = None
+    """The version with other comments whose nodes it has, if it is the next one after it."""
 
     released = False
     """Whether some of its nodes are those of a later version now."""

@@ -132,6 +132,56 @@ def test_what_is_kept_is_what_an_analysis_from_nothing_gives(path: Path, tmp_pat
     compare(path.read_text(), path.name, 30, tmp_path, _id(path))
 
 
+def commented(chance: random.Random, text: str) -> str:
+    """The text after another comment, or other blanks, on a line without code; it may be in a string."""
+    lines = text.split("\n")
+    at = chance.choice([at for at, line in enumerate(lines) if line.strip()[:1] in ("", "#")])
+    typed = chance.choice(
+        ["", "#", " ", "    ", "        ", "# ctx.x", "    # noqa: CTX203", "        # (", "# ctxlint: off"]
+    )
+    lines[at] = chance.choice([typed, lines[at] + " ", lines[at] + "#", lines[at][:-1]])
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize("path", PROGRAMS, ids=_id)
+def test_the_same_when_comments_are_edited(path: Path, tmp_path: Path) -> None:
+    chance, workspace = random.Random(_id(path)), Workspace(lambda _: None, (str(tmp_path),))
+    checker, uri = Checker(workspace), (tmp_path / path.name).as_uri()
+    first = text = re.sub(r"\n( +)(return|ctx\.|grad)", r"\n\1# why\n\1\2", path.read_text())
+    for version in range(40):
+        document = Document(uri, text, version, "python")
+        assert shown(checker, document) == shown(Checker(workspace), document), text
+        if chance.random() < 0.3:
+            checker.fixed(checker.check(document), lambda: None)
+        what = chance.random()
+        text = first if what < 0.05 else edited(chance, text) if what < 0.2 else commented(chance, text)
+
+
+@pytest.mark.parametrize("line", ["", "        # why", "        ", "# why"])
+def test_a_comment_in_a_function_analyses_nothing(line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    built: list[str] = []
+    build = Builder.build
+
+    def noted(self: Builder, record: ClassRecord) -> FunctionClass | None:
+        built.append(record.qualname)
+        return build(self, record)
+
+    monkeypatch.setattr(Builder, "build", noted)
+    text = HEAD + missing_none().replace("        return grad_output", "\n        return grad_output")
+    checker, uri = Checker(Workspace(lambda _: None, (str(tmp_path),))), (tmp_path / "a.py").as_uri()
+    before = checker.check(Document(uri, text, 1, "python"))
+    built.clear()
+    changed = text.replace("\n\n        return grad_output", f"\n{line}\n        return grad_output")
+    assert (changed == text) is (line == "")
+    after = checker.check(Document(uri, changed, 2, "python"))
+    assert built == []
+    (old,), (new,) = before.diagnostics, after.diagnostics
+    assert old.fix is not None
+    assert new.fix is not None
+    assert new.span == old.span
+    assert [edit.start - len(line) for edit in new.fix.edits] == [edit.start for edit in old.fix.edits]
+
+
 @pytest.mark.parametrize("path", PROGRAMS, ids=_id)
 def test_the_same_when_methods_are_edited(path: Path, tmp_path: Path) -> None:
     text, chance, workspace = path.read_text(), random.Random(_id(path)), Workspace(lambda _: None, (str(tmp_path),))

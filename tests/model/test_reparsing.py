@@ -210,6 +210,56 @@ def test_only_the_changed_statement_is_parsed() -> None:
 
 
 @pytest.mark.parametrize(
+    ("line", "is_apart"),
+    [
+        pytest.param("        # above", True, id="in a body, above the first statement"),
+        pytest.param("        # between", True, id="between statements"),
+        pytest.param("    # else", True, id="between blocks"),
+        pytest.param("        # in brackets", False, id="in an expression"),
+        pytest.param("        # in a string", False, id="in a string"),
+        pytest.param("        # in a default", False, id="in a string of the head"),
+        pytest.param("        # goes on", False, id="after a backslash"),
+        pytest.param("# the end", True, id="below"),
+    ],
+)
+@pytest.mark.parametrize("new", ["", "  ", "# other", '            # ("""'])
+def test_comments_and_blank_lines_leave_the_statement_as_it_is(line: str, is_apart: bool, new: str) -> None:
+    text = """def f(a, b='''
+        # in a default
+    '''):
+        # above
+        if a:
+            b = 1
+        # between
+        c = (a,
+        # in brackets
+             b)
+        d = '''
+        # in a string
+        '''
+        x = c \\
+        # goes on
+        for i in x:
+            pass
+    # else
+        else:
+            pass
+# the end"""
+    if line == "        # goes on":
+        text = text.replace(line, "")
+        changed = text.replace("x = c \\\n\n", f"x = c \\\n{new}\n")
+    else:
+        text = text.replace("        x = c \\\n        # goes on\n", "        x = c\n")
+        changed = text.replace(line, new, 1)
+    before, whole = statement(text), statement(changed)
+    assert before is not None
+    found = reparsed(before, text, changed, 5, parse)
+    assert (found is before) is (is_apart or changed == text)
+    if isinstance(found, ast.AST) and whole is not None:
+        assert ast.dump(found, include_attributes=True) == ast.dump(whole, include_attributes=True)
+
+
+@pytest.mark.parametrize(
     ("new", "name"), [("        y = 3\n        w = 3", "ClassDef"), ("        y = (2", "SyntaxError")]
 )
 def test_what_ends_above_the_change_is_not_parsed(new: str, name: str) -> None:

@@ -237,6 +237,9 @@ class _BareStatement(Statement):
     """Those of a class, for its next version."""
     first: int = field(kw_only=True)
     """The line that it began on when it was created."""
+    origin: ast.stmt = field(kw_only=True)
+    made_from: dict[int, ast.AST] = field(kw_only=True)
+    """The ``ast`` origins of its nodes, by identity."""
 
     def release(self) -> Pieces:
         """The methods, to be used in the next version."""
@@ -254,10 +257,24 @@ def _bare_statement(text: str, statement: ast.stmt, source: Source, first: int) 
         before = replaced_statement(_bare_statement, text, (source.path, statement.name))
     if any(map(part_too_deep, parts_of(statement, source))) if before is not None else too_deep(text):
         raise NotMade
+    top, replaces = None, None
     if before is not None and before.first == first:
         methods = before.release()
-    top = statement_from_ast(statement, source, made_from, methods)
+        if before.released and before.origin is statement:
+            top, made_from, replaces = before.top, before.made_from, before
+            object.__setattr__(before, "replaces", None)
+    if top is None:
+        top = statement_from_ast(statement, source, made_from, methods)
     layout = BareLayout(top, partial(parse_text, text), AstPlaces(text, first, made_from))
     return _BareStatement(
-        text, lambda: layout.module, layout.span, top=top, layout=layout, methods=methods, first=first
+        text,
+        lambda: layout.module,
+        layout.span,
+        replaces,
+        top=top,
+        layout=layout,
+        methods=methods,
+        first=first,
+        origin=statement,
+        made_from=made_from,
     )

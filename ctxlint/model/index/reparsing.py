@@ -48,7 +48,8 @@ class _Broken(Exception):
 def reparsed(before: ast.stmt, old: str, new: str, first: int, parse: Parse) -> ast.stmt | SyntaxError | None:
     """A statement with the text ``new``, given that it was ``before`` with ``old``; None if all of it has to be parsed.
 
-    ``first`` is the number of the first line. The nodes of unchanged statements are those of ``before``.
+    ``first`` is the number of the first line. The nodes of unchanged statements are those of ``before``, which is the
+    result itself if only comments and blank lines have changed.
     """
     if any(each in new for each in _UNLIKELY):
         return None
@@ -56,13 +57,22 @@ def reparsed(before: ast.stmt, old: str, new: str, first: int, parse: Parse) -> 
     top, bottom = (first + new.count("\n", 0, at) for at in (change.start, change.new_end))
     reparsing, found = _Reparsing(new.split("\n"), first, parse), None
     if old.count("\n") == new.count("\n"):
+        lines = _Lines(top, bottom)
+        if all(map(_is_empty, (*reparsing.text_of(lines), *reparsing.of(old).text_of(lines)))):
+            if reparsing.is_apart(before, lines):
+                return before
         try:
-            found = reparsing.changed(before, _Lines(top, bottom))
+            found = reparsing.changed(before, lines)
         except _Broken as broken:
             return broken.error
         except (_Whole, SyntaxError, ValueError, RecursionError, MemoryError):
             pass
     return found if found is not None else reparsing.continued(before, top)
+
+
+def _is_empty(line: str) -> bool:
+    """Whether there is nothing on a line, or only a comment, unless it is in a string."""
+    return line.lstrip(" ")[:1] in ("", "#") and "\r" not in line
 
 
 class _Lines(NamedTuple):
@@ -78,6 +88,27 @@ class _Reparsing(NamedTuple):
     lines: list[str]
     first: int
     parse: Parse
+
+    def of(self, text: str) -> _Reparsing:
+        """The same for another text."""
+        return self._replace(lines=text.split("\n"))
+
+    def text_of(self, lines: _Lines) -> list[str]:
+        """What is on some lines."""
+        return self.lines[lines.first - self.first : lines.last + 1 - self.first]
+
+    def is_apart(self, statement: ast.stmt, lines: _Lines) -> bool:
+        """Whether no statement or expression within a statement goes over some lines, as a string might."""
+        around: list[ast.AST] = [statement]
+        for node in around:
+            for each in ast.iter_child_nodes(node):
+                if not hasattr(each, "lineno"):
+                    around.append(each)
+                elif _first_line(each) <= lines.last and lines.first <= _last_line(each):
+                    if not any(blocks_of(each)):
+                        return False
+                    around.append(each)
+        return lines.first > self.first and not self._line(lines.first - 1).endswith("\\")
 
     def changed(self, statement: ast.stmt, lines: _Lines) -> ast.stmt | None:
         """A statement after a change of some lines; None if they are not all in one of its blocks."""
@@ -118,7 +149,7 @@ class _Reparsing(NamedTuple):
         """
         if any(self._line(each).rstrip().endswith("\\") for each in (lines.first - 1, lines.last)):
             raise _Whole
-        text = "\n".join(self.lines[lines.first - self.first : lines.last + 1 - self.first])
+        text = "\n".join(self.text_of(lines))
         try:
             wrapped = self.parse(f"if 1:\n{text}\n{' ' * column}pass\n", lines.first - 1).body
         except SyntaxError as error:
@@ -194,12 +225,12 @@ def _blocks_around(statement: ast.stmt, line: int) -> Iterator[_Block]:
         statement = block[at]
 
 
-def _parts_of(statement: ast.stmt) -> list[ast.AST]:
+def _parts_of(statement: Any) -> list[ast.AST]:
     """The statement, and those of its parts that have blocks of their own."""
     return [statement, *getattr(statement, "handlers", ()), *getattr(statement, "cases", ())]
 
 
-def blocks_of(statement: ast.stmt) -> Iterator[tuple[ast.AST, str, list[ast.stmt]]]:
+def blocks_of(statement: Any) -> Iterator[tuple[ast.AST, str, list[ast.stmt]]]:
     """The blocks of a statement, each after the part of it that has it, and the name of the field."""
     for part in _parts_of(statement):
         for name in ("body", "orelse", "finalbody"):
@@ -221,13 +252,14 @@ def _touched(block: list[ast.stmt], lines: _Lines) -> tuple[int, int, _Lines]:
         lines = _Lines(min(first, lines.first), max(last, lines.last))
 
 
-def _first_line(statement: ast.stmt) -> int:
+def _first_line(statement: Any) -> int:
     found: int = min([statement.lineno, *(each.lineno for each in getattr(statement, "decorator_list", ()))])
     return found
 
 
-def _last_line(statement: ast.stmt) -> int:
-    return statement.end_lineno or statement.lineno
+def _last_line(statement: Any) -> int:
+    found: int = statement.end_lineno or statement.lineno
+    return found
 
 
 def _is_own(error: SyntaxError, line: str, column: int) -> bool:
