@@ -122,6 +122,9 @@ def _problem(misfit: LaunchMisfit, when: str) -> str:
     if misfit.missing:
         few = len(misfit.missing) <= _MOST_NAMES
         missing = quoted(misfit.missing, "and") if few else f"{len(misfit.missing)} of its parameters"
+        mistaken = [each for each in misfit.unknown if each.isupper()]  # options are in lower case
+        if len(mistaken) == len(misfit.missing) == 1:
+            return f"without {missing}; {raises} Write {missing} for `{mistaken[0]}`"
         return f"without {missing}; {raises} Pass {'it' if len(misfit.missing) == 1 else 'them'} too"
     twice = misfit.twice
     pronoun = "it" if len(twice) == 1 else "them"

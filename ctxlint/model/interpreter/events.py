@@ -510,7 +510,8 @@ class LaunchMisfit:
     """A launch of ``kernel`` of Triton that raises TypeError: what is wrong with its arguments.
 
     It passes ``surplus`` arguments more by position than the ``takes`` parameters, none for those ``missing``, and two
-    for those ``twice``. ``steps`` lead there.
+    for those ``twice``. ``unknown`` are keywords that are none of its parameters: options of a backend, or mistakes.
+    ``steps`` lead there.
     """
 
     kernel: str
@@ -518,6 +519,7 @@ class LaunchMisfit:
     surplus: int
     missing: tuple[str, ...]
     twice: tuple[str, ...]
+    unknown: tuple[str, ...] = ()
     steps: tuple[Step, ...] = ()
 
 

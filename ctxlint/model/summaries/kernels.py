@@ -228,6 +228,7 @@ def launch_misfit(
         max(len(known) - len(params), 0),
         tuple(each for each in params[len(known) :] if complete and each not in keywords and each not in optional),
         tuple(each for each in by_position if each in keywords),
+        tuple(each for each in keywords if each not in params),
     )
     return found if found.surplus or found.missing or found.twice else None
 
