@@ -5,10 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.fixes.output_gradients import take_gradients
-from ctxlint.model.analyses.outputs import gradients_taken, hides_tensors, never_wants_gradients, unfit_outputs
+from ctxlint.model.analyses.outputs import (
+    gradients_taken,
+    hides_tensors,
+    never_wants_gradients,
+    unfit_flag,
+    unfit_outputs,
+)
 from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Finding, FixAvailability, Rule
-from ctxlint.rules.wording import counted, own_place
+from ctxlint.rules.wording import counted, own_place, when
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,7 +28,7 @@ class BackwardParameterCount(Rule[FunctionClass]):
     """
     ## What it does
     Reports a `backward` (or `vjp`) that does not take one gradient for each output, whichever return of `forward` is
-    executed.
+    executed. Also reports one that has code for both values of a flag, but cannot take the gradients of one of them.
 
     ## Why is this bad?
     Each element of the tuple that `forward` returns is an output, and `backward` needs a parameter for it, even if the
@@ -73,8 +79,8 @@ class BackwardParameterCount(Rule[FunctionClass]):
     the gradient of an output that now has a parameter; ignored-output-gradient (CTX211) reports it if that is certain.
 
     ## Known limits
-    Not reported if one return of `forward` fits, because the others may never be used in training, if the number of
-    outputs of a return is unknown (`return kernel(x)`), or if no output can have a gradient. Also not reported if
+    Not reported if one return of `forward` fits, because the others may never be used in training, unless `backward`
+    tests the flag that decides it, `if ctx.flag:`. Also not reported if the number of outputs of a return is unknown (`return kernel(x)`), or if no output can have a gradient. Also not reported if
     `backward` returns only `None` and no output is certainly floating point, because the outputs may be integers. A
     `backward` that only raises is not checked: calling it is an error in any case.
 
@@ -99,6 +105,9 @@ class BackwardParameterCount(Rule[FunctionClass]):
         ):
             return
         outputs = unfit_outputs(fn)
+        flagged = unfit_flag(fn) if not outputs else None
+        if flagged is not None:
+            outputs = [flagged[0]]
         if not outputs or never_wants_gradients(fn):
             return
         if any(hides_tensors(option) for each in outputs for option in each.value.options()):  # CTX215: it never runs
@@ -106,11 +115,15 @@ class BackwardParameterCount(Rule[FunctionClass]):
         least, most = gradients_taken(backward)
         too_many = most is not None and all(each.minimum > most for each in outputs)
         takes = most if most is not None and too_many else least
+        under, remedy = ("", "Take one gradient for each output")
+        if flagged is not None:
+            under = when((flagged[1],))
+            remedy = f"Take the {'other' if too_many else 'last'} ones with the default `None`"
         yield Finding(
             own_place(fn, backward),
             f"`{backward.name}` of `{fn.name}` takes {counted(takes, 'gradient')} but `forward` returns "
-            f"{_number_of(outputs)}; torch raises TypeError at backward. Take one gradient for each output.",
-            fix=_fix(fn, outputs),
+            f"{_number_of(outputs)}{under}; torch raises TypeError at backward. {remedy}.",
+            fix=_fix(fn, outputs) if flagged is None else None,
             rests_on=tuple(outputs),
         )
 

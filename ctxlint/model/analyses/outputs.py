@@ -10,7 +10,7 @@ import libcst as cst
 from ctxlint.model.analyses.decided_tests import never_runs
 from ctxlint.model.analyses.unread_arguments import only_given_away
 from ctxlint.model.analyses.upstream import is_call_for_random_numbers
-from ctxlint.model.interpreter.events import ContextCall, ContextWrite, Escape, Mutation, Question
+from ctxlint.model.interpreter.events import Assigned, ContextCall, ContextWrite, Escape, Mutation, Question
 from ctxlint.model.interpreter.values import (
     NONE,
     Alias,
@@ -26,11 +26,12 @@ from ctxlint.model.interpreter.values import (
     Value,
     Variadic,
     View,
+    is_input,
     is_tensor,
     kind_of,
     whole,
 )
-from ctxlint.model.syntax import children, root_name, signed_integer, single_index, words_of
+from ctxlint.model.syntax import children, dotted, root_name, signed_integer, single_index, words_of
 from ctxlint.records import record
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
     from ctxlint.model.analyses.unread_arguments import Unread
     from ctxlint.model.function import FunctionClass, Operator, Returned
+    from ctxlint.model.interpreter.events import Guard
     from ctxlint.model.interpreter.method import Method, Param
 
 
@@ -72,6 +74,38 @@ def unfit_outputs(fn: FunctionClass) -> list[Returned]:
     least, most = gradients_taken(fn.backward)
     outputs = [each for each in fn.outputs if each.value != NONE]  # without outputs, backward never runs
     return [] if any(_fits(each, least, most) for each in outputs) else outputs
+
+
+def unfit_flag(fn: FunctionClass) -> tuple[Returned, Guard] | None:
+    """A return of forward that backward cannot take gradients for, under a flag whose case backward handles itself.
+
+    Backward tests the flag, as forward kept it on ctx, so that it expects to run in both cases.
+    """
+    if fn.backward is None or len(fn.outputs) == 1:
+        return None
+    least, most = gradients_taken(fn.backward)
+    for each in fn.outputs:
+        tests = [guard.test for guard in each.event.guards if guard.block != id(guard.test)]
+        if each.value == NONE or _fits(each, least, most) or len(tests) != 1:
+            continue
+        guard = each.event.guards[-1]  # of ``not flag``, the one of ``flag``
+        if isinstance(tests[0], (cst.Name, cst.UnaryOperation)) and isinstance(guard.test, cst.Name):
+            if _handles(fn, fn.backward, guard.test.value, guard.holds):
+                return each, guard
+    return None
+
+
+def _handles(fn: FunctionClass, backward: Method, flag: str, holds: bool) -> bool:
+    """Whether backward computes something only if an input has this truth, and never raises depending on it."""
+    kept = {
+        f"{backward.ctx_name}.{each.attribute}"
+        for each in fn.context_writes
+        if is_input(each.value) and each.value.name == flag and not each.guards
+    }
+    refused = {word for test in backward.raising_tests for word in words_of(test)} if kept else set()
+    guards = (guard for each in backward.facts.of(Assigned) for guard in each.guards if guard.holds is holds)
+    tested = {dotted(guard.test) for guard in guards if guard.test is not None}
+    return any(name in tested and name.rpartition(".")[2] not in refused for name in kept)
 
 
 def _fits(returned: Returned, least: int, most: int | None) -> bool:

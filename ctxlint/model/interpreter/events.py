@@ -378,6 +378,13 @@ class Mutation(Event):
 
 
 @record
+class Discarded(Event):
+    """A tuple, or the result of an operator, as a statement: ``a, b``, ``a * b``."""
+
+    value: Value = UNKNOWN
+
+
+@record
 class DataReplaced(Event):
     """``target.data = value``: other memory for the same tensor."""
 

@@ -15,7 +15,7 @@ from ctxlint.model.interpreter.attribute_access import (
 )
 from ctxlint.model.interpreter.branches import execute_if, execute_match, execute_try, execute_with
 from ctxlint.model.interpreter.conditions import asks_ctx, decided, enter_arm, guards_of, narrow
-from ctxlint.model.interpreter.events import Escape, Guard, Return
+from ctxlint.model.interpreter.events import Discarded, Escape, Guard, Return
 from ctxlint.model.interpreter.expressions import evaluate_display
 from ctxlint.model.interpreter.loops import execute_for, execute_leave, execute_while
 from ctxlint.model.interpreter.names import canonical, captured
@@ -46,6 +46,8 @@ def execute_expression(walk: Walk, node: cst.Expr) -> None:
     value = node.value
     result = walk.evaluate(value)
     if not isinstance(value, cst.Call):
+        if isinstance(value, (cst.Tuple, cst.BinaryOperation)):
+            walk.record(Discarded, node, value=result)
         return
     if result is NEVER or canonical(walk, value.func) in python.NEVER_RETURNING:
         walk.state.live = False

@@ -1,0 +1,99 @@
+"""CTX238: backward writes its gradients down but returns only None."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxlint.fixes.missing_return import insert_return
+from ctxlint.model.analyses.unreturned_gradients import unreturned_gradients
+from ctxlint.model.function import FunctionClass
+from ctxlint.rules.base import Finding, FixAvailability, Rule
+from ctxlint.rules.wording import quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.config.settings import Settings
+
+
+class UnreturnedGradient(Rule[FunctionClass]):
+    """
+    ## What it does
+    Reports a `backward` that returns only `None` although its gradients are there: as a statement that lacks `return`, or
+    in a `return` behind the one that is always executed.
+
+    ## Why is this bad?
+    `None` means "no gradient". Nothing raises, and everything before this Function silently stops learning.
+
+    ## Example
+    ```python
+    import torch
+
+
+    class Scale(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, factor):
+            ctx.factor = factor
+            return x * factor
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            if ctx.needs_input_grad[0]:
+                grad_output * ctx.factor, None
+            return None, None
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+
+    class Scale(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, factor):
+            ctx.factor = factor
+            return x * factor
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            if ctx.needs_input_grad[0]:
+                return grad_output * ctx.factor, None
+            return None, None
+    ```
+
+    ## Fix safety
+    Unsafe: `return` is inserted in front of the gradients, where they are the last statement of their block. There is no
+    fix for an early `return`, which may be left over from debugging.
+
+    ## Known limits
+    The statement must be a tuple with one element for each input, or an operation on the incoming gradient if there is one
+    input. A call in it counts only next to a `None`, as it may be there for what it does. A `return` under a condition is
+    intended.
+
+    ## References
+    - [torch.autograd.Function.backward](https://pytorch.org/docs/stable/generated/torch.autograd.Function.backward.html)
+    """
+
+    code = "CTX238"
+    name = "unreturned-gradient"
+    subject = FunctionClass
+    fix = FixAvailability.SOMETIMES
+    about_backward = True
+
+    def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
+        for each in unreturned_gradients(fn):
+            name = fn.backward.name if fn.backward is not None else "backward"
+            if each.inputs:
+                lost = f"{quoted(each.inputs)} silently {'gets' if len(each.inputs) == 1 else 'get'} no gradient"
+                yield Finding(
+                    fn.span(each.node),
+                    f"`{name}` of `{fn.name}` gives these gradients without `return`, and returns only `None` on "
+                    f"{fn.line(each.returned.node)}; {lost}. Write `return` in front of them.",
+                    insert_return(fn, each.node),
+                )
+            else:
+                yield Finding(
+                    fn.span(each.returned.node),
+                    f"`{name}` of `{fn.name}` always returns `None` here and never reaches the gradients on "
+                    f"{fn.line(each.node)}; its inputs silently get no gradient. Remove this `return`.",
+                )
