@@ -394,8 +394,7 @@ class FunctionClass:
         A class that has, or may have, subclasses, or whose forward or backward is called directly, may be a base whose
         results other code unpacks; unless it is applied itself.
         """
-        used_by_others = self.has_subclass or bool(self.called_directly & {"forward", "backward", "vjp"})
-        used_by_others |= self.known_in_part
+        used_by_others = self.shares_backward or "forward" in self.called_directly or self.known_in_part
         return (
             self.signature_judgeable
             and (self.applied or not used_by_others)
@@ -406,6 +405,11 @@ class FunctionClass:
                 if method.name in PROTOCOL
             )
         )
+
+    @property
+    def shares_backward(self) -> bool:
+        """Whether a subclass, or a direct call, may use what backward returns."""
+        return self.has_subclass or bool(self.called_directly & {"backward", "vjp"})
 
     @cached_property
     def required_inputs(self) -> int:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 from typing import TYPE_CHECKING
 
 from ctxlint.fixes.missing_none import drop_surplus
+from ctxlint.model.analyses.helper_places import helpers_behind
 from ctxlint.model.analyses.misplaced_gradients import misplaced_gradients
 from ctxlint.model.analyses.tensor_containers import container_inputs_with_gradient
 from ctxlint.model.function import FunctionClass
+from ctxlint.model.index.scopes import dotted_name
 from ctxlint.model.interpreter.values import Tri, is_none
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
 from ctxlint.rules.wording import all_inputs, counted
@@ -63,7 +66,8 @@ class SurplusNone(Rule[FunctionClass]):
     with them.
 
     ## Known limits
-    Off by default, because it is legal and used on purpose.
+    Off by default, because it is legal and used on purpose. Not reported if a subclass, or a direct call, uses the result,
+    nor if it comes from another function that the file calls more than once.
 
     ## References
     - [torch.autograd.Function.backward](https://pytorch.org/docs/stable/generated/torch.autograd.Function.backward.html)
@@ -80,7 +84,7 @@ class SurplusNone(Rule[FunctionClass]):
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         if not fn.count_judgeable or fn.forward is None or fn.variadic_inputs is not None:
             return
-        if fn.backward is None or fn.backward.inherited:
+        if fn.backward is None or fn.backward.inherited or fn.shares_backward:
             return
         misplaced = [each.returned for each in misplaced_gradients(fn)]
         passed = {call.positional for call in fn.calls if call.how == "apply" and not call.starred}
@@ -89,6 +93,8 @@ class SurplusNone(Rule[FunctionClass]):
                 continue  # another one is surplus, which is CTX235
             if len(returned.slots) in passed:
                 continue  # a call passes so many: `forward` lacks a parameter, which is CTX701
+            if any(_serves_others(fn, each.called) for each in helpers_behind(fn, (returned,))):
+                continue
             surplus = returned.slots[len(fn.inputs) :] if returned.count is not None else ()
             if surplus and all(is_none(slot.value) is Tri.YES for slot in surplus):
                 if container_inputs_with_gradient(fn):
@@ -100,3 +106,9 @@ class SurplusNone(Rule[FunctionClass]):
                     fix=drop_surplus(fn, returned, len(surplus)),
                     rests_on=(returned,),
                 )
+
+
+def _serves_others(fn: FunctionClass, called: str) -> bool:
+    """Whether the file calls a helper more than once: other Functions may have more inputs."""
+    calls = (each for each in ast.walk(fn.tree) if isinstance(each, ast.Call)) if fn.tree is not None else ()
+    return sum(dotted_name(each.func) == called for each in calls) > 1

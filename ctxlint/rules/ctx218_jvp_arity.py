@@ -19,7 +19,7 @@ class JvpArity(Rule[FunctionClass]):
     """
     ## What it does
     Reports a `jvp` that cannot take one tangent for each input of `forward`, or that does not return one tangent for
-    each output, or nothing at all.
+    each output, or a list of them, or nothing at all.
 
     ## Why is this bad?
     Torch passes one tangent for each argument, `None` for those that are not tensors; a `jvp` that takes another number
@@ -107,7 +107,15 @@ class JvpArity(Rule[FunctionClass]):
             return
         outputs = counts.pop()
         for returned in fn.tangents:
-            if returned.count is not None and returned.count != outputs:
+            display = returned.display
+            if display is not None and display.kind == "list":
+                yield Finding(
+                    fn.span(returned.node),
+                    f"`jvp` of `{fn.name}` returns a list, which torch treats as one tangent; it raises RuntimeError under "
+                    f"forward-mode AD. Return a tuple.",
+                    rests_on=(returned,),
+                )
+            elif returned.count is not None and returned.count != outputs:
                 yield Finding(
                     fn.span(returned.node),
                     f"`jvp` of `{fn.name}` returns {counted(returned.count, 'tangent')} but `forward` returns "

@@ -163,9 +163,12 @@ def _first_again(fn: FunctionClass, method: Method, reads: tuple[SavedRead, ...]
     twice = dict(repeated(reads))
     for read in reads:
         if read in twice:
-            before, here = fn.line(twice[read].node), fn.line(read.node)
-            if _by_one_helper(twice[read], read):
+            earlier = twice[read]
+            before, here = fn.line(earlier.node), fn.line(read.node)
+            if _by_one_helper(earlier, read):
                 return read, "twice"
+            if before == here and (earlier.by, earlier.captured_by) != (read.by, read.captured_by) and earlier.by:
+                return read, f"again after `{earlier.captured_by or earlier.by}`"
             return read, f"twice on {here}" if before == here else f"again after {before}"
         if loop_around(method, read) is not None:
             return read, "again in each iteration of the loop"

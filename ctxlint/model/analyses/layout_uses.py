@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model.analyses.output_shapes import is_without_dimensions
+from ctxlint.model.analyses.output_shapes import is_flat, is_without_dimensions
 from ctxlint.model.interpreter.events import LayoutAsked, MemoryRead
 from ctxlint.model.interpreter.local_names import borrowed_names
 from ctxlint.model.interpreter.summary import COLLECTIVE, EXTENSION, KERNEL
@@ -55,7 +55,8 @@ class LayoutUse:
 def layout_uses(backward: Method, outputs: Sequence[Returned] = ()) -> Iterator[LayoutUse]:
     """The uses of incoming gradients, as they come, that assume a contiguous one, in the order of the code.
 
-    The gradients of ``outputs`` without dimensions have one element, which is contiguous.
+    The gradients of ``outputs`` without dimensions have one element, which is contiguous; a single dimension can be
+    split into several.
 
     Only the first among the arguments of compiled code and helpers counts; and none if the body asks for the layout
     of the gradient, for it treats that on purpose.
@@ -71,7 +72,7 @@ def layout_uses(backward: Method, outputs: Sequence[Returned] = ()) -> Iterator[
         node = read.value_node
         if node is None or read.value in asked or read.is_for_a_shape or not _is_gradient(read.value):
             continue
-        if isinstance(read.value, Parameter) and is_without_dimensions(outputs, read.value.index):
+        if isinstance(read.value, Parameter) and _has_one_layout(outputs, read.value.index, read.how):
             continue
         if not read.by and read.how not in _COMPILED:
             use = _use(read.node, code_of(node), read)
@@ -85,8 +86,14 @@ def layout_uses(backward: Method, outputs: Sequence[Returned] = ()) -> Iterator[
             yield LayoutUse(asking.node, code_of(func.value), ASSERTED)
     handled = {each.index for each in asked if isinstance(each, Parameter)}
     for index, param in enumerate(backward.positional):
-        if index not in handled and param.name not in backward.binders and not is_without_dimensions(outputs, index):
-            yield from _uses_inside(backward, param.name)
+        if index not in handled and param.name not in backward.binders:
+            uses = _uses_inside(backward, param.name)
+            yield from (use for use in uses if not _has_one_layout(outputs, index, use.how))
+
+
+def _has_one_layout(outputs: Sequence[Returned], position: int, how: str) -> bool:
+    """Whether the gradient of an output is as good as contiguous for such a use."""
+    return is_without_dimensions(outputs, position) or (how == "view" and is_flat(outputs, position))
 
 
 def compiled_reads_of_inputs(fn: FunctionClass) -> Iterator[tuple[MemoryRead, list[Input]]]:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model.interpreter.values import NONE, Fresh
-from ctxlint.model.syntax import dotted
+from ctxlint.model.interpreter.values import NONE, Fresh, View
+from ctxlint.model.syntax import dotted, signed_integer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -21,6 +21,25 @@ def is_without_dimensions(outputs: Sequence[Returned], position: int) -> bool:
     """Whether an output has no dimensions on any path: a sum or mean over all of them."""
     reductions = _reductions(outputs, position)
     return bool(reductions) and all(map(_reduces_all, reductions))
+
+
+def is_flat(outputs: Sequence[Returned], position: int) -> bool:
+    """Whether an output has one dimension on any path: ``x.reshape(-1)``, ``x.flatten()``, possibly copied."""
+    if not outputs or not all(each.exact and position < len(each.slots) for each in outputs):
+        return False
+    options = [option for each in outputs for option in each.slots[position].value.options()]
+    return all(isinstance(each, (Fresh, View)) and _is_flattening(each.node) for each in options)
+
+
+def _is_flattening(node: cst.CSTNode | None) -> bool:
+    while isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
+        name, sizes = node.func.attr.value, [each.value for each in node.args]
+        if name in ("reshape", "view"):
+            return len(sizes) == 1 and signed_integer(sizes[0]) == -1
+        if name in ("flatten", "ravel") or name not in ("clone", "contiguous"):
+            return name in ("flatten", "ravel") and not sizes
+        node = node.func.value
+    return False
 
 
 def is_single_number(value: Value) -> bool:

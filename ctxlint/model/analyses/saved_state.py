@@ -13,7 +13,7 @@ from ctxlint.model.analyses.kept_values import kept_value
 from ctxlint.model.analyses.lasting_writes import is_left_for_others, is_overwritten_first
 from ctxlint.model.analyses.mutations import copying_method, gradient_written
 from ctxlint.model.analyses.outputs import differentiable_outputs
-from ctxlint.model.analyses.repeats import happens_after
+from ctxlint.model.analyses.repeats import happens_after, repeated
 from ctxlint.model.interpreter.events import Assigned, ContextCall, ContextWrite, Mutation, SavedRead, orders_of
 from ctxlint.model.interpreter.values import (
     NONE,
@@ -38,8 +38,9 @@ from ctxlint.model.interpreter.values import (
     storage,
     usual_storage,
 )
-from ctxlint.model.syntax import code_of
+from ctxlint.model.syntax import code_of, last_name
 from ctxlint.records import record
+from ctxlint.torch_api import operations
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -270,17 +271,30 @@ def _operand(mutation: Mutation) -> str:
 
 
 def changed_after_saving(fn: FunctionClass) -> Iterator[tuple[Mutation, ContextCall]]:
-    """The in-place modifications in forward of a tensor that was saved before."""
+    """The first in-place modification in forward of each tensor that was saved before.
+
+    A save that another one replaces does not count, nor does a buffer that is filled after it is saved.
+    """
     for method in fn.context_methods:
         saves = [call for call in method.facts.of(ContextCall) if call.method == "save_for_backward"]
+        replaced = [earlier for _later, earlier in repeated(saves)]
+        found: list[Value] = []
         for mutation in method.facts.of(Mutation):
             origin = storage(mutation.target) if mutation.target is not None else None
+            if origin is None or not isinstance(origin, _OBJECTS) or origin in found or _is_buffer(origin):
+                continue
             for save in saves:
                 values = [storage(argument.value) for argument in save.arguments]
-                if origin is not None and isinstance(origin, _OBJECTS) and origin in values:
-                    if happens_after(mutation, save):
-                        yield mutation, save
-                        break
+                if save not in replaced and origin in values and happens_after(mutation, save):
+                    found.append(origin)
+                    yield mutation, save
+                    break
+
+
+def _is_buffer(value: Value) -> bool:
+    """Whether a tensor is created to be filled: ``torch.empty_like(x)``."""
+    node = value.node if isinstance(value, Fresh) else None
+    return isinstance(node, cst.Call) and last_name(node.func) in operations.BUFFERS
 
 
 def saved_output_views(fn: FunctionClass) -> Iterator[tuple[ContextCall, Slot]]:

@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from ctxlint.model.analyses.shifted import is_shifted
+from ctxlint.model.function import RETURNED, Trust
 from ctxlint.model.index.apply_calls import ArgumentKind
 from ctxlint.model.index.scopes import dotted_name
 from ctxlint.model.interpreter.values import Tri, Value, is_none
@@ -14,7 +15,7 @@ from ctxlint.torch_api import types
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ctxlint.model.function import FunctionClass, Input, Returned
+    from ctxlint.model.function import Evidence, FunctionClass, Input, Returned
     from ctxlint.model.index.apply_calls import ApplyCall
 
 
@@ -41,8 +42,19 @@ def declares_fields(node: ast.ClassDef) -> bool:
 
 
 def holds_tensors(entry: Input) -> bool:
-    """Whether an input certainly is a container, or a record, that may hold tensors."""
-    return is_tensor_container(entry.param.annotation) or entry.is_container
+    """Whether an input certainly is a container, or a record, that may hold tensors.
+
+    What is used, or passed, as only a tensor can be is not one whatever its annotation.
+    """
+    return entry.is_container or (
+        is_tensor_container(entry.param.annotation) and not any(map(_refutes, entry.evidence))
+    )
+
+
+def _refutes(evidence: Evidence) -> bool:
+    """Whether evidence shows that an input with the annotation of a container is a tensor."""
+    own = evidence.own_gradient or evidence.reason == RETURNED
+    return evidence.tensor and not own and evidence.trust in (Trust.PROOF, Trust.STRONG)
 
 
 def container_inputs_with_gradient(fn: FunctionClass) -> list[Input]:

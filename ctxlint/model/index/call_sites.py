@@ -267,6 +267,8 @@ class CallSites:
     def call(self, record: CallRecord) -> ApplyCall | None:
         """The call as one on a Function; None if it is not one."""
         node, func = record.node, record.node.func
+        if record.is_hidden(func):
+            return None
         if isinstance(func, ast.Attribute):
             called = func.attr == "apply" or func.attr in PROTOCOL
             owner = self.function_of(func.value, record.scope) if called else None
@@ -488,9 +490,15 @@ class CallSites:
         return False
 
     def spread(self, record: CallRecord) -> Iterator[ast.expr]:
-        """The arguments; a starred display, or a name bound to one, is replaced by its elements."""
+        """The arguments of a call; a starred display, or a name bound to one, is replaced by its elements.
+
+        What a comprehension or a lambda binds is a name that means nothing here.
+        """
         for argument in record.node.args:
             value = argument.value if isinstance(argument, ast.Starred) else None
+            if record.is_hidden(argument):
+                yield argument if value is not None or is_detached(argument) else _UNKNOWN_NAME
+                continue
             shown = self.display_of(value, record) if isinstance(value, ast.Name) else value
             if isinstance(shown, (ast.Tuple, ast.List)):
                 yield from shown.elts
@@ -839,6 +847,8 @@ _CONSTANTS: dict[type, ArgumentKind] = {
     bytes: ArgumentKind.STRING,
     type(None): ArgumentKind.NONE,
 }
+
+_UNKNOWN_NAME = ast.Name("", ast.Load())
 
 _BY_DEFAULT = {bool: ArgumentKind.FLAG, str: ArgumentKind.OPTION}
 """The types of defaults that are not those of tensors: callers pass a tensor where the default is a number."""

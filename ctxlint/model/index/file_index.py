@@ -75,7 +75,8 @@ class CallRecord(NamedTuple):
     """A call, its scope, and the ``with`` items of that scope around it.
 
     ``expects_error``: it is under, or inside, something like ``pytest.raises(...)``. ``name`` is the last part of the
-    callee's name; empty if the callee is not a name.
+    callee's name; empty if the callee is not a name. ``own_names`` are those that comprehensions and lambdas around it
+    bind, which hide names of the scope.
     """
 
     node: ast.Call
@@ -83,6 +84,12 @@ class CallRecord(NamedTuple):
     within: tuple[ast.expr, ...]
     expects_error: bool
     name: str
+    own_names: frozenset[str] = frozenset()
+
+    def is_hidden(self, node: ast.expr) -> bool:
+        """Whether an expression in the call reads one of the names of a comprehension or lambda."""
+        hidden = self.own_names
+        return bool(hidden) and any(isinstance(each, ast.Name) and each.id in hidden for each in ast.walk(node))
 
 
 @dataclass

@@ -71,9 +71,9 @@ def _base(node: ast.expr, record: ClassRecord) -> tuple[str | None, ...]:
 class _Place(NamedTuple):
     """The surroundings of a statement within its function or class; ``tests`` and ``fallback`` extend beyond it.
 
-    ``conditional``, ``chosen`` and ``handler`` are those of a ``Bound``, ``within`` and ``expects_error`` those of a
-    ``CallRecord``. ``tests`` are the enclosing conditions, and those that failed before; ``fallback``: it is in an
-    ``except`` clause.
+    ``conditional``, ``chosen`` and ``handler`` are those of a ``Bound``, ``within``, ``expects_error`` and
+    ``own_names`` those of a ``CallRecord``. ``tests`` are the enclosing conditions, and those that failed before;
+    ``fallback``: it is in an ``except`` clause.
     """
 
     conditional: bool = False
@@ -83,6 +83,7 @@ class _Place(NamedTuple):
     expects_error: bool = False
     tests: tuple[ast.expr, ...] = ()
     fallback: bool = False
+    own_names: frozenset[str] = frozenset()
 
     def inside(self) -> _Place:
         """The place in the body of a function or class that is defined here."""
@@ -330,13 +331,17 @@ class _Indexer:
                 scope.conditions.append(node.test)
             elif kind is ast.NamedExpr:
                 scope.bind(node.target.id, Bound("other", node.lineno, True))
+            elif kind in _WITH_OWN_NAMES:
+                own = place.own_names.union(_own_names(node))
+                self.expressions(_parts(node), scope, place._replace(own_names=own))
+                continue
             pending += _BELOW.get(kind, _parts)(node)
 
     def call(self, node: ast.Call, scope: Scope, place: _Place) -> str:
         """Record a call; returns the last part of the callee's name."""
         func = node.func
         name = func.id if isinstance(func, ast.Name) else func.attr if isinstance(func, ast.Attribute) else ""
-        self.index.calls.append(CallRecord(node, scope, place.within, place.expects_error, name))
+        self.index.calls.append(CallRecord(node, scope, place.within, place.expects_error, name, place.own_names))
         if name in _STRING_ACCESS and isinstance(func, ast.Name) and len(node.args) > _STRING_ACCESS[name]:
             attribute = node.args[1]
             if isinstance(attribute, ast.Constant) and isinstance(attribute.value, str):
@@ -414,6 +419,17 @@ _BELOW: dict[type[Any], Callable[[Any], Sequence[ast.AST | None]]] = {
     ast.keyword: lambda node: (node.value,),
 }
 """The children of the most frequent expressions; ``_parts`` for all others."""
+
+
+_WITH_OWN_NAMES = frozenset({ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.Lambda})
+
+
+def _own_names(node: Any) -> list[str]:
+    """The names that a comprehension or a lambda binds."""
+    if isinstance(node, ast.Lambda):
+        return [each.arg for each in ast.walk(node.args) if isinstance(each, ast.arg)]
+    targets = (each for generator in node.generators for each in ast.walk(generator.target))
+    return [each.id for each in targets if isinstance(each, ast.Name)]
 
 
 def _parts(node: ast.AST) -> list[ast.AST]:

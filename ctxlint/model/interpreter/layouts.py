@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model.interpreter.values import Alias, View
-from ctxlint.model.syntax import code_of
+from ctxlint.model.syntax import code_of, dotted
 from ctxlint.torch_api import operations
 
 if TYPE_CHECKING:
@@ -53,14 +53,24 @@ def _written(node: cst.BaseExpression) -> str:
 
 
 def only_adds_ones(view: cst.Call) -> bool:
-    """Whether ``x.view(x.shape + (1,))`` only adds dimensions of size 1, which works with any strides."""
+    """Whether ``x.view(x.shape + (1,))`` only adds dimensions of size 1, which works with any strides.
+
+    Or has no others, as that of a single element: ``x.view(1, 1)``.
+    """
     if not isinstance(view.func, cst.Attribute):
         return False
     own = view.func.value
     own_shapes = [_own_shapes(each.value, own, starred=each.star == "*") for each in view.args if each.keyword is None]
-    if len(own_shapes) == 1 and not view.args[0].star:
+    if own_shapes == [None] and not view.args[0].star:
         own_shapes = [_own_shapes(view.args[0].value, own, starred=True)]
-    return len(own_shapes) == len(view.args) and None not in own_shapes and sum(map(int, filter(None, own_shapes))) == 1
+    known = len(own_shapes) == len(view.args) > 0 and None not in own_shapes
+    return known and sum(map(int, filter(None, own_shapes))) <= 1
+
+
+def changes_dtype(view: cst.Call) -> bool:
+    """Whether ``x.view(torch.int32)`` reads the elements as another type, which says nothing of the strides."""
+    name = dotted(view.args[0].value) if len(view.args) == 1 else None
+    return name is not None and (name.startswith("torch.") or name.rpartition(".")[2] == "dtype")
 
 
 def _own_shapes(sizes: cst.BaseExpression, own: cst.BaseExpression, *, starred: bool) -> int | None:

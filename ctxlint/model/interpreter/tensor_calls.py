@@ -8,7 +8,13 @@ import libcst as cst
 
 from ctxlint.model.interpreter.attribute_access import tuple_used
 from ctxlint.model.interpreter.events import Differentiated, GradientFlag, LayoutAsked, MemoryRead, Mutation
-from ctxlint.model.interpreter.layouts import changed_layout, is_contiguous, only_adds_ones, unless_copied
+from ctxlint.model.interpreter.layouts import (
+    changed_layout,
+    changes_dtype,
+    is_contiguous,
+    only_adds_ones,
+    unless_copied,
+)
 from ctxlint.model.interpreter.sequences import integer, iterated_item
 from ctxlint.model.interpreter.summary import COLLECTIVE
 from ctxlint.model.interpreter.values import (
@@ -119,7 +125,7 @@ def _note_use(walk: Walk, node: cst.Call, func: cst.Attribute, receiver: Value, 
     """Record what a method tells about the layout or the graph of its tensor."""
     if name == "backward":
         walk.record(Differentiated, node, value=receiver, value_node=func.value, how=".backward()")
-    elif name == "data_ptr" or (name == "view" and not only_adds_ones(node)):
+    elif name == "data_ptr" or (name == "view" and not (only_adds_ones(node) or changes_dtype(node))):
         walk.record(MemoryRead, node, value=receiver, value_node=func.value, how=name)
     elif name == "contiguous" or name in operations.LAYOUT_QUERIES:
         muted, walk.recorder.muted = walk.recorder.muted, 0  # a comprehension asks each of its elements
