@@ -113,6 +113,7 @@ def test_every_such_rule_is_tried() -> None:
         "CTX232",
         "CTX236",
         "CTX239",
+        "CTX237",
         "CTX318",
         "CTX501",
         "CTX502",

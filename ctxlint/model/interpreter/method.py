@@ -320,7 +320,11 @@ class Method:
     def precedes(self, first: cst.CSTNode, second: cst.CSTNode) -> bool:
         """Whether a node is written before another, and no loop repeats it."""
         repeated = any(isinstance(each, (cst.For, cst.While)) for each in self.above(first))
-        return self._order[first] < self._order[second] and not repeated
+        return self.is_written_before(first, second) and not repeated
+
+    def is_written_before(self, first: cst.CSTNode, second: cst.CSTNode) -> bool:
+        """Whether a node is written before another."""
+        return self._order[first] < self._order[second]
 
     # The parameters
 
