@@ -224,13 +224,27 @@ class Builder:
     def with_callers(
         self, calls: tuple[ApplyCall, ...], forward: Method | None, outputs: tuple[Returned, ...]
     ) -> tuple[ApplyCall, ...]:
-        """The calls, with what other files pass to functions that hand on an input that is modified and returned."""
-        if forward is None or not any(call.handed_on for call in calls):
+        """The calls, with what other files pass to functions that hand on an input that is modified and returned.
+
+        And what is not a tensor among that which they pass on to be saved.
+        """
+        if forward is None or not any(call.handed_on or call.rest is not None for call in calls):
             return calls
+        if forward.variadic is not None and not self.known_in_part:
+            calls = tuple(self._with_rest(call) for call in calls)
         written = [each.target for each in forward.facts.of(Mutation) if each.target is not None]
         returned = (slot.value for each in outputs for slot in each.slots)
         modified = inputs_among(written) & inputs_among(returned) if written else frozenset()
         return tuple(self._with_callers(call, modified) for call in calls)
+
+    def _with_rest(self, call: ApplyCall) -> ApplyCall:
+        """A call with what calls in other files pass for its last arguments that is not a tensor."""
+        if call.rest is None or call.relayed:
+            return call
+        path = os.path.join(os.path.dirname(self.unit.path), call.path) if call.path else self.unit.path
+        asked = {each: self.project.ask(deed, path, call.inside, call.rest) for each, deed in _PASSING.items()}
+        found = (each for each, question in asked.items() if question in self.project.changed)
+        return replace(call, relayed=next(found, ""))
 
     def _with_callers(self, call: ApplyCall, modified: Container[int]) -> ApplyCall:
         path = os.path.join(os.path.dirname(self.unit.path), call.path) if call.path else self.unit.path
@@ -636,3 +650,12 @@ def _literal(node: cst.BaseExpression) -> Value:
     if isinstance(node, cst.Integer):
         return constant(node.evaluated_value)
     return Opaque(node)
+
+
+_PASSING: dict[str, Deed] = {
+    "container": "passes-container",
+    "number": "passes-number",
+    "bool": "passes-bool",
+    "string": "passes-string",
+}
+"""What is not a tensor, with the question about it."""

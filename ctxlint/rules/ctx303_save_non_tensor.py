@@ -9,7 +9,7 @@ import libcst as cst
 from ctxlint.fixes.save_arguments import save_properly
 from ctxlint.model.analyses.inputs import from_calls
 from ctxlint.model.analyses.saved_tensors import hides_an_input
-from ctxlint.model.function import ContextCall, FunctionClass, Trust
+from ctxlint.model.function import ContextCall, Evidence, FunctionClass, Trust
 from ctxlint.model.interpreter.values import (
     Constant,
     Imported,
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.config.settings import Settings
-    from ctxlint.model.function import Evidence
     from ctxlint.model.interpreter.method import Method
     from ctxlint.model.interpreter.values import Slot, Value
 
@@ -192,7 +191,10 @@ def _message_of_builtin(fn: FunctionClass, method: Method, called: str, node: cs
 def _message_of_several(method: str, argument: Slot, passed: Evidence) -> str:
     """The message for a starred argument with an element that is not a tensor."""
     name = f"`*{code_of(argument.node)}`" if argument.node is not None else "This argument"
-    return f"{name} holds a value that is not a tensor ({passed.reason}); {_effect(method)}. Save only the tensors among them."
+    remedy = (
+        "Save only tensors, and pass those in it one by one" if passed.container else "Save only the tensors among them"
+    )
+    return f"{name} holds a value that is not a tensor ({passed.reason}); {_effect(method)}. {remedy}."
 
 
 def _message_of_plain(home: Method, method: str, node: cst.BaseExpression) -> str:
@@ -218,7 +220,13 @@ def _passed_among(fn: FunctionClass, value: Value) -> Evidence | None:
         return None
     most = max((len(call.arguments) for call in fn.calls), default=0)
     found = (each for index in range(value.start, most) for each in from_calls(index, fn.calls))
-    return next((each for each in found if not each.tensor), None)
+    passed = next((each for each in found if not each.tensor), None)
+    whole = (call for call in fn.calls if call.relayed and len(call.arguments) >= value.start)
+    relaying = next((call for call in whole if call.applies and not call.expects_error), None)
+    if passed is not None or relaying is None:
+        return passed
+    reason = f"a call of `{relaying.inside}` passes a {relaying.relayed}"
+    return Evidence(False, Trust.STRONG, reason, container=relaying.relayed == "container")
 
 
 def _certain_kind(fn: FunctionClass, value: Value) -> str | None:

@@ -89,6 +89,10 @@ class ApplyCall:
     """The first argument that is certainly a parameter that a module creates to train it: ``self.weight``."""
     origins: tuple[str, ...] = ()
     """The tensors of the caller that they are computed from, if two of them come from the same one; see ``origins``."""
+    rest: int | None = None
+    """The number of arguments before the ``*args`` of the module's function around it, if it passes those on."""
+    relayed: str = ""
+    """What a call of that function passes for these arguments that is not a tensor: ``container``, ``number`` ..."""
     method: str | None = None
     inside: str = ""
     """Qualified name of the enclosing function or class; empty at module level."""

@@ -13,6 +13,7 @@ from ctxlint.model.index.file_index import FileIndex, last_name
 from ctxlint.model.index.origins import origins
 from ctxlint.model.index.passed_layouts import may_have_any_layout
 from ctxlint.model.index.passed_tensors import (
+    NOT_TENSORS,
     OF_LAYERS,
     SAME_MEMORY,
     creates_parameter,
@@ -23,6 +24,7 @@ from ctxlint.model.index.passed_tensors import (
     passes_detached,
     passes_leaf,
     takes_requests,
+    what_is_passed,
 )
 from ctxlint.model.index.project import Definition
 from ctxlint.model.index.results import differentiated, display_before, located, written
@@ -98,15 +100,19 @@ class CallSites:
     def with_callers(self, call: ApplyCall) -> ApplyCall:
         """A call in a function of the module, with what the calls of that function in this file pass to it."""
         name = call.inside
-        callers = [
-            record.node
-            for part in (self.index.parts or (self.index,) if call.handed_on else ())
+        records = [
+            record
+            for part in (self.index.parts or (self.index,) if call.handed_on or call.rest is not None else ())
             if name in part.call_names
             for record in part.calls
             if record.name == name and isinstance(record.node.func, ast.Name)
         ]
-        if not callers:
+        if not records:
             return call
+        if call.rest is not None and self.index.functions[name].certain:
+            found_kinds = {what_is_passed(record, call.rest) for record in records}
+            call = replace(call, relayed=next((each for each in NOT_TENSORS if each in found_kinds), ""))
+        callers = [record.node for record in records]
         parameters = frozenset[str]().union(*map(_parameters_in, self.index.parts or (self.index,)))
         found = [at for at, position in call.handed_on if any(passes_detached(each, position) for each in callers)]
         leaves = [
@@ -338,9 +344,11 @@ class CallSites:
         leaves: list[int] = []
         stored: list[int] = []
         any_layout: list[int] = []
+        rest: int | None = None
         arguments = list(self.spread(record))
         for argument in arguments:
             if isinstance(argument, ast.Starred):
+                rest = self.rest(argument.value, record.scope)
                 break
             if is_detached(argument):
                 detached.append(len(plain))
@@ -381,6 +389,7 @@ class CallSites:
             leaves=tuple(leaves),
             stored=tuple(stored),
             any_layout=tuple(any_layout),
+            rest=rest,
             parameter=next(map(ast.unparse, parameters), "") if how in APPLIES else "",
             origins=of_same,
             method=method,
@@ -554,6 +563,19 @@ class CallSites:
 
     def parameter_handed_on(self, node: ast.expr, scope: Scope) -> int | None:
         """The position of the parameter of a function of the module that an argument in its body certainly is."""
+        given = self.given_to_function(node, scope)
+        names = [each.arg for each in (*given.posonlyargs, *given.args)] if given is not None else []
+        return names.index(node.id) if isinstance(node, ast.Name) and node.id in names else None
+
+    def rest(self, node: ast.expr, scope: Scope) -> int | None:
+        """The number of parameters before the ``*args`` of the function of the module around it, if it is these."""
+        given = self.given_to_function(node, scope)
+        if given is None or given.vararg is None or not isinstance(node, ast.Name) or given.vararg.arg != node.id:
+            return None
+        return len(given.posonlyargs) + len(given.args)
+
+    def given_to_function(self, node: ast.expr, scope: Scope) -> ast.arguments | None:
+        """The parameters of the function of the module around a name that it does not bind, except as one of them."""
         if not isinstance(node, ast.Name) or scope.kind != "function" or "." in scope.qualname:
             return None
         record = self.index.functions.get(scope.qualname)
@@ -561,8 +583,7 @@ class CallSites:
             return None
         if any(each.line != record.node.lineno for each in scope.names[node.id]):
             return None  # it is bound again
-        names = [each.arg for each in (*record.node.args.posonlyargs, *record.node.args.args)]
-        return names.index(node.id) if node.id in names else None
+        return record.node.args
 
     def settles(self, name: str, scope: Scope) -> bool:
         """Whether a function tests, or binds again, its parameter with None as default."""

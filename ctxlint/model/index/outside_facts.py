@@ -33,7 +33,21 @@ class Target(NamedTuple):
         return f"{self.path}:{self.qualname}"
 
 
-Deed = Literal["declares", "changes", "uses", "registers", "derives", "takes", "passes-detached", "passes-leaf"]
+Deed = Literal[
+    "declares",
+    "changes",
+    "uses",
+    "registers",
+    "derives",
+    "takes",
+    "calls",
+    "passes-detached",
+    "passes-leaf",
+    "passes-container",
+    "passes-number",
+    "passes-bool",
+    "passes-string",
+]
 """What other files of a project may do with a name."""
 
 
@@ -47,7 +61,9 @@ class ProjectQuestion(NamedTuple):
     - ``uses``: may use a function; ``registers``: the same, of the files that register gradients;
     - ``derives``: may have a subclass of a class;
     - ``takes``: may import a name that the file imports itself;
-    - ``passes-detached``, ``passes-leaf``: may call a function with a detached tensor, or a leaf, at this ``position``.
+    - ``calls``: call a function in the ``forward`` of a module;
+    - ``passes-detached``, ``passes-leaf``: may call a function with a detached tensor, or a leaf, at this ``position``;
+      ``passes-container`` and the like: with such a value from that position on.
     """
 
     deed: Deed

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
     from typing import TypeGuard
 
+    from ctxlint.model.index.file_index import CallRecord
+
 OF_LAYERS = frozenset(["weight", "bias"])
 """The parameters that layers of ``torch.nn`` have."""
 
@@ -108,6 +110,32 @@ _CONVERTING = frozenset(
 def takes_requests(node: ast.AST) -> bool:
     """Whether code mentions ``requires_grad``: then a tensor that it makes may get a gradient later."""
     return any(isinstance(each, ast.Attribute) and each.attr.startswith("requires_grad") for each in ast.walk(node))
+
+
+NOT_TENSORS = ("container", "number", "bool", "string")
+
+
+def what_is_passed(record: CallRecord, first: int) -> str:
+    """What a call certainly passes from a position on that is not a tensor, one of ``NOT_TENSORS``; empty for none."""
+    given = record.node.args
+    if record.expects_error or any(isinstance(each, ast.Starred) for each in given):
+        return ""
+    found = {_sort_of(each, record) for each in given[first:]}
+    return next((each for each in NOT_TENSORS if each in found), "")
+
+
+def _sort_of(node: ast.expr, record: CallRecord) -> str:
+    if isinstance(node, ast.Name):
+        owner = record.scope.owner(node.id)
+        bounds = owner.names[node.id] if owner is not None else []
+        value = bounds[0].value if len(bounds) == 1 and bounds[0].kind == "assign" else None
+        return _sort_of(value, record) if value is not None and not isinstance(value, ast.Name) else ""
+    if isinstance(node, (ast.Tuple, ast.List, ast.Dict)):
+        return "container"
+    return _SORTS.get(type(node.value), "") if isinstance(node, ast.Constant) else ""
+
+
+_SORTS = {int: "number", float: "number", bool: "bool", str: "string"}
 
 
 def _passed(call: ast.Call, position: int) -> ast.expr | None:

@@ -9,14 +9,21 @@ import ast
 from typing import TYPE_CHECKING
 
 from ctxlint.model.index.indexer import index_module
-from ctxlint.model.index.passed_tensors import parameters_among, passes_detached, passes_leaf
+from ctxlint.model.index.passed_tensors import (
+    NOT_TENSORS,
+    parameters_among,
+    passes_detached,
+    passes_leaf,
+    what_is_passed,
+)
 from ctxlint.model.index.scopes import LOCAL, dotted_name, resolve
+from ctxlint.torch_api.autograd import GRADIENTS_OFF
 from ctxlint.torch_api.known_decorators import OPERATOR_DECORATORS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from ctxlint.model.index.file_index import FileIndex
+    from ctxlint.model.index.file_index import CallRecord, FileIndex
     from ctxlint.model.index.outside_facts import ProjectQuestion
     from ctxlint.model.index.scopes import Scope
 
@@ -41,6 +48,8 @@ def times_answered(asked: ProjectQuestion, tree: ast.Module | None) -> int:
             return _changes_table(tree, asked.name)
         case "derives":
             return _derives_from(tree, asked.name)
+        case "calls":
+            return is_called_in_module(index_module(tree), asked.name)
         case "takes":
             return _takes(tree, asked.name)
     return _passes(tree, asked)
@@ -145,8 +154,50 @@ def _takes(tree: ast.Module, name: str) -> bool:
     )
 
 
+def is_called_in_module(index: FileIndex, name: str) -> bool:
+    """Whether a file certainly calls a function in the ``forward`` of a module, where gradients may be wanted.
+
+    ``name`` is that of a function of the file, or that of one which it imports.
+    """
+    for call in (each for part in index.parts or (index,) for each in part.calls):
+        path = meant(call.node.func, call.scope)
+        if path == name or (not name.startswith(LOCAL) and _is_import_of(name, path)):
+            if _is_in_forward(index, call) and not _is_without_gradients(index, call):
+                return True
+    return False
+
+
+def _is_in_forward(index: FileIndex, call: CallRecord) -> bool:
+    """Whether a call is in the ``forward`` of a module."""
+    owner, _, method = call.scope.qualname.rpartition(".")
+    found = index.classes.get(owner)
+    bases = [dotted_name(each) or "" for each in found.node.bases] if found is not None else []
+    return method == "forward" and any(each.endswith("Module") for each in bases)
+
+
+def _is_without_gradients(index: FileIndex, call: CallRecord) -> bool:
+    """Whether a call is under ``no_grad`` or the like, or in a function that tests whether gradients are wanted."""
+    function = index.functions[call.scope.qualname].node
+    tests = (each.test for each in ast.walk(function) if isinstance(each, (ast.If, ast.IfExp)))
+    if call.expects_error or any(word in ast.unparse(test) for test in tests for word in ("grad", "training")):
+        return True
+    around = [each.func if isinstance(each, ast.Call) else each for each in (*call.within, *function.decorator_list)]
+    return any((dotted_name(each) or "").rpartition(".")[2] in _OFF for each in around)
+
+
+_OFF = frozenset(each.rpartition(".")[2] for each in GRADIENTS_OFF)
+
+
 def _passes(tree: ast.Module, asked: ProjectQuestion) -> bool:
-    """Whether a file may call a function, which it imports, with a detached tensor, or a leaf, at a position."""
+    """Whether a file may call a function, which it imports, with a detached tensor, or a leaf, at a position.
+
+    Or with what is not a tensor from there on.
+    """
+    sort = asked.deed.removeprefix("passes-")
+    if sort in NOT_TENSORS:
+        index = index_module(tree)
+        calls_of = [each for each in index.calls if what_is_passed(each, asked.position) == sort]
+        return any(_is_import_of(asked.name, meant(each.node.func, each.scope)) for each in calls_of)
     nodes = list(ast.walk(tree))
     calls = [node for node in nodes if isinstance(node, ast.Call)]
     if asked.deed == "passes-leaf":
