@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     import libcst as cst
 
     from ctxlint.config.torch_versions import Releases
+    from ctxlint.model.index.bare_operators import BareOperator
     from ctxlint.model.index.instances import Instances
     from ctxlint.model.index.module_backwards import ModuleBackward
     from ctxlint.model.index.parsing import BrokenStatement
@@ -567,6 +568,8 @@ class SourceFile:
     """The returns of custom operators that torch rejects."""
     transformed_operators: tuple[ApplyCall, ...] = ()
     """The custom operators that transforms of ``torch.func`` differentiate."""
+    bare_operators: tuple[BareOperator, ...] = ()
+    """The custom operators without a gradient that modules call."""
     undeclared_writes: tuple[UndeclaredWrite, ...] = ()
     """The writes of custom operators that ``torch.compile`` drops."""
     module_backwards: tuple[ModuleBackward, ...] = ()

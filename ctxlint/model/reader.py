@@ -13,6 +13,7 @@ from ctxlint.model.builder import Builder
 from ctxlint.model.function import Binding, GivenUp, SharedResult, SourceFile, UndeclaredWrite
 from ctxlint.model.function_store import STORE
 from ctxlint.model.index.attribute_stores import has_context_calls, stored_on_others, unset_attributes
+from ctxlint.model.index.bare_operators import bare_operators, possible_names
 from ctxlint.model.index.call_sites import CallSites, functions_of
 from ctxlint.model.index.foreign_functions import Elsewhere, facts_of
 from ctxlint.model.index.instances import InstanceUse
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Mapping
 
     from ctxlint.model.function import ApplyCall, FunctionClass, Operator
+    from ctxlint.model.index.bare_operators import BareOperator
     from ctxlint.model.index.file_index import ClassRecord
     from ctxlint.model.index.module_backwards import ModuleBackward
     from ctxlint.model.index.module_unit import Unit
@@ -252,6 +254,7 @@ class Reader:
             transformed_operators=tuple(call for call in calls if call.how == "operator"),
             by_name=by_name,
             operators=tuple(each for each in registered if not isinstance(each, GivenUp)),
+            bare_operators=self.bare_operators(outside) if names_operators(unit.source.text) else (),
             shared_results=tuple(each for each in results if isinstance(each, SharedResult)),
             undeclared_writes=tuple(each for each in results if isinstance(each, UndeclaredWrite)),
             module_backwards=() if outside.calls_backward else self.module_backwards,
@@ -277,6 +280,16 @@ class Reader:
             return work()
         found = store.of_operators("gradients", self.unit, work)
         return tuple(each if isinstance(each, GivenUp) else in_source(each, self.unit.source) for each in found)
+
+    def bare_operators(self, outside: OutsideFacts) -> tuple[BareOperator, ...]:
+        """The operators without a gradient that modules of the project call."""
+        for name in possible_names(self.unit):
+            self.project.ask("registers", self.unit.path, name)
+        if outside.partial:
+            return ()
+        others = [other for path in outside.using if (other := self.project.unit(path)) is not None]
+        path, changed = self.unit.path, self.project.changed
+        return tuple(bare_operators(self.unit, others, lambda name: self.project.ask("calls", path, name) in changed))
 
     def operator_results(self) -> tuple[SharedResult | UndeclaredWrite, ...]:
         """The returns of custom operators that torch rejects, and the writes that it does not know of."""

@@ -59,10 +59,11 @@ def _of_modules(unit: Unit, project: Project) -> Iterator[ModuleBackward]:
         if backward is None or "forward" not in methods or not _looks_called(backward, methods["forward"]):
             continue
         if _is_module(Definition(unit, made.qualname), project):
-            yield ModuleBackward(made.node.name, _span_of_name(unit, backward))
+            yield ModuleBackward(made.node.name, span_of_name(unit, backward))
 
 
-def _span_of_name(unit: Unit, function: ast.FunctionDef) -> Span:
+def span_of_name(unit: Unit, function: ast.FunctionDef | ast.AsyncFunctionDef) -> Span:
+    """The span of the name of a function, where it is defined."""
     start = Position(function.lineno, max(unit.source.line(function.lineno).find(function.name, len("def")), 0) + 1)
     return Span(start, Position(start.line, start.column + len(function.name)))
 
