@@ -330,27 +330,39 @@ def is_floating(value: Value) -> bool:
 def dropped_gradients(fn: FunctionClass) -> list[OutputGradient]:
     """The gradients that backward never reads of outputs that have a floating dtype, or a name that suggests one.
 
-    Excluding those in ``ignored_gradients``.
+    Where forward marks other outputs as non-differentiable, names do not matter. Excluding those in
+    ``ignored_gradients``.
     """
     backward = fn.backward
     if backward is None or backward.raises_only or not _reads_some(backward):
         return []
     certain = {each.param.name for each in ignored_gradients(fn)}
+    marks_others = bool(marked_non_differentiable(fn))
     found: dict[str, OutputGradient] = {}
     for index, param in _receivers(fn, backward):
         if _reads(fn, backward, param, index) or param.name in certain or param.name in found or is_random(fn, index):
             continue
         called = f"{output_name(fn, index) or ''} {param.name}"
-        if surely_differentiable(fn, index) or (_FLOATING_NAMES.search(called) and _may_be_differentiable(fn, index)):
+        suggested = marks_others and _INTEGRAL_NAMES.search(called) is None
+        suggested = suggested or _FLOATING_NAMES.search(called) is not None
+        if surely_differentiable(fn, index) or (suggested and _may_be_differentiable(fn, index)):
             found[param.name] = OutputGradient(param, index, _name_of(backward, param, index))
     return list(found.values())
 
 
 _FLOATING_NAMES = re.compile(
-    r"lse|logsumexp|loss|entropy|prob|score|logit|norm|rms|rstd|mean|var(?!len)|std|attn|attention|energy|weight",
+    r"lse|logsumexp|loss|entropy|prob|score|logit|norm|rms|rstd|mean|var(?!len)|std|attn|attention|energy|weight"
+    r"|accum|alpha|colou?r|depth|dist(?!rib)|densit|feat|hidden|image|opac|render",
     re.IGNORECASE,
 )
 """Parts of names that suggest a floating dtype, for tensors of unknown dtype."""
+
+_INTEGRAL_NAMES = re.compile(
+    r"mask|ind(?:ex|ices)|idx|(?:^|_|\b)ids?(?:_|\b)|arg(?:max|min|sort)|perm|count|num|size|len|offset|shape|rng|seed|token"
+    r"|label|flag|buffer|state|handle|workspace|meta",
+    re.IGNORECASE,
+)
+"""Parts of names that suggest whole numbers, or what is not a tensor."""
 
 
 def _may_be_differentiable(fn: FunctionClass, index: int) -> bool:
