@@ -424,7 +424,12 @@ MOST_ARGUMENTS = {
 
 
 def shows_tensor(method: str, arguments: int) -> bool:
-    """Whether a call of ``method`` with a number of arguments is evidence that its receiver is a tensor."""
+    """Whether a call of ``method`` with a number of arguments is evidence that its receiver is a tensor.
+
+    That of an array of numpy is ``view(dtype, type)``.
+    """
+    if method == "view" and arguments > 2:
+        return True
     return method in TENSOR_ONLY_METHODS and arguments <= MOST_ARGUMENTS.get(method, arguments)
 
 

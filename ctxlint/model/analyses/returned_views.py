@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxlint.model.interpreter.values import Alias, Fresh, Tri, View, detaches, is_input, is_tensor
+from ctxlint.model.interpreter.values import Alias, Fresh, Item, Opaque, Tri, View, detaches, is_input, is_tensor
 
 if TYPE_CHECKING:
     from ctxlint.model.function import FunctionClass
@@ -42,7 +42,11 @@ def _description(value: Value) -> tuple[str, int | None] | None:
         if base.alias is not Alias.ALWAYS or detaches(base):
             return None
         base = base.of
-    if base is value or is_tensor(base) is not Tri.YES:
+    if base is value or is_tensor(value) is not Tri.YES:
+        return None
+    if isinstance(base, (Opaque, Item)):
+        return "a view of what it computed", None
+    if is_tensor(base) is not Tri.YES:
         return None
     if is_input(base):
         return f"a view of the input `{base.name}`", base.index
