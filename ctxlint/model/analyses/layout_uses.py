@@ -13,7 +13,7 @@ from ctxlint.model.interpreter.events import LayoutAsked, MemoryRead
 from ctxlint.model.interpreter.local_names import borrowed_names
 from ctxlint.model.interpreter.summary import COLLECTIVE, EXTENSION, KERNEL
 from ctxlint.model.interpreter.values import Item, Parameter, Tri, Variadic, View, is_input
-from ctxlint.model.syntax import code_of, dotted, words_of
+from ctxlint.model.syntax import code_of, dotted, last_name, words_of
 from ctxlint.records import record
 from ctxlint.torch_api import operations
 
@@ -74,6 +74,8 @@ def layout_uses(backward: Method, outputs: Sequence[Returned] = ()) -> Iterator[
             continue
         if isinstance(read.value, Parameter) and _has_one_layout(outputs, read.value.index, read.how):
             continue
+        if _only_adds_dimensions(read.node):
+            continue
         if not read.by and read.how not in _COMPILED:
             use = _use(read.node, code_of(node), read)
             yield replace(use, compiled=True) if read.value in passed else use
@@ -94,6 +96,14 @@ def layout_uses(backward: Method, outputs: Sequence[Returned] = ()) -> Iterator[
 def _has_one_layout(outputs: Sequence[Returned], position: int, how: str) -> bool:
     """Whether the gradient of an output is as good as contiguous for such a use."""
     return is_without_dimensions(outputs, position) or (how == "view" and is_flat(outputs, position))
+
+
+def _only_adds_dimensions(node: cst.CSTNode) -> bool:
+    """Whether it is ``x.view(-1, 1, 1)``: written for one dimension, of which each layout allows that."""
+    if not isinstance(node, cst.Call) or last_name(node.func) != "view":
+        return False
+    sizes = [code_of(each.value) for each in node.args]
+    return sizes.count("-1") == 1 and sizes.count("1") == len(sizes) - 1 > 0
 
 
 def compiled_reads_of_inputs(fn: FunctionClass) -> Iterator[tuple[MemoryRead, list[Input]]]:

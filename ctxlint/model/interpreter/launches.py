@@ -46,9 +46,9 @@ def launch(walk: Walk, node: cst.Call, arguments: Arguments) -> None:
             _launched(walk, node, _kernels(walk, made.value), arguments)
         return
     launched = _unwrapped(walk, launcher.value)
-    if is_launch(launcher):
-        read_by(walk, node, arguments, KERNEL, dotted(launched) or code_of(launched))
     kernels = _kernels(walk, launched)
+    if is_launch(launcher):
+        read_by(walk, node, _without_single(walk, kernels, arguments), KERNEL, dotted(launched) or code_of(launched))
     _launched(walk, node, kernels, arguments)
     if walk.resolver is not None and len(kernels) == 1:
         given = (arguments.positional, arguments.keywords, arguments.open_ended)
@@ -148,6 +148,19 @@ def _kernel_of(walk: Walk, value: Value) -> str | None:
         return None
     owner = walk.names.scope.owner(node.value)
     return LOCAL + node.value if owner is not None and owner.kind == "module" else None
+
+
+def _without_single(walk: Walk, kernels: list[str], arguments: Arguments) -> Arguments:
+    """The arguments without those of which the kernel reads at most the first element."""
+    if len(kernels) != 1 or walk.resolver is None:
+        return arguments
+    single = walk.resolver.read_at_one_place(kernels[0], arguments.positional, arguments.keywords)
+    if not single:
+        return arguments
+    left_out = set(map(id, single))
+    rest = tuple(slot for slot in arguments.positional if id(slot) not in left_out)
+    named = {name: slot for name, slot in arguments.keywords.items() if id(slot) not in left_out}
+    return Arguments(rest, named, arguments.open_ended)
 
 
 def read_by(walk: Walk, node: cst.Call, arguments: Arguments, how: str, reader: str) -> None:

@@ -196,6 +196,11 @@ class Resolver(Protocol):
     ) -> LaunchMisfit | None:
         """What a kernel certainly does not take of these arguments; None for nothing, or anything else."""
 
+    def read_at_one_place(
+        self, name: str, arguments: tuple[Slot, ...], keywords: Mapping[str, Slot]
+    ) -> tuple[Slot, ...]:
+        """The arguments of which a kernel reads at most the first element; none if it is unknown."""
+
     def is_loaded(self, name: str) -> bool:
         """Whether a name is one in a compiled extension that another file of the project loads."""
 

@@ -83,6 +83,21 @@ def kernel_writes(
     return kernel.block(record.node.body)
 
 
+def reads_one_element(definition: Definition) -> frozenset[str]:
+    """The parameters of which a kernel reads at most the first element: the layout of such a tensor does not matter."""
+    record = definition.unit.index.functions.get(definition.qualname)
+    if record is None or not record.certain:
+        return frozenset()
+    scope = Scope("function", definition.qualname, record.scope)
+    spend(100)
+    nodes = [each for statement in record.node.body for each in ast.walk(statement)]
+    calls = (each for each in nodes if isinstance(each, ast.Call) and len(each.args) == 1 and not each.keywords)
+    loads = [each for each in calls if resolve(dotted_name(each.func) or "", scope) == "triton.language.load"]
+    loaded = {each.args[0] for each in loads}
+    used = {each.id for each in nodes if isinstance(each, ast.Name) and each not in loaded}
+    return frozenset(parameters_of(definition)) - used
+
+
 def is_kernel(project: Project, definition: Definition, made: bool = False) -> bool:
     """Whether a function has a kernel decorator, and none that may change the meaning of its arguments.
 

@@ -43,6 +43,7 @@ from ctxlint.model.summaries.kernels import (
     kernel_bound,
     kernel_writes,
     launch_misfit,
+    reads_one_element,
 )
 from ctxlint.model.summaries.objects import (
     attribute_of,
@@ -389,10 +390,7 @@ class CalleeResolver:
         self, name: str, arguments: tuple[Slot, ...], keywords: MappingOf[str, Slot], open_ended: bool = False
     ) -> Launched | None:
         """The writes of a kernel when launched with these arguments, and perhaps more; None for anything else."""
-        project = self.summaries.project
-        definition = self.function(name)
-        if definition is None or not is_kernel(project, definition):
-            definition = kernel_bound(project, self.unit, name) if self._is_in_force(name) else None
+        project, definition = self.summaries.project, self._kernel(name)
         passed = bound_to_kernel(definition, arguments, keywords, open_ended) if definition is not None else None
         if definition is None or passed is None:
             return None
@@ -414,6 +412,26 @@ class CalleeResolver:
         if definition is None or not is_kernel(self.summaries.project, definition):
             return None
         return launch_misfit(definition, arguments, keywords, open_ended)
+
+    def _kernel(self, name: str) -> Definition | None:
+        """The kernel that a name means."""
+        project, definition = self.summaries.project, self.function(name)
+        if definition is not None and is_kernel(project, definition):
+            return definition
+        return kernel_bound(project, self.unit, name) if self._is_in_force(name) else None
+
+    def read_at_one_place(
+        self, name: str, arguments: tuple[Slot, ...], keywords: MappingOf[str, Slot]
+    ) -> tuple[Slot, ...]:
+        """The arguments of which a kernel reads at most the first element."""
+        definition = self._kernel(name)
+        passed = bound_to_kernel(definition, arguments, keywords) if definition is not None else None
+        if definition is None or passed is None:
+            return ()
+        few = self.summaries.project.once(
+            ("reads", definition.qualname), lambda: reads_one_element(definition), definition.unit.summaries
+        )
+        return tuple(slot for param, slot in passed[0].items() if param in few)
 
     def is_loaded(self, name: str) -> bool:
         """Whether a name is one in a compiled extension that another file of the project loads.
