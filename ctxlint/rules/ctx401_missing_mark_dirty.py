@@ -47,10 +47,11 @@ class MissingMarkDirty(Rule[FunctionClass]):
     """
     ## What it does
     Reports in-place modifications in `forward` of an input that gets a gradient, or that is returned, without
-    `mark_dirty`: in-place methods, `op=`, item assignment, `out=`, `torch.distributed.all_reduce`. A view of the input
-    counts as the input, and so do `contiguous()` and `reshape`. The contiguous view of a permuted input,
+    `mark_dirty`: in-place methods, `op=`, item assignment, `out=`, `inplace=True`, `torch.distributed.all_reduce`. A view
+    of the input counts as the input, and so do `contiguous()` and `reshape`. The contiguous view of a permuted input,
     `x.transpose(1, 2).contiguous()`, is the input itself if that is permuted already: reported if `forward` returns the
     result permuted back, since each output of a call is such an input of the next. So is `x.float()` if `x` is float32.
+    `inplace=True` means that a function modifies its first argument, also one of another library.
     An input that gets a gradient is also reported if its values are replaced through `.data` by a result:
     `x.data.round_()`, `x.data = x.round()`.
 
@@ -103,7 +104,8 @@ class MissingMarkDirty(Rule[FunctionClass]):
     another Function may have written the gradient there.
 
     ## Known limits
-    A compiled kernel that writes to an input is not detected, nor is a helper outside the project. Inputs without a
+    A compiled kernel that writes to an input is not detected, nor is a helper outside the project, unless it is called with
+    `inplace=True`. Inputs without a
     gradient, such as running statistics, may be modified unless they are returned. Integer tensors, which never have a
     gradient, may always be modified. Not reported if a call passes `x.data` or `x.detach()` as that input, also to a
     function of a module that hands it on to `apply`, if the ctx is passed to a function that is not known, which may

@@ -34,8 +34,8 @@ class ModifiedGradOutput(Rule[FunctionClass]):
     """
     ## What it does
     Reports in-place modifications of an incoming gradient in `backward` and `vjp`: in-place methods, `op=`, item
-    assignment, `out=`, `torch.distributed.all_reduce`. An alias or a view of the gradient, `contiguous()` and `reshape`
-    count as the gradient. The contiguous view of a permuted gradient is the gradient itself if that is permuted already:
+    assignment, `out=`, `inplace=True`, `torch.distributed.all_reduce`. An alias or a view of the gradient, `contiguous()`
+    and `reshape` count as the gradient. The contiguous view of a permuted gradient is the gradient itself if that is permuted already:
     reported if `backward` returns the result permuted back.
 
     ## Why is this bad?
@@ -86,7 +86,8 @@ class ModifiedGradOutput(Rule[FunctionClass]):
     to save. There is no fix where later code reads the gradient as if it were unmodified.
 
     ## Known limits
-    A compiled kernel that writes to a gradient is not detected, nor is a helper outside the project. Not reported if
+    A compiled kernel that writes to a gradient is not detected, nor is a helper outside the project, unless it is called with
+    `inplace=True`. Not reported if
     the gradient may be a copy: after a conversion, except to float32, or if one branch copies it. If one branch replaces it
     with a product or a sum, the others are still checked. Where a flag decides whether a result uses the memory of the
     gradient, only its default is checked.

@@ -289,8 +289,21 @@ def torch_function(walk: Walk, node: cst.Call, callee: str, arguments: Arguments
     if callee.endswith(".get_rng_state"):
         return Fresh(node, Kind.INTEGRAL)
     if f"{space}." not in operations.TORCH_NAMESPACES:
+        _written_as_asked(walk, node, name, arguments)
         return Opaque(node)
     return _tensor_function(walk, node, name, arguments)
+
+
+def _written_as_asked(walk: Walk, node: cst.Call, name: str, arguments: Arguments) -> None:
+    """Record that ``function(x, inplace=True)`` of another library writes to its first argument, as those of torch."""
+    asked = next(filter(arguments.is_true, _ASKING_TO_WRITE), None) if arguments.keywords else None
+    first = arguments.positional[0] if arguments.positional else None
+    makes_object = name[:1].isupper()
+    if asked is not None and first is not None and not (first.starred or makes_object):
+        mutated(walk, node, first.node, first.value, f"{name}({asked}=True)")
+
+
+_ASKING_TO_WRITE = ("inplace", "in_place", "inplace_")
 
 
 def _tensor_function(walk: Walk, node: cst.Call, name: str, arguments: Arguments) -> Value:

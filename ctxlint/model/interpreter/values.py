@@ -549,12 +549,24 @@ def permuted_storage(value: Value | None) -> tuple[Parameter | Argument, View] |
 
 
 def converted_storage(value: Value | None) -> tuple[Value, View] | None:
-    """The tensor that a write modifies if it is float32 already, with the view that converts any other to float32."""
+    """The tensor that a write modifies if it is float32 already, with the view that converts any other to float32.
+
+    ``x.float() if flag else x`` is ``x`` itself on either path if that is float32.
+    """
+    origin, converted = _unless_converted(value)
+    return (origin, converted) if isinstance(origin, (Parameter, Argument)) and converted is not None else None
+
+
+def _unless_converted(value: Value | None) -> tuple[Value | None, View | None]:
+    """The origin of views that copy nothing of a float32 tensor, and the first of them that converts any other."""
     converted = None
     while isinstance(value, View) and value.alias in (Alias.ALWAYS, Alias.USUALLY, Alias.IF_FLOAT32):
         converted = value if value.alias is Alias.IF_FLOAT32 else converted
         value = value.of
-    return (value, converted) if isinstance(value, (Parameter, Argument)) and converted is not None else None
+    if not isinstance(value, Choice):
+        return value, converted
+    origins, conversions = zip(*map(_unless_converted, value.alternatives))
+    return origins[0] if len(set(origins)) == 1 else None, converted or next(filter(None, conversions), None)
 
 
 def before_views(value: Value) -> Value:
