@@ -5,16 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.model.function import FunctionClass
-from ctxlint.model.interpreter.events import MisfitLaunch
 from ctxlint.rules.base import Finding, Rule
+from ctxlint.rules.misfit_wording import fact, misfits, remedy
 from ctxlint.rules.related import way_to
-from ctxlint.rules.wording import counted, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.config.settings import Settings
-    from ctxlint.model.interpreter.events import LaunchMisfit
+    from ctxlint.model.interpreter.events import Misfit
 
 
 class KernelArguments(Rule[FunctionClass]):
@@ -94,42 +93,20 @@ class KernelArguments(Rule[FunctionClass]):
     subject = FunctionClass
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
-        for method in fn.own_protocol_methods:
-            when = "`apply`" if method in fn.context_methods else "backward"
-            seen = set()
-            for launch in method.facts.of(MisfitLaunch):
-                key = (launch.misfit, None if launch.by else launch.node)
-                if launch.misfit is None or launch.is_in_try or key in seen:
-                    continue
-                seen.add(key)
-                by = f"`{launch.by}`" if launch.by else f"`{method.name}` of `{fn.name}`"
-                yield Finding(
-                    fn.span(launch.node),
-                    f"{by} launches `{launch.misfit.kernel}` {_problem(launch.misfit, when)}.",
-                    related=way_to(fn, launch),
-                )
+        for _method, event, misfit, by, when in misfits(fn, launched=True):
+            yield Finding(
+                fn.span(event.node),
+                f"{by} launches `{misfit.callee}` {_problem(misfit, when)}.",
+                related=way_to(fn, event),
+            )
 
 
-def _problem(misfit: LaunchMisfit, when: str) -> str:
+def _problem(misfit: Misfit, when: str) -> str:
     """What is wrong, the consequence, and what to write."""
     raises = f"Triton raises TypeError at {when}."
-    if misfit.surplus:
-        passed = counted(misfit.takes + misfit.surplus, "argument")
-        if not misfit.takes:
-            return f"with {passed}, but it has no parameters; {raises} Add them to the kernel"
-        takes = counted(misfit.takes, "parameter")
-        return f"with {passed} by position, but it has {takes}; {raises} Pass one argument for each parameter"
-    if misfit.missing:
-        few = len(misfit.missing) <= _MOST_NAMES
-        missing = quoted(misfit.missing, "and") if few else f"{len(misfit.missing)} of its parameters"
-        mistaken = [each for each in misfit.unknown if each.isupper()]  # options are in lower case
-        if len(mistaken) == len(misfit.missing) == 1:
-            return f"without {missing}; {raises} Write {missing} for `{mistaken[0]}`"
-        return f"without {missing}; {raises} Pass {'it' if len(misfit.missing) == 1 else 'them'} too"
-    twice = misfit.twice
-    pronoun = "it" if len(twice) == 1 else "them"
-    return f"with {quoted(twice, 'and')} by position and by keyword; {raises} Pass {pronoun} once"
-
-
-_MOST_NAMES = 4
-"""The maximum number of parameters to list."""
+    if misfit.surplus and not misfit.takes:
+        return f"{fact(misfit)}; {raises} Add them to the kernel"
+    mistaken = [each for each in misfit.unknown if each.isupper()]  # options are in lower case
+    if len(mistaken) == len(misfit.missing) == 1 and not misfit.surplus:
+        return f"{fact(misfit)}; {raises} Write `{misfit.missing[0]}` for `{mistaken[0]}`"
+    return f"{fact(misfit)}; {raises} {remedy(misfit)}"

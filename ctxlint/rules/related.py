@@ -23,7 +23,7 @@ if TYPE_CHECKING:
         DeadFlagInside,
         MaybeNone,
         MemoryRead,
-        MisfitLaunch,
+        MisfitCall,
         UnboundInside,
         Unpacking,
     )
@@ -41,7 +41,7 @@ def way_to(
     *events: Mutation
     | MaybeNone
     | MemoryRead
-    | MisfitLaunch
+    | MisfitCall
     | DeadFlagInside
     | UnboundInside
     | LayoutUse

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import libcst as cst
 
-from ctxlint.model.function import Binding, ParameterKind
+from ctxlint.model.function import Binding
+from ctxlint.model.interpreter.signatures import misfit_of
 from ctxlint.model.interpreter.values import Tri
 from ctxlint.model.syntax import children
 
@@ -14,19 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from ctxlint.model.function import ApplyCall, FunctionClass, Method
-
-
-class Misfit(NamedTuple):
-    """What a call passes or omits, so that ``apply`` certainly raises TypeError.
-
-    ``surplus`` is the number of arguments by position that ``forward`` does not take; ``missing`` are the parameters
-    that get nothing, ``unknown`` the keywords that it does not take, and ``twice`` those it has by position already.
-    """
-
-    surplus: int
-    missing: tuple[str, ...]
-    unknown: tuple[str, ...]
-    twice: tuple[str, ...]
+    from ctxlint.model.interpreter.events import Misfit
 
 
 def takes_arguments(forward: Method) -> bool:
@@ -39,19 +28,7 @@ def misfit(call: ApplyCall, forward: Method) -> Misfit | None:
     """What is wrong with the arguments of a call of ``apply``; None if nothing, or if the number is unknown."""
     if not call.applies or call.starred or call.double_starred:
         return None
-    positional = forward.positional
-    surplus = call.positional - len(positional) if forward.variadic is None else 0
-    by_position = {param.name for param in positional[: call.positional]}
-    bound = by_position | set(call.keywords)
-    takes_any = any(param.kind is ParameterKind.KEYWORDS for param in forward.own_params)
-    known = {param.name for param in forward.own_params}
-    found = Misfit(
-        max(surplus, 0),
-        tuple(param.name for param in forward.own_params if param.required and param.name not in bound),
-        tuple(name for name in call.keywords if not takes_any and name not in known),
-        tuple(name for name in call.keywords if not takes_any and name in by_position),
-    )
-    return found if any(found) else None
+    return misfit_of(forward.name, forward.own_params, call.positional, call.keywords)
 
 
 class Slip(NamedTuple):

@@ -17,7 +17,7 @@ from ctxlint.model.interpreter.attribute_access import (
     tuple_used,
 )
 from ctxlint.model.interpreter.effects import apply_summary, either, record_reads, record_writes
-from ctxlint.model.interpreter.events import ContextCall, Escape, GenericCall, MethodCall
+from ctxlint.model.interpreter.events import ContextCall, Escape, GenericCall, MethodCall, MisfitCall
 from ctxlint.model.interpreter.extension_calls import calls_extension, calls_loaded_extension
 from ctxlint.model.interpreter.launches import TILE_LAUNCH, WRAP_KERNELS, launch, launch_by_name, read_by
 from ctxlint.model.interpreter.names import canonical, certain_meaning, function_of, handed_on, meanings, sees_context
@@ -490,9 +490,14 @@ def _callee(walk: Walk, node: cst.Call, name: str, arguments: Arguments) -> tupl
     if walk.resolver is None or arguments.open_ended:
         return None
     names = dict.fromkeys(meanings(walk, node.func))
-    return _summary_of_either(
+    found = _summary_of_either(
         walk, node, [Imported(each) if each is not None else UNKNOWN for each in names], arguments
     )
+    if found is None and len(names) == 1 and not any(each.star for each in node.args):
+        misfit = walk.resolver.call_misfit(name, len(arguments.positional), arguments.keywords)
+        if misfit is not None:
+            walk.record(MisfitCall, node, misfit=misfit)
+    return found
 
 
 def _summary_of_either(

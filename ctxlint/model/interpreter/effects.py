@@ -16,7 +16,7 @@ from ctxlint.model.interpreter.events import (
     Escape,
     MaybeNone,
     MemoryRead,
-    MisfitLaunch,
+    MisfitCall,
     Mutation,
     SavedRead,
     UnboundInside,
@@ -91,7 +91,7 @@ def apply_summary(
     for flag in summary.dead_flags:
         walk.record(DeadFlagInside, node, test=flag.test, by=by, through=flag.steps)
     for misfit in summary.misfits:
-        walk.record(MisfitLaunch, node, misfit=misfit, by=by)
+        walk.record(MisfitCall, node, misfit=misfit, by=by)
     for each in summary.unbound_reads if not walk.protected else ():
         walk.record(UnboundInside, node, name=each.name, needed=each.needed, by=by, through=each.steps)
     if summary.on_context is not None:

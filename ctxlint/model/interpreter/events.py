@@ -513,33 +513,35 @@ class UnboundInside(Event):
 
 
 @record
-class LaunchMisfit:
-    """A launch of ``kernel`` of Triton that raises TypeError: what is wrong with its arguments.
+class Misfit:
+    """A call of a function, or launch of a kernel of Triton, that raises: what is wrong with its arguments.
 
     It passes ``surplus`` arguments more by position than the ``takes`` parameters, none for those ``missing``, and two
-    for those ``twice``. ``unknown`` are keywords that are none of its parameters: options of a backend, or mistakes.
-    ``steps`` lead there.
+    for those ``twice``. ``unknown`` are keywords that are none of its parameters: for a kernel, options of a
+    backend, or mistakes. ``steps`` lead there. ``raises`` is the exception; Triton raises that of a launch.
     """
 
-    kernel: str
+    callee: str
     takes: int
     surplus: int
     missing: tuple[str, ...]
     twice: tuple[str, ...]
     unknown: tuple[str, ...] = ()
     steps: tuple[Step, ...] = ()
+    raises: str = "TypeError"
+    launched: bool = True
 
 
 @record
-class MisfitLaunch(Event):
-    """A launch with arguments that the kernel does not take, perhaps in a function ``by`` that is called."""
+class MisfitCall(Event):
+    """A call with arguments that the function or kernel does not take, perhaps in a function ``by`` that is called."""
 
-    misfit: LaunchMisfit | None = None
+    misfit: Misfit | None = None
     by: str = ""
 
     @property
     def through(self) -> tuple[Step, ...]:
-        """The way to the launch from the call of a function."""
+        """The way there from the call of a function."""
         return self.misfit.steps if self.misfit is not None else ()
 
     @property

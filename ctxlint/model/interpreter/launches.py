@@ -8,7 +8,7 @@ import libcst as cst
 
 from ctxlint.model.index.scopes import LOCAL
 from ctxlint.model.interpreter.effects import record_writes
-from ctxlint.model.interpreter.events import MemoryRead, MisfitLaunch
+from ctxlint.model.interpreter.events import MemoryRead, MisfitCall
 from ctxlint.model.interpreter.names import certain_meaning
 from ctxlint.model.interpreter.summary import KERNEL
 from ctxlint.model.interpreter.tensor_calls import Arguments
@@ -54,7 +54,7 @@ def launch(walk: Walk, node: cst.Call, arguments: Arguments) -> None:
         given = (arguments.positional, arguments.keywords, arguments.open_ended)
         misfit = walk.resolver.launch_misfit(kernels[0], *given)
         if misfit is not None:
-            walk.record(MisfitLaunch, node, misfit=misfit)
+            walk.record(MisfitCall, node, misfit=misfit)
 
 
 def launch_by_name(walk: Walk, node: cst.Call, callee: str, arguments: Arguments) -> None:

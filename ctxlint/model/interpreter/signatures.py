@@ -10,6 +10,7 @@ import libcst as cst
 
 from ctxlint.model.index.decorator_summaries import Wrapping
 from ctxlint.model.index.scopes import dotted_name, is_builtin, resolutions, resolve, resolve_certainly
+from ctxlint.model.interpreter.events import Misfit
 from ctxlint.model.interpreter.method import Binding, Decorator, Param, ParameterKind
 from ctxlint.model.interpreter.values import NONE, Opaque, Scalar, Tri, Value, constant
 from ctxlint.model.syntax import children, code_of, dotted
@@ -18,7 +19,7 @@ from ctxlint.torch_api import autograd
 from ctxlint.torch_api import known_decorators as decorators
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from ctxlint.model.index.scopes import Scope
 
@@ -226,6 +227,26 @@ def _quoted(node: cst.SimpleString, scope: Scope) -> str:
         return _annotation(cst.parse_expression(text), scope)
     except (cst.ParserSyntaxError, ValueError, SyntaxError):
         return code_of(node)
+
+
+def misfit_of(
+    callee: str, params: Iterable[Param], positional: int, keywords: Iterable[str], raises: str = "TypeError"
+) -> Misfit | None:
+    """What a function does not take of so many arguments by position, and these keywords; None if it takes them."""
+    by_kind: dict[ParameterKind, list[str]] = {kind: [] for kind in ParameterKind}
+    required = []
+    for each in params:
+        by_kind[each.kind].append(each.name)
+        required += [each.name] if each.required else []
+    plain, takes_any = by_kind[ParameterKind.POSITIONAL], bool(by_kind[ParameterKind.KEYWORDS])
+    surplus = 0 if by_kind[ParameterKind.VARIADIC] else max(positional - len(plain), 0)
+    filled, named = plain[:positional], {*plain, *by_kind[ParameterKind.KEYWORD_ONLY]}
+    passed = {*filled, *keywords}
+    missing = tuple(name for name in required if name not in passed)
+    unknown = tuple(name for name in keywords if not takes_any and name not in named)
+    twice = tuple(name for name in keywords if not takes_any and name in filled)
+    found = Misfit(callee, len(plain), surplus, missing, twice, unknown, raises=raises, launched=False)
+    return found if surplus or missing or unknown or twice else None
 
 
 def split_params(

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from ctxlint.model.index.project import Definition
     from ctxlint.model.index.scopes import Scope
-    from ctxlint.model.interpreter.events import ContextEvent, LaunchMisfit, Orders, Step
+    from ctxlint.model.interpreter.events import ContextEvent, Misfit, Orders, Step
     from ctxlint.model.interpreter.values import Mapping as Mapping_
     from ctxlint.model.interpreter.values import ProjectFunction, ProjectObject, Slot, Value
 
@@ -110,7 +110,7 @@ class Summary:
     none_reads: tuple[NoneRead, ...] = ()
     unbound_reads: tuple[UnboundRead, ...] = ()
     dead_flags: tuple[DeadFlag, ...] = ()
-    misfits: tuple[LaunchMisfit, ...] = ()
+    misfits: tuple[Misfit, ...] = ()
 
 
 @record
@@ -193,13 +193,16 @@ class Resolver(Protocol):
 
     def launch_misfit(
         self, name: str, arguments: tuple[Slot, ...], keywords: Mapping[str, Slot], open_ended: bool
-    ) -> LaunchMisfit | None:
+    ) -> Misfit | None:
         """What a kernel certainly does not take of these arguments; None for nothing, or anything else."""
 
     def read_at_one_place(
         self, name: str, arguments: tuple[Slot, ...], keywords: Mapping[str, Slot]
     ) -> tuple[Slot, ...]:
         """The arguments of which a kernel reads at most the first element; none if it is unknown."""
+
+    def call_misfit(self, name: str, positional: int, keywords: Mapping[str, Slot]) -> Misfit | None:
+        """What a project function certainly does not take of these arguments; None for nothing, or anything else."""
 
     def is_loaded(self, name: str) -> bool:
         """Whether a name is one in a compiled extension that another file of the project loads."""

@@ -183,8 +183,10 @@ def changes_nothing(how: str, operand: Value) -> bool:
     return how in operations.NEUTRAL_OPERANDS and operand.value == operations.NEUTRAL_OPERANDS[how]
 
 
-def mutated(walk: Walk, node: cst.CSTNode, target: cst.BaseExpression | None, value: Value, how: str) -> None:
-    """Record a write to a tensor."""
+def mutated(
+    walk: Walk, node: cst.CSTNode, target: cst.BaseExpression | None, value: Value, how: str, by: str = ""
+) -> None:
+    """Record a write to a tensor; ``by`` a function that is not known otherwise."""
     for written in value.options() if id(value) in walk.each else (value,):
         if is_tensor(written) is Tri.NO:
             continue
@@ -196,6 +198,7 @@ def mutated(walk: Walk, node: cst.CSTNode, target: cst.BaseExpression | None, va
             how=how,
             name=root_name(target),
             statement=walk.statement,
+            by=by,
         )
 
 
@@ -298,9 +301,8 @@ def _written_as_asked(walk: Walk, node: cst.Call, name: str, arguments: Argument
     """Record that ``function(x, inplace=True)`` of another library writes to its first argument, as those of torch."""
     asked = next(filter(arguments.is_true, _ASKING_TO_WRITE), None) if arguments.keywords else None
     first = arguments.positional[0] if arguments.positional else None
-    makes_object = name[:1].isupper()
-    if asked is not None and first is not None and not (first.starred or makes_object):
-        mutated(walk, node, first.node, first.value, f"{name}({asked}=True)")
+    if asked is not None and first is not None and not (first.starred or name[:1].isupper()):  # a class writes nothing
+        mutated(walk, node, first.node, first.value, f"{asked}=True", by=name)
 
 
 _ASKING_TO_WRITE = ("inplace", "in_place", "inplace_")

@@ -31,9 +31,11 @@ def bind_arguments(
             positional = []
         elif param.kind is ParameterKind.KEYWORDS:
             bindings[param.name] = _other_keywords(params, keywords)
-        elif param.kind is ParameterKind.POSITIONAL and positional:
+        elif param.kind is ParameterKind.POSITIONAL and positional and param.name not in keywords:
             bindings[param.name] = positional.pop(0).value
         elif param.name in keywords:
+            if param.kind is ParameterKind.POSITIONAL and positional:
+                return None
             bindings[param.name] = keywords[param.name].value
         elif open_ended and param.kind is ParameterKind.POSITIONAL:
             bindings[param.name] = rest.next(param)
@@ -41,7 +43,13 @@ def bind_arguments(
             bindings[param.name] = param.default if param.default is not None else Opaque(param.node)
         else:
             return None
-    return None if positional else bindings
+    return None if positional or (keywords and not _are_taken(params, keywords)) else bindings
+
+
+def _are_taken(params: tuple[Param, ...], keywords: MappingOf[str, Slot]) -> bool:
+    """Whether each keyword is that of a parameter."""
+    names = {each.name for each in params if each.kind is not ParameterKind.VARIADIC}
+    return names.issuperset(keywords) or any(each.kind is ParameterKind.KEYWORDS for each in params)
 
 
 def _other_keywords(params: tuple[Param, ...], keywords: MappingOf[str, Slot]) -> Value:

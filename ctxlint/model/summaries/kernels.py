@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from ctxlint.effort import spend
 from ctxlint.model.index.project import Definition
 from ctxlint.model.index.scopes import LOCAL, Scope, dotted_name, resolve, resolve_certainly
-from ctxlint.model.interpreter.events import LaunchMisfit, Step
+from ctxlint.model.interpreter.events import Misfit, Step
 from ctxlint.model.summaries.callables import owner_of
 from ctxlint.model.summaries.in_force import is_in_force
 
@@ -221,7 +221,7 @@ def bound_to_kernel(
 
 def launch_misfit(
     definition: Definition, arguments: tuple[Slot, ...], keywords: Mapping[str, Slot], open_ended: bool
-) -> LaunchMisfit | None:
+) -> Misfit | None:
     """What a kernel of Triton does not take of these arguments; None if nothing is certain.
 
     ``autotune`` and ``heuristics`` pass some of its parameters. A keyword may be an option of a backend.
@@ -237,7 +237,7 @@ def launch_misfit(
     defaults = len(parameters.defaults)
     optional = {each.arg for each in [*parameters.posonlyargs, *parameters.args][-defaults:] if defaults}
     optional |= {each.arg for each, value in zip(parameters.kwonlyargs, parameters.kw_defaults) if value is not None}
-    found = LaunchMisfit(
+    found = Misfit(
         definition.name,
         len(params),
         max(len(known) - len(params), 0),

@@ -72,7 +72,7 @@ if TYPE_CHECKING:
     from ctxlint.model.index.module_unit import Unit
     from ctxlint.model.index.project import Project
     from ctxlint.model.index.scopes import Scope
-    from ctxlint.model.interpreter.events import LaunchMisfit
+    from ctxlint.model.interpreter.events import Misfit
 
     Launched = tuple[Definition, tuple[Write, ...]]
     """A kernel and its writes."""
@@ -113,6 +113,9 @@ class SummarySource(Protocol):
         unwrapped: int = 0,
     ) -> KnownSummary:
         """The summary of a function for these arguments, abstracted by a ``Shape``."""
+
+    def misfit(self, definition: Definition, positional: int, keywords: Iterable[str]) -> Misfit | None:
+        """What a function certainly does not take of so many arguments by position, and these keywords."""
 
 
 class _Passed(NamedTuple):
@@ -406,7 +409,7 @@ class CalleeResolver:
 
     def launch_misfit(
         self, name: str, arguments: tuple[Slot, ...], keywords: MappingOf[str, Slot], open_ended: bool
-    ) -> LaunchMisfit | None:
+    ) -> Misfit | None:
         """What a kernel certainly does not take of these arguments; None for nothing, or anything else."""
         definition = self.function(name)
         if definition is None or not is_kernel(self.summaries.project, definition):
@@ -432,6 +435,11 @@ class CalleeResolver:
             ("reads", definition.qualname), lambda: reads_one_element(definition), definition.unit.summaries
         )
         return tuple(slot for param, slot in passed[0].items() if param in few)
+
+    def call_misfit(self, name: str, positional: int, keywords: MappingOf[str, Slot]) -> Misfit | None:
+        """What a project function certainly does not take of these arguments; None for nothing, or anything else."""
+        definition = self.function(name)
+        return self.summaries.misfit(definition, positional, keywords) if definition is not None else None
 
     def is_loaded(self, name: str) -> bool:
         """Whether a name is one in a compiled extension that another file of the project loads.

@@ -21,7 +21,7 @@ from ctxlint.model.interpreter.events import (
     LayoutAsked,
     MaybeNone,
     MemoryRead,
-    MisfitLaunch,
+    MisfitCall,
     Mutation,
     Return,
     Step,
@@ -30,7 +30,7 @@ from ctxlint.model.interpreter.events import (
 from ctxlint.model.interpreter.interpret import interpret
 from ctxlint.model.interpreter.local_names import bound_names
 from ctxlint.model.interpreter.sequences import many_like, spread
-from ctxlint.model.interpreter.signatures import binding_of, decorators_of, params_of
+from ctxlint.model.interpreter.signatures import binding_of, decorators_of, misfit_of, params_of
 from ctxlint.model.interpreter.summary import Summary
 from ctxlint.model.interpreter.values import (
     NEVER,
@@ -60,7 +60,7 @@ from ctxlint.model.summaries.resolver import STEPS_IN_VAIN, CalleeResolver, Know
 from ctxlint.model.summaries.unbound_reads import KINDS_FOR_UNBOUND, unbound_reads_of
 from ctxlint.model.summaries.wrappers import changes_nothing, wrapper_of
 from ctxlint.model.summaries.writes import writes_of
-from ctxlint.torch_api.known_decorators import CONTEXT_MANAGER, OPERATOR_DECORATORS
+from ctxlint.torch_api.known_decorators import CONTEXT_MANAGER, OPERATOR_DECORATORS, SIGNATURE_KEEPING_DECORATORS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -70,11 +70,11 @@ if TYPE_CHECKING:
 
     from ctxlint.model.index.module_unit import Unit
     from ctxlint.model.index.project import Project
-    from ctxlint.model.interpreter.events import Event, Guard, LaunchMisfit
+    from ctxlint.model.interpreter.events import Event, Guard, Misfit
     from ctxlint.model.interpreter.method import Decorator, MethodFacts
     from ctxlint.model.summaries.wrappers import Wrapper
 
-_KINDS: frozenset[type[Event]] = frozenset([Return, Yield, Mutation, MemoryRead, LayoutAsked, MaybeNone, MisfitLaunch])
+_KINDS: frozenset[type[Event]] = frozenset([Return, Yield, Mutation, MemoryRead, LayoutAsked, MaybeNone, MisfitCall])
 """The kinds of event that a summary needs."""
 
 _KINDS_WITH_CONTEXT = _KINDS | CONTEXT_EVENTS
@@ -174,6 +174,17 @@ class Summaries:
         """The summary of a function for these arguments, abstracted by a ``Shape``."""
         call = _Call(definition, arguments, tuple(sorted(keywords.items(), key=_name)), captured, unwrapped)
         return self._of(call) if self._active else self._from_the_deepest(call)
+
+    def misfit(self, definition: Definition, positional: int, keywords: Iterable[str]) -> Misfit | None:
+        """What a function certainly does not take of so many arguments by position, and these keywords."""
+        record = definition.unit.index.functions[definition.qualname]
+        head = self._head(definition) if record.certain and not record.alternatives else None
+        names = [each.name if each.certain else None for each in head.decorators] if head is not None else []
+        if head is None or not _KEEPING.issuperset(names):
+            return None
+        raises = "RuntimeError" if any(name in _COMPILED for name in names) else "TypeError"
+        taken = positional + (binding_of(head.decorators) is Binding.CLASS)
+        return misfit_of(definition.name, head.params, taken, keywords, raises)
 
     def _from_the_deepest(self, call: _Call) -> KnownSummary:
         """The summary of a call; callees that are too deep come first, so that it does not depend on depth."""
@@ -337,6 +348,12 @@ class Summaries:
         return head
 
 
+_COMPILED = frozenset(["torch.jit.script", "torch.jit.script_if_tracing"])
+
+_KEEPING = SIGNATURE_KEEPING_DECORATORS - {"functools.wraps"}
+"""Decorators whose results are called with the very same arguments."""
+
+
 class _Head(NamedTuple):
     """A function apart from its body, and the ``names`` that it binds."""
 
@@ -394,13 +411,14 @@ def _summary(
     return Summary(_returned(facts), writes, reads, effects, (), none_reads, unbound_reads, flags, misfits)
 
 
-def _misfits(definition: Definition, facts: MethodFacts) -> Iterator[LaunchMisfit]:
+def _misfits(definition: Definition, facts: MethodFacts) -> Iterator[Misfit]:
     """The launches with arguments that their kernels do not take, outside of ``try``."""
-    for each in facts.of(MisfitLaunch):
+    for each in facts.of(MisfitCall):
         if each.misfit is not None and not each.is_in_try:
             span = definition.unit.slices.span_in_function(definition.qualname, each.node)
+            at_once = "is launched" if each.misfit.launched else "is called"
             note = (
-                f"`{definition.name}` calls `{each.by}` here" if each.by else f"`{each.misfit.kernel}` is launched here"
+                f"`{definition.name}` calls `{each.by}` here" if each.by else f"`{each.misfit.callee}` {at_once} here"
             )
             step = Step(definition.unit.path, span, note)
             yield replace(each.misfit, steps=(step, *each.misfit.steps))

@@ -1,0 +1,113 @@
+"""CTX706: a function of the project that is called with other arguments than it takes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from ctxlint.model.analyses.foreign_names import names_of_forward, undefined_names
+from ctxlint.model.analyses.undefined_attributes import never_happens
+from ctxlint.model.function import FunctionClass
+from ctxlint.rules.base import Finding, Rule
+from ctxlint.rules.misfit_wording import fact, misfits, remedy
+from ctxlint.rules.related import way_to
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.config.settings import Settings
+    from ctxlint.rules.misfit_wording import MisfitFound
+
+
+class HelperArguments(Rule[FunctionClass]):
+    """
+    ## What it does
+    Reports calls of functions of the project, in the Function or in functions that it calls, that pass too many
+    arguments, omit a parameter without a default, pass one by position and by keyword, or pass an unknown keyword.
+
+    ## Why is this bad?
+    The call raises `TypeError: backward_of_scale() missing 1 required positional argument: 'scale'`, in `backward` perhaps
+    only after a long forward pass. A function under `torch.jit.script` raises `RuntimeError`.
+
+    ## Example
+    ```python
+    import torch
+
+
+    def backward_of_scale(grad_output, scale):
+        return grad_output * scale
+
+
+    class Scale(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, scale):
+            ctx.scale = scale
+            return x * scale
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            return backward_of_scale((grad_output, ctx.scale)), None
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+
+    def backward_of_scale(grad_output, scale):
+        return grad_output * scale
+
+
+    class Scale(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, scale):
+            ctx.scale = scale
+            return x * scale
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            return backward_of_scale(grad_output, ctx.scale), None
+    ```
+
+    ## Fix safety
+    There is no fix: only the author knows which argument is missing, or too many.
+
+    ## Known limits
+    Not reported: calls with `*args` or `**kwargs`; calls under `try`; methods of objects; functions that a name is bound
+    to again, that have several definitions, or that a decorator of the project changes.
+
+    ## References
+    - [Calls](https://docs.python.org/3/reference/expressions.html#calls)
+    """
+
+    code = "CTX706"
+    name = "helper-arguments"
+    subject = FunctionClass
+
+    def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
+        for found in misfits(fn, launched=False):
+            event, misfit = found.event, found.misfit
+            if not (never_happens(fn, found.method, event) or _raises_before(fn, found)):
+                consequence = f"it raises {misfit.raises} at {found.when}. {_remedy(found)}"
+                message = f"{found.by} calls `{misfit.callee}` {fact(misfit)}; {consequence}."
+                yield Finding(fn.span(event.node), message, related=way_to(fn, event))
+
+
+def _raises_before(fn: FunctionClass, found: MisfitFound) -> bool:
+    """Whether an argument of the call is a name that is not defined."""
+    method = found.method
+    elsewhere = names_of_forward(fn, method) if method is fn.backward else ()
+    names = (*undefined_names(fn, method), *(node for node, _error in elsewhere))
+    return any(found.event.node in method.above(each) for each in names)
+
+
+def _remedy(found: MisfitFound) -> str:
+    """What to write; one tuple of all arguments has a pair of parentheses too many."""
+    call, misfit = found.event.node, found.misfit
+    only = call.args[0].value if isinstance(call, cst.Call) and len(call.args) == 1 and not found.event.by else None
+    if isinstance(only, cst.Tuple) and len(only.elements) == misfit.takes and misfit.missing:
+        return "Remove the inner parentheses"
+    if len(misfit.missing) == len(misfit.unknown) == 1:
+        return f"Write `{misfit.missing[0]}` for `{misfit.unknown[0]}`"
+    return remedy(misfit)

@@ -1,0 +1,73 @@
+"""Calls and launches with arguments that are not taken: which there are, and the words for them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from ctxlint.model.interpreter.events import MisfitCall
+from ctxlint.rules.wording import counted, quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.model.function import FunctionClass
+    from ctxlint.model.interpreter.events import Misfit
+    from ctxlint.model.interpreter.method import Method
+
+
+class MisfitFound(NamedTuple):
+    """A call that raises: the method and its event, the misfit, the caller as code ``by``, and ``when`` it happens."""
+
+    method: Method
+    event: MisfitCall
+    misfit: Misfit
+    by: str
+    when: str
+
+
+def misfits(fn: FunctionClass, launched: bool) -> Iterator[MisfitFound]:
+    """The calls of functions, or launches of kernels, that certainly raise, in the methods of a Function; each once."""
+    for method in fn.own_protocol_methods:
+        when = "`apply`" if method in fn.context_methods else "backward"
+        seen = set()
+        for event in method.facts.of(MisfitCall):
+            misfit, key = event.misfit, (event.misfit, None if event.by else event.node)
+            if misfit is None or misfit.launched is not launched or event.is_in_try or key in seen:
+                continue
+            seen.add(key)
+            yield MisfitFound(
+                method, event, misfit, f"`{event.by}`" if event.by else f"`{method.name}` of `{fn.name}`", when
+            )
+
+
+def fact(misfit: Misfit) -> str:
+    """What is wrong with the arguments: "without `x`"."""
+    if misfit.surplus:
+        passed = counted(misfit.takes + misfit.surplus, "argument")
+        if not misfit.takes:
+            return f"with {passed}, but it has no parameters"
+        return f"with {passed} by position, but it has {counted(misfit.takes, 'parameter')}"
+    if misfit.missing:
+        few = len(misfit.missing) <= _MOST_NAMES
+        return f"without {quoted(misfit.missing, 'and') if few else f'{len(misfit.missing)} of its parameters'}"
+    if misfit.twice:
+        return f"with {quoted(misfit.twice, 'and')} by position and by keyword"
+    plural = "s" * (len(misfit.unknown) > 1)
+    return f"with the keyword{plural} {quoted(misfit.unknown, 'and')}, which it does not have"
+
+
+def remedy(misfit: Misfit) -> str:
+    """What to write."""
+    if misfit.surplus:
+        return "Pass one argument for each parameter"
+    if misfit.missing:
+        return f"Pass {_them(misfit.missing)} too"
+    return f"Pass {_them(misfit.twice)} once" if misfit.twice else f"Remove {_them(misfit.unknown)}"
+
+
+def _them(names: tuple[str, ...]) -> str:
+    return "it" if len(names) == 1 else "them"
+
+
+_MOST_NAMES = 4
+"""The maximum number of parameters to list."""
