@@ -8,6 +8,7 @@ import libcst as cst
 
 from ctxlint.effort import spend
 from ctxlint.model.analyses.filled_by_extension import calls_that_may_fill
+from ctxlint.model.analyses.kept_values import kept_value
 from ctxlint.model.interpreter.events import GenericCall
 from ctxlint.model.interpreter.launches import is_launch
 from ctxlint.model.interpreter.values import (
@@ -15,6 +16,7 @@ from ctxlint.model.interpreter.values import (
     ContextAttribute,
     Fresh,
     Kind,
+    SavedTensor,
     Scalar,
     Tri,
     before_views,
@@ -109,9 +111,20 @@ def _is_of_integers(fn: FunctionClass, method: Method, node: cst.Attribute) -> b
         return True
     owner, _, attribute = (dotted(node.value) or "").partition(".")
     if method.ctx is None or owner != method.ctx.name:
-        return False
+        bound = [each.value for each in method.assignments.get(owner, ())] if not attribute else []
+        kept = kept_value(fn, bound[0]) if len(bound) == 1 and isinstance(bound[0], SavedTensor) else None
+        return kept is not None and (kind_of(kept) is Kind.INTEGRAL or _is_made_of_a_number(fn, kept))
     values = [each.value for each in fn.writes_by_attribute.get(attribute, ())]
     return bool(values) and all(each is not None and kind_of(each) is Kind.INTEGRAL for each in values)
+
+
+def _is_made_of_a_number(fn: FunctionClass, value: Value) -> bool:
+    """Whether it is ``torch.tensor(n)`` of an input that is not a tensor."""
+    node = value.node if isinstance(value, Fresh) else None
+    if not isinstance(node, cst.Call) or dotted(node.func) not in ("torch.tensor", "torch.as_tensor") or not node.args:
+        return False
+    name = dotted(node.args[0].value)
+    return any(each.name == name and each.is_tensor is Tri.NO and not each.is_container for each in fn.inputs)
 
 
 _SIZED = frozenset(str.split("expand narrow new_empty new_zeros reshape split split_with_sizes unflatten view"))
