@@ -161,8 +161,19 @@ _COLLECTIVES_THAT_WRITE = {
 }
 """Collectives of ``torch.distributed`` by the parameter that they write, their first.
 
-For ``reduce``, ``broadcast`` and ``scatter`` this holds on some ranks: code cannot rely on the rank of its process.
+For ``reduce`` and ``broadcast`` this holds on some ranks (see ``ROOTS``): code cannot rely on the rank of its process.
 """
+
+
+class Root(NamedTuple):
+    """The second parameter of a collective: a rank, and whether the collective writes there, or only elsewhere."""
+
+    name: str
+    writes: bool
+
+
+ROOTS = {"broadcast": Root("src", writes=False), "reduce": Root("dst", writes=True)}
+"""The collectives that write to the tensor of some ranks only. ``scatter`` writes on all of them."""
 
 _COLLECTIVES_THAT_READ = {
     "all_gather": "tensor",

@@ -112,8 +112,9 @@ _WORDS = str.split
 
 _METADATA = {
     **dict.fromkeys(_WORDS("shape size dim ndim ndimension numel nelement view_as expand_as reshape_as"), ("shape",)),
-    **dict.fromkeys(_WORDS("dtype type_as is_floating_point is_complex"), ("dtype",)),
-    **dict.fromkeys(_WORDS("device is_cuda get_device"), ("device",)),
+    "is_same_size": ("shape",),
+    **dict.fromkeys(_WORDS("dtype type_as is_floating_point is_complex is_signed result_type"), ("dtype",)),
+    **dict.fromkeys(_WORDS("device is_cuda is_cpu is_meta is_mps is_xpu get_device"), ("device",)),
     **dict.fromkeys(operations.TORCH_LIKE, ("shape", "dtype", "layout", "device")),
     **dict.fromkeys(_WORDS("new new_zeros new_ones new_empty new_full new_tensor to type"), ("dtype", "device")),
     **{name: (name,) for name in _WORDS("layout requires_grad is_leaf itemsize nbytes is_sparse is_quantized")},
@@ -129,6 +130,12 @@ _METADATA_OF_RECEIVER = (
     - operations.TORCH_LIKE
 )
 """Attributes and methods that only read metadata of the tensor they are accessed on."""
+
+_METADATA_FUNCTIONS = frozenset(
+    f"torch.{name}"
+    for name in _WORDS("numel is_floating_point is_complex is_signed is_same_size result_type get_device")
+) | {f"torch.Tensor.{name}" for name in _METADATA_OF_RECEIVER}
+"""Functions that only read metadata of their arguments."""
 
 _METADATA_OF_ARGUMENT = frozenset(_WORDS("view_as expand_as reshape_as type_as to type")) | operations.TORCH_LIKE
 """Methods that only read metadata of their argument."""
@@ -288,8 +295,10 @@ class _Uses:
         called = f".{call.func.attr.value}" if isinstance(call.func, cst.Attribute) else written or ""
         name = called.rpartition(".")[2]
         of_torch = callee is not None and callee.startswith(operations.TORCH_NAMESPACES)
-        if written in _TYPE_TESTS and callee is None:
+        if (written in _TYPE_TESTS and callee is None) or callee == "torch.is_tensor":
             self.uses.tests.add(Asked.TYPE)
+        elif callee in _METADATA_FUNCTIONS:
+            self.uses.metadata.update(_METADATA[name])
         elif written == "len" and callee is None:
             self.uses.metadata.add("shape")
         elif name in _METADATA_OF_ARGUMENT and (of_torch or callee is None):

@@ -98,11 +98,11 @@ def _asked_by_parts(walk: Walk, test: cst.BaseExpression, holds: bool) -> tuple[
 
 def _test_held_by(walk: Walk, test: cst.BaseExpression) -> cst.BaseExpression:
     """The compound test whose outcome a name holds; any other test itself."""
-    node = _held_test(walk, test, walk.peek(test)) if isinstance(test, cst.Name) else None
+    node = held_test(walk, test, walk.peek(test)) if isinstance(test, cst.Name) else None
     return node if isinstance(node, cst.BooleanOperation) else test
 
 
-def _held_test(walk: Walk, test: cst.BaseExpression, value: Value) -> cst.BaseExpression | None:
+def held_test(walk: Walk, test: cst.BaseExpression, value: Value) -> cst.BaseExpression | None:
     """The other test whose outcome a value is; None if that is unknown, or may have been about other values.
 
     It was about the values at the time: those of names that were bound again since are not known any more.
@@ -139,7 +139,7 @@ def _value_asks(walk: Walk, test: cst.BaseExpression, value: Value, holds: bool)
     """The question of a tested value: that of a flag, or of a name that holds the outcome of another test."""
     if isinstance(value, NeedsInputGrad) and value.index is not None:
         return Asks(Question.NEEDS_INPUT_GRAD, value, holds)
-    held = _held_test(walk, test, value)
+    held = held_test(walk, test, value)
     return _asked_by(walk, held, holds) if held is not None else None
 
 
@@ -254,7 +254,7 @@ def asks_unknown_type(walk: Walk, test: cst.BaseExpression) -> bool:
     if isinstance(test, cst.BooleanOperation):
         return asks_unknown_type(walk, test.left) or asks_unknown_type(walk, test.right)
     if isinstance(test, cst.Name):
-        held = _held_test(walk, test, walk.peek(test))
+        held = held_test(walk, test, walk.peek(test))
         return held is not None and asks_unknown_type(walk, held)
     subject = _subject_of_type(walk, test)
     value = walk.peek(subject) if subject is not None else NONE

@@ -21,6 +21,7 @@ from ctxlint.model.interpreter.events import (
     SavedRead,
     UnboundInside,
 )
+from ctxlint.model.interpreter.ranks import is_sent_by
 from ctxlint.model.interpreter.summary import Summary, Write
 from ctxlint.model.interpreter.values import (
     NEVER,
@@ -181,9 +182,10 @@ def record_writes(walk: Walk, node: cst.BaseExpression, by: str, writes: Iterabl
 
 def _written_by(walk: Walk, node: cst.BaseExpression, by: str, write: Write, arguments: Arguments) -> None:
     """Record that a project function writes to its argument, or to an attribute of ctx."""
-    if is_tensor(write.target) is Tri.NO:
+    slots = (*arguments.positional, *arguments.keywords.values())
+    if is_tensor(write.target) is Tri.NO or is_sent_by(walk, write.how, slots):
         return
-    written = _given_as(write.target, (*arguments.positional, *arguments.keywords.values()))
+    written = _given_as(write.target, slots)
     walk.record(
         Mutation,
         node,
