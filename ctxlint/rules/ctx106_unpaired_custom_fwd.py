@@ -24,7 +24,7 @@ class UnpairedCustomFwd(Rule[FunctionClass]):
     """
     ## What it does
     Reports a Function that has only one of `custom_fwd` on `forward` and `custom_bwd` on `backward`, and `custom_fwd`
-    on the `forward` of a Function with `setup_context`.
+    on the `forward` of a Function with `setup_context`, unless it has `cast_inputs` and `backward` has no `custom_bwd`.
 
     ## Why is this bad?
     `custom_fwd` stores the autocast state on ctx, and `custom_bwd` restores it. With `custom_bwd` alone, every backward
@@ -32,7 +32,8 @@ class UnpairedCustomFwd(Rule[FunctionClass]):
     `custom_fwd` alone, backward runs with autocast off: a matrix product of two dtypes raises, and other operations
     silently run in another precision. With `cast_inputs`, it is `forward` that runs with autocast off, and `backward`
     runs with autocast on if it is called under autocast. With `setup_context`, `forward` gets no ctx: the state is
-    written to the caller's first tensor, and `custom_bwd` raises as above.
+    written to the caller's first tensor, and `custom_bwd` raises as above; without `custom_bwd`, only `cast_inputs` has
+    an effect.
 
     ## Example
     ```python
@@ -105,11 +106,13 @@ class UnpairedCustomFwd(Rule[FunctionClass]):
         if exit_ is not None and _stores_state_itself(fn):
             return
         if entry is not None and fn.style is Style.SETUP_CONTEXT:
-            effect = "" if exit_ is None else " and raises AttributeError at backward"
+            if exit_ is None and "cast_inputs" in entry.keywords:
+                return  # it casts what forward gets, and nothing reads the state
+            effect = ", where nothing reads it" if exit_ is None else " and raises AttributeError at backward"
             yield Finding(
                 fn.span(entry.node),
                 f"`custom_fwd` decorates `forward` of `{fn.name}`, which gets no ctx if `setup_context` is defined; it writes "
-                f"the autocast state to the first input{effect}. {_advice(fn, entry)}",
+                f"the autocast state to the first input{effect}. {_advice(fn, entry, exit_)}",
                 None if exit_ is None else move_to_setup_context(fn, entry, forward),
             )
         elif exit_ is not None and entry is None and fn.style is Style.CTX_IN_FORWARD and not backward.raises_only:
@@ -151,11 +154,16 @@ def _is_cast(backward: Method) -> bool:
     )
 
 
-def _advice(fn: FunctionClass, entry: Decorator) -> str:
+def _advice(fn: FunctionClass, entry: Decorator, exit_: Decorator | None) -> str:
     """What to do with a ``custom_fwd`` next to ``setup_context``: its ``cast_inputs`` would not affect forward."""
+    if exit_ is None:
+        return "Drop it, or move it to `setup_context` and add `custom_bwd`."
     if "cast_inputs" not in entry.keywords:
         return "Move it to `setup_context`."
-    return f"Write `forward({fn.storing_ctx}, ...)`, which `cast_inputs` needs."
+    transformed = "vmap" in fn.methods or "generate_vmap_rule" in fn.class_attributes or "jvp" in fn.methods
+    if transformed:  # a transform of torch.func needs `setup_context`
+        return "Drop both, and cast the inputs of `apply`."
+    return f"Write `forward({fn.storing_ctx}, ...)`, which passes it on."
 
 
 def _stores_state_itself(fn: FunctionClass) -> bool:
