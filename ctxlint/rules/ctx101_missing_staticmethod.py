@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.fixes.decorators import make_static
-from ctxlint.model.analyses.legacy import may_mean_an_instance
+from ctxlint.model.analyses.legacy import may_mean_an_instance, runs_own_forward
 from ctxlint.model.analyses.misnamed import misnamed
 from ctxlint.model.function import Binding, FunctionClass
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
@@ -87,7 +87,18 @@ class MissingStaticmethod(Rule[FunctionClass]):
             return
         for method in fn.own_protocol_methods:
             if method.binding is Binding.INSTANCE and method.signature_known:
-                yield Finding(fn.span(method.node.name), _message(fn, method), make_static(fn, method))
+                caller = runs_own_forward(fn) if method.name == "forward" else None
+                message = _message(fn, method) if caller is None else _called_by(fn, caller)
+                yield Finding(fn.span(method.node.name), message, None if caller else make_static(fn, method))
+
+
+def _called_by(fn: FunctionClass, caller: Method) -> str:
+    """What to do with a forward that another method calls on the instance: a static one would lack an argument."""
+    instance = caller.node.params.params[0].name.value
+    return (
+        f"`forward` of `{fn.name}` is not a static method, and `{caller.name}` calls it without autograd, which never "
+        f"runs `backward` then. Write `{instance}.apply(...)` there, and add `@staticmethod`."
+    )
 
 
 def _message(fn: FunctionClass, method: Method) -> str:

@@ -106,6 +106,8 @@ class GradientForNonTensor(Rule[FunctionClass]):
     about_backward = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
+        if fn.legacy_state is not None:
+            return  # a call of an instance takes tensors only
         bound = defaults_are_bound(fn, settings)
         short = {id(each.returned) for each in shortfalls(fn, defaults_are_bound=bound)}
         for returned in judged_gradients(fn):

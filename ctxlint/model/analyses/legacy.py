@@ -9,7 +9,7 @@ import libcst as cst
 from ctxlint.model.function import Binding, ContextRead, ContextWrite
 from ctxlint.model.syntax import children, dotted
 from ctxlint.torch_api import autograd
-from ctxlint.torch_api.autograd import READ_ONLY_ATTRIBUTES
+from ctxlint.torch_api.autograd import PROTOCOL, READ_ONLY_ATTRIBUTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -106,6 +106,17 @@ def may_mean_an_instance(fn: FunctionClass) -> bool:
         if method.ctx is not None and method.ctx.name == "self"
         for attribute in _attributes_read(method, "self")
     )
+
+
+def runs_own_forward(fn: FunctionClass) -> Method | None:
+    """A method that calls ``self.forward(...)``, past autograd: ``__call__`` of a class used like a module."""
+    for method in fn.methods.values():
+        instance = _instance_of(method) if method.binding is Binding.INSTANCE else None
+        if instance is None or method.inherited or method.name in PROTOCOL:
+            continue
+        if any(dotted(call.func) == f"{instance}.forward" for call in method.nodes_of(cst.Call)):
+            return method
+    return None
 
 
 def _calls_super(method: Method) -> bool:

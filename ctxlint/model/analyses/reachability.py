@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model.analyses.decided_tests import outcome
+from ctxlint.model.analyses.legacy import runs_own_forward
 from ctxlint.model.analyses.saved_state import saved_for
 from ctxlint.model.analyses.tensor_containers import is_tensor_container
 from ctxlint.model.interpreter.events import ContextWrite, Escape, GenericCall, Question
@@ -82,11 +83,14 @@ def methods_that_run(fn: FunctionClass) -> tuple[Method, ...]:
 def backward_never_runs(fn: FunctionClass) -> bool:
     """Whether autograd certainly never calls backward: no output can have a gradient, or no input can need one.
 
-    Or all calls in view are under ``torch.no_grad()``.
+    Or all calls in view are under ``torch.no_grad()``, or of a method that calls ``forward`` itself.
     """
     if backward_never_runs not in fn.notes:  # cached because most rules need it
         fn.notes[backward_never_runs] = (
-            _no_output_has_a_gradient(fn) or _no_input_needs_a_gradient(fn) or _applied_without_gradients(fn)
+            _no_output_has_a_gradient(fn)
+            or _no_input_needs_a_gradient(fn)
+            or _applied_without_gradients(fn)
+            or _is_never_applied(fn)
         )
     return bool(fn.notes[backward_never_runs])
 
@@ -94,6 +98,12 @@ def backward_never_runs(fn: FunctionClass) -> bool:
 def _applied_without_gradients(fn: FunctionClass) -> bool:
     applied = [call for call in fn.calls if call.applies]
     return bool(applied) and all(call.under_no_grad for call in applied)
+
+
+def _is_never_applied(fn: FunctionClass) -> bool:
+    """Whether only instances are used, which call ``forward`` past autograd."""
+    used_by_hand = bool(fn.calls) and not fn.applied and not any(call.applies for call in fn.calls)
+    return used_by_hand and not fn.has_subclass and runs_own_forward(fn) is not None
 
 
 def _no_input_needs_a_gradient(fn: FunctionClass) -> bool:
