@@ -51,24 +51,26 @@ def use_the_tensor(fn: FunctionClass, method: Method, call: GenericCall) -> Fix 
     tensor, requires_grad, understood = variable_arguments(node)
     if tensor is None or not understood or isinstance(tensor, _NO_TENSORS):
         return None
-    detaches = requires_grad is not None or detaching_matters(fn, method, tensor)
+    requires_grad = None if is_output(method, node) else requires_grad
+    detaches = needs_detach(fn, method, call)
+    bare_flag = requires_grad is not None and not detaches
     start = code.layout.start(node.func)
     end = code.layout.source.offset(code.layout.slice.span(node).end)
     title = "Use the tensor"
     if code.layout.line_number(start) != code.layout.line_number(end):
-        edits = None if detaches else _without_name(code, node, start)
-    elif not detaches and _assigns_to(around := code.parents[node], tensor):
+        edits = None if detaches or bare_flag else _without_name(code, node, start)
+    elif not detaches and not bare_flag and _assigns_to(around := code.parents[node], tensor):
         title, edits = "Drop the statement", [code.without(around)]
     else:
         tensor = before_detach(tensor) if detaches else tensor
         text = code.layout.code(tensor)
         bare = bool(tensor.lpar) or isinstance(tensor, _ATOMS)
-        if detaches:
-            text = f"{text if bare else f'({text})'}.detach()"
+        if detaches or bare_flag:
+            text = f"{text if bare else f'({text})'}{'.detach()' if detaches else ''}"
             if requires_grad is not None:
                 value = code.layout.code(requires_grad)
                 text += f".requires_grad_({'' if value == 'True' else value})"
-            title = f"Write `{text}`" if len(text) <= 60 else "Write the detached tensor"
+            title = f"Write `{text}`" if len(text) <= 60 else f"Write the {'detached tensor' if detaches else 'tensor'}"
         elif not bare and not _is_delimited(code, node, tensor):
             text = f"({text})"
         joined = code.layout.text[end : end + 1].isalnum() and not text.endswith(")")
@@ -99,6 +101,28 @@ _NO_TENSORS = (
     cst.Lambda,
     cst.Yield,
 )
+
+
+def needs_detach(fn: FunctionClass, method: Method, call: GenericCall) -> bool:
+    """Whether ``detach()`` has to replace ``Variable``: not for a new tensor, nor where torch tracks nothing anyway."""
+    tensor, requires_grad, _understood = variable_arguments(call.node)
+    if isinstance(tensor, cst.Call) and dotted(tensor.func) in _NEW_TENSORS:
+        return False
+    return requires_grad is not None or detaching_matters(fn, method, tensor)
+
+
+def is_output(method: Method, node: cst.CSTNode) -> bool:
+    """Whether forward returns an expression: torch sets ``requires_grad`` of its outputs itself."""
+    while isinstance(above := method.parents.get(node), (cst.Tuple, cst.Element)):
+        node = above
+    return method.name == "forward" and isinstance(above, cst.Return)
+
+
+_NEW_TENSORS = frozenset(
+    f"torch.{name}"
+    for name in str.split("tensor Tensor FloatTensor DoubleTensor zeros ones empty full rand randn from_numpy linspace")
+)
+"""Functions whose result is a tensor of its own, without a graph."""
 
 
 def detaching_matters(fn: FunctionClass, method: Method, tensor: cst.BaseExpression | None) -> bool:

@@ -81,7 +81,7 @@ class SavedTensorMutated(Rule[FunctionClass]):
 
     ## Known limits
     Not reported: an intermediate of `forward`, which may be overwritten to save memory; a tensor that is one of
-    several, depending on the path; a modification that a later one reverts, such as `x.sub_(y)` and then `x.add_(y)`; a
+    several, depending on the path; a modification that a later one reverts, such as `x += y` and then `x -= y`; a
     buffer stored as an attribute, if it is an input without gradient and `backward` either does not read what it writes
     or overwrites all of it before it reads it. Further modifications in the same class are notes of the first finding.
 

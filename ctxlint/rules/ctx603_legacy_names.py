@@ -9,8 +9,9 @@ import libcst as cst
 from ctxlint.fixes.legacy_names import (
     before_detach,
     derive_from_function,
-    detaching_matters,
     drop_shared_storage,
+    is_output,
+    needs_detach,
     use_the_tensor,
     variable_arguments,
 )
@@ -135,11 +136,13 @@ def _about_variable(fn: FunctionClass, method: Method, call: GenericCall) -> str
             "`Variable(...)` is obsolete since torch 0.4. Write `tensor.detach()`, and `requires_grad_()` if a gradient is "
             "needed."
         )
+    detached = ".detach()" if needs_detach(fn, method, call) else ""
     if requires_grad is not None:
         flag = code_of(requires_grad).strip()
-        return (
-            f"`Variable(..., requires_grad={flag})` is the old form of creating a leaf tensor. Write "
-            f"`{written}.detach().requires_grad_({'' if flag == 'True' else flag})`."
-        )
-    advice = f"Write `{written}.detach()`." if detaching_matters(fn, method, tensor) else "Use the tensor."
+        fact = f"`Variable(..., requires_grad={flag})` is the old form of creating a leaf tensor"
+        if is_output(method, call.node):
+            advice = f"Write `{written}{detached}`." if detached else "Return the tensor."
+            return f"{fact}, and torch sets `requires_grad` of what `forward` returns. {advice}"
+        return f"{fact}. Write `{written}{detached}.requires_grad_({'' if flag == 'True' else flag})`."
+    advice = f"Write `{written}{detached}`." if detached else "Use the tensor."
     return f"Since torch 0.4, `Variable(...)` only detaches a tensor. {advice}"

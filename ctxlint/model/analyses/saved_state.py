@@ -14,6 +14,7 @@ from ctxlint.model.analyses.lasting_writes import is_left_for_others, is_overwri
 from ctxlint.model.analyses.mutations import copying_method, gradient_written
 from ctxlint.model.analyses.outputs import differentiable_outputs
 from ctxlint.model.analyses.repeats import happens_after, repeated
+from ctxlint.model.analyses.reverted_writes import lasting
 from ctxlint.model.interpreter.events import Assigned, ContextCall, ContextWrite, Mutation, SavedRead, orders_of
 from ctxlint.model.interpreter.values import (
     NONE,
@@ -38,7 +39,7 @@ from ctxlint.model.interpreter.values import (
     storage,
     usual_storage,
 )
-from ctxlint.model.syntax import code_of, last_name
+from ctxlint.model.syntax import last_name
 from ctxlint.records import record
 from ctxlint.torch_api import operations
 
@@ -247,27 +248,6 @@ def changed_in_backward(fn: FunctionClass) -> Iterator[ChangedInBackward]:
             left = is_left_for_others(backward, mutation)
             partly = not all(any(slot.value == origin for slot in each.slots) for each in fn.outputs)
             yield ChangedInBackward(mutation, "output", name, saved, left, None, chosen, copier, partly)
-
-
-def lasting(mutations: tuple[Mutation, ...]) -> Iterator[Mutation]:
-    """The in-place modifications that no later one reverts: not ``x.sub_(y)`` followed by ``x.add_(y)``."""
-    steps = [each for each in mutations if each.how in _INVERSE and not each.in_loop]
-    gone: set[int] = set()
-    for at, later in enumerate(steps):
-        for earlier in steps[:at]:
-            if (earlier.target, earlier.guards, _INVERSE[earlier.how]) == (later.target, later.guards, later.how):
-                if _operand(earlier) == _operand(later) != "":
-                    gone |= {earlier.order, later.order}
-    return (each for each in mutations if each.order not in gone)
-
-
-_INVERSE = {"add_": "sub_", "sub_": "add_", "mul_": "div_", "div_": "mul_"}
-
-
-def _operand(mutation: Mutation) -> str:
-    """The source text of the only argument of an in-place method; empty for anything else."""
-    node = mutation.node
-    return code_of(node.args[0]) if isinstance(node, cst.Call) and len(node.args) == 1 else ""
 
 
 def changed_after_saving(fn: FunctionClass) -> Iterator[tuple[Mutation, ContextCall]]:

@@ -10,7 +10,8 @@ import libcst as cst
 from ctxlint.model.analyses.grad_mode import differentiated_untracked, kept_untouched
 from ctxlint.model.analyses.kept_values import kept_value
 from ctxlint.model.analyses.lasting_writes import is_left_for_others, is_overwritten_first
-from ctxlint.model.analyses.saved_state import changed_in_backward, lasting
+from ctxlint.model.analyses.reverted_writes import lasting
+from ctxlint.model.analyses.saved_state import changed_in_backward
 from ctxlint.model.interpreter.events import ContextRead, ContextWrite, Differentiated, Mutation
 from ctxlint.model.interpreter.summary import KERNEL
 from ctxlint.model.interpreter.values import (

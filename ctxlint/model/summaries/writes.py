@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.model.analyses.reverted_writes import lasting
 from ctxlint.model.interpreter.conditions import certain_parts
 from ctxlint.model.interpreter.effects import may_stop
 from ctxlint.model.interpreter.events import Mutation, Question, Step
@@ -43,7 +44,7 @@ def writes_of(definition: Definition, own: frozenset[str], facts: MethodFacts) -
     seen: set[Value] = set()
     doubted: dict[Value, list[tuple[Guard, ...]]] = {}
     tests: _Tests | None = None
-    for mutation in facts.of(Mutation):
+    for mutation in lasting(facts.of(Mutation)):
         target = mutation.target
         origin = _written(target)
         if target is None or origin is None or origin in seen:
