@@ -5,13 +5,12 @@ from __future__ import annotations
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-import libcst as cst
-
 from ctxlint.model.analyses.legacy import attributes_set_by
 from ctxlint.model.analyses.undefined_attributes import absent_inputs, undefined_reads
 from ctxlint.model.function import Binding, FunctionClass
 from ctxlint.model.interpreter.events import Assigned
 from ctxlint.model.interpreter.values import Tri, is_tensor
+from ctxlint.model.syntax import is_name
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.related import way_to
 from ctxlint.rules.wording import doer
@@ -143,15 +142,19 @@ def _remedy(fn: FunctionClass, method: Method, read: ContextRead) -> str:
     if similar:
         own = "" if similar[0] in _NAMES else f", or set `{ctx}.{name}` in `{where}`"
         return f"Write `{ctx}.{similar[0]}`{own}."
+    saved = any(is_name(slot.node, name) for call in fn.saves for slot in call.arguments)
     if method in fn.reading_methods and not read.called and _is_tensor_of(fn, writer, name):
-        if any(
-            isinstance(slot.node, cst.Name) and slot.node.value == name for call in fn.saves for slot in call.arguments
-        ):
+        if saved:
             return f"Take `{name}` from `{ctx}.saved_tensors`."
         save = f"Pass `{name}` to `{fn.storing_ctx}.save_for_backward` in `{where}`"
         return f"{save}, and take it from `{ctx}.saved_tensors`."
     if method in fn.reading_methods and "tensors" in name and fn.saves and not fn.saved_reads and not read.called:
         return f"Write `{ctx}.saved_tensors`."
+    if saved and method in fn.reading_methods and not read.called:
+        entry = next((each for each in fn.inputs if each.name == name), None)
+        plain = entry is not None and entry.is_tensor is Tri.NO
+        otherwise = "" if plain else f", or take it from `{ctx}.saved_tensors` if it is a tensor"
+        return f"Write `{ctx}.{name} = {name}` in `{where}` instead of saving it{otherwise}."
     known_there = name in _bound_in(writer) or any(entry.name == name for entry in fn.inputs)
     return f"Write `{ctx}.{name} = {name if known_there else '...'}` in `{where}`."
 
