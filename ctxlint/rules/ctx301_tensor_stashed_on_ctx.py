@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ctxlint.fixes.saving import save_instead
 from ctxlint.model.analyses.arrays_on_ctx import arrays_on_ctx
 from ctxlint.model.analyses.attribute_uses import released_explicitly
-from ctxlint.model.analyses.stashes import Held, Stash, stashes
+from ctxlint.model.analyses.stashes import Held, Stash, moved_to_cpu, stashes
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.interpreter.values import Kind, Parameter, Sequence, Tri, is_tensor, kind_of, leaves
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
@@ -26,7 +26,7 @@ class TensorStashedOnCtx(Rule[FunctionClass]):
     ## What it does
     Reports `ctx.a = t` if `backward` reads `ctx.a` and `t` is an input that gets a gradient, or an output. Tuples,
     lists and dicts that hold such a tensor count as well, and so do an output in an attribute that nothing in the file
-    reads, and the NumPy array of an input, `x.detach().cpu().numpy()`, which shares memory with it on the CPU.
+    reads, also if it is `y.cpu()`, and the NumPy array of an input, `x.detach().cpu().numpy()`, which shares memory with it on the CPU.
 
     ## Why is this bad?
     Autograd provides `save_for_backward` for these tensors. An attribute
@@ -162,6 +162,7 @@ def _message(stash: Stash, found: tuple[Stash, ...]) -> str:
         )
     if stash.held is Held.OUTPUT:
         what = f"{len(stash.outputs)} outputs" if len(stash.outputs) > 1 else f"an output{_paths(stash)}"
+        what += " if that is on the CPU, where `cpu()` does not copy it" if moved_to_cpu(stash.write.value) else ""
         effect = _cycle(stash, found)
     else:
         several = "inputs" if them == "them" else "input"

@@ -59,7 +59,7 @@ from ctxlint.model.interpreter.values import (
     same_object,
     usual_storage,
 )
-from ctxlint.model.syntax import children, code_of, dotted, words_of
+from ctxlint.model.syntax import children, code_of, dotted, last_name, words_of
 from ctxlint.records import record
 from ctxlint.torch_api import autograd, operations
 
@@ -480,7 +480,7 @@ def _classified(fn: FunctionClass, write: ContextStore, leaf: Value, contained: 
         if is_tensor(leaf) is Tri.YES and _gets_more_than_zeros(fn, entry.index):
             yield _Kept(Held.INPUT, contained, entry.name)
         return
-    if _is_output(fn, leaf) and not _may_be_an_input(leaf):
+    if _is_output(fn, moved_to_cpu(leaf) or leaf) and not _may_be_an_input(leaf):
         if _is_of_this_iteration(fn, write, leaf):
             yield _Kept(Held.OUTPUT, contained)
     elif isinstance(leaf, View) and not is_detached(leaf) and _is_output(fn, _viewed(leaf)):
@@ -620,6 +620,12 @@ def _is_output(fn: FunctionClass, value: Value | None) -> bool:
     if value is None or is_tensor(value) is Tri.NO:
         return False
     return any(same_object(value, each) is Tri.YES for each in differentiable_outputs(fn))
+
+
+def moved_to_cpu(value: Value | None) -> Value | None:
+    """The tensor of which a value is ``x.cpu()``: that is ``x`` itself on the CPU. None for anything else."""
+    called = value.node.func if isinstance(value, View) and isinstance(value.node, cst.Call) else None
+    return value.of if isinstance(value, View) and called is not None and last_name(called) == "cpu" else None
 
 
 def _holds_output(fn: FunctionClass, container: Value) -> bool:
