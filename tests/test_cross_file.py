@@ -572,6 +572,7 @@ def test_a_call_of_what_a_third_file_changes() -> None:
 def test_a_more_specific_finding_takes_the_place_of_a_general_one() -> None:
     text = """
         import torch
+        from elsewhere import prepare
 
 
         class Weighted(torch.autograd.Function):
