@@ -133,8 +133,14 @@ def test_what_is_kept_is_what_an_analysis_from_nothing_gives(path: Path, tmp_pat
 
 
 def commented(chance: random.Random, text: str) -> str:
-    """The text after another comment, or other blanks, on a line without code; it may be in a string."""
+    """The text after another comment, or other blanks, on a line without code, or after it; it may be in a string."""
     lines = text.split("\n")
+    if chance.random() < 0.3:
+        at = chance.randrange(len(lines))
+        lines[at] = lines[at].partition("  #")[0] + chance.choice(
+            ["", " ", "#", "  # why", "  # noqa: CTX203", "  # x'"]
+        )
+        return "\n".join(lines)
     at = chance.choice([at for at, line in enumerate(lines) if line.strip()[:1] in ("", "#")])
     typed = chance.choice(
         ["", "#", " ", "    ", "        ", "# ctx.x", "    # noqa: CTX203", "        # (", "# ctxlint: off"]

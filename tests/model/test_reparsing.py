@@ -260,6 +260,37 @@ def test_comments_and_blank_lines_leave_the_statement_as_it_is(line: str, is_apa
 
 
 @pytest.mark.parametrize(
+    ("new", "is_same"),
+    [
+        ("x = 1  # one", True),
+        ("x = 1 ", True),
+        ("x = 1#", True),
+        ("x = 1  # 'one\"", True),
+        ("x = 1\t", False),
+        ("x = 1  \\", False),
+        ("x = 1  ; # one", False),
+        (" x = 1", False),
+    ],
+)
+def test_comments_behind_statements(new: str, is_same: bool) -> None:
+    text = "class A:\n    def f(self):\n        x = 1\n        y = '''\n        z = 1\n'''"
+    before, changed = statement(text), text.replace("x = 1", new)
+    assert before is not None
+    found = reparsed(before, text, changed, 5, parse)
+    assert (found is before) is is_same
+    inside = text.replace("z = 1", new.replace("x", "z"))
+    assert reparsed(before, text, inside, 5, parse) is not before
+
+
+@pytest.mark.parametrize("new", ['x = "a" "#b"', 'x = "a"  # b'])
+def test_comments_behind_strings_are_not_told_apart(new: str) -> None:
+    text = 'def f():\n    x = "a"  #\n    return x'
+    before, changed = statement(text), text.replace('x = "a"  #', new)
+    assert before is not None
+    assert reparsed(before, text, changed, 5, parse) is not before
+
+
+@pytest.mark.parametrize(
     ("new", "name"), [("        y = 3\n        w = 3", "ClassDef"), ("        y = (2", "SyntaxError")]
 )
 def test_what_ends_above_the_change_is_not_parsed(new: str, name: str) -> None:

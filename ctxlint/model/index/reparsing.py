@@ -27,6 +27,8 @@ _UNLIKELY = ("\t", "\r", "\f")
 """What makes lines and indentation hard to compare."""
 
 
+_HARD = ("'", '"', "\\", "\f")
+"""What may make another thing of what follows it on the line."""
 _OPEN = re.compile(r"[\"'\\#]")
 _CONTINUES = re.compile(r"\s*(?:elif|else|except|finally|case)\b")
 _OWN_ERRORS = ("invalid syntax", "expected ':'")
@@ -58,9 +60,8 @@ def reparsed(before: ast.stmt, old: str, new: str, first: int, parse: Parse) -> 
     reparsing, found = _Reparsing(new.split("\n"), first, parse), None
     if old.count("\n") == new.count("\n"):
         lines = _Lines(top, bottom)
-        if all(map(_is_empty, (*reparsing.text_of(lines), *reparsing.of(old).text_of(lines)))):
-            if reparsing.is_apart(before, lines):
-                return before
+        if reparsing.code_on(lines) == reparsing.of(old).code_on(lines) and reparsing.is_apart(before, lines):
+            return before
         try:
             found = reparsing.changed(before, lines)
         except _Broken as broken:
@@ -70,9 +71,10 @@ def reparsed(before: ast.stmt, old: str, new: str, first: int, parse: Parse) -> 
     return found if found is not None else reparsing.continued(before, top)
 
 
-def _is_empty(line: str) -> bool:
-    """Whether there is nothing on a line, or only a comment, unless it is in a string."""
-    return line.lstrip(" ")[:1] in ("", "#") and "\r" not in line
+def _code(line: str) -> str:
+    """What is on a line before a comment; all of it if a string is in front of that, or what is hard to compare."""
+    code = line.partition("#")[0].rstrip(" ")
+    return line if any(each in code for each in _HARD) or "\r" in line else code
 
 
 class _Lines(NamedTuple):
@@ -97,17 +99,22 @@ class _Reparsing(NamedTuple):
         """What is on some lines."""
         return self.lines[lines.first - self.first : lines.last + 1 - self.first]
 
+    def code_on(self, lines: _Lines) -> list[str]:
+        """The code on some lines, without comments and blanks at the end."""
+        return [_code(each) for each in self.text_of(lines)]
+
     def is_apart(self, statement: ast.stmt, lines: _Lines) -> bool:
-        """Whether no statement or expression within a statement goes over some lines, as a string might."""
+        """Whether within a statement, some lines have only simple statements of one line: no string goes on there."""
         around: list[ast.AST] = [statement]
         for node in around:
             for each in ast.iter_child_nodes(node):
                 if not hasattr(each, "lineno"):
                     around.append(each)
                 elif _first_line(each) <= lines.last and lines.first <= _last_line(each):
-                    if not any(blocks_of(each)):
+                    if any(blocks_of(each)):
+                        around.append(each)
+                    elif not isinstance(each, ast.stmt) or each.lineno != each.end_lineno:
                         return False
-                    around.append(each)
         return lines.first > self.first and not self._line(lines.first - 1).endswith("\\")
 
     def changed(self, statement: ast.stmt, lines: _Lines) -> ast.stmt | None:
