@@ -52,6 +52,14 @@ def entity(kind: type[Record]) -> type[Record]:
     return kind
 
 
+def changed(old: Record, **values: Any) -> Record:
+    """Like ``dataclasses.replace`` in a fraction of the time, for a record without ``__post_init__``."""
+    kind: Any = type(old)
+    own, made = vars(old), object.__new__(kind)
+    vars(made).update({name: own[name] for name in kind.__dataclass_fields__}, **values)
+    return made  # type: ignore[no-any-return]
+
+
 _COMPLETED = ("__match_args__", "__dataclass_params__", "__dataclass_fields__")
 
 

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from dataclasses import field, fields, replace
 
-from ctxlint.records import entity, record
+from ctxlint.records import changed, entity, record
 
 
 @record
@@ -49,6 +49,16 @@ def test_is_created_compared_and_replaced() -> None:
     assert replace(Named(1), name="b").name == "b"
     assert [each.name for each in fields(Named)] == ["x", "y", "note", "name"]
     assert Point(1).note is not Point(1).note
+
+
+def test_changed_keeps_all_other_fields_and_nothing_derived() -> None:
+    """As ``replace``."""
+    old = Named(1, 2, ["a"], "b")
+    vars(old)["derived"] = 3
+    new = changed(old, name="c")
+    assert new == replace(old, name="c")
+    assert vars(new) == {"x": 1, "y": 2, "note": ["a"], "name": "c"}
+    assert old.name == "b"
 
 
 def test_identity() -> None:

@@ -33,6 +33,7 @@ from ctxlint.model.interpreter.events import ContextRead
 from ctxlint.model.interpreter.trail import Trail
 from ctxlint.model.summaries.callables import tables_in
 from ctxlint.model.syntax import KnownParents
+from ctxlint.records import changed
 from ctxlint.source.recorded import RecordedSource
 from ctxlint.source.slices import Slice
 from ctxlint.source.source import Position, Source, Span
@@ -679,7 +680,7 @@ def _facts(builder: Builder, record: ClassRecord) -> tuple[Hashable, ...]:
     name = record.qualname
     calls = builder.calls.get(name, ())
     return (
-        tuple(replace(call, span=_NOWHERE, callee_span=None, line="") for call in calls if not call.path),
+        tuple(changed(call, span=_NOWHERE, callee_span=None, line="") for call in calls if not call.path),
         tuple(call for call in calls if call.path),
         frozenset(builder.direct_calls.get(name, ())),
         name in builder.patched,
@@ -826,7 +827,7 @@ def _placed(entry: _Entry, unit: Unit, firsts: dict[int, int], calls: Sequence[A
 
     parts = _Parts(copied)
     methods = {
-        name: replace(each, home=Definition(unit, entry.homes[name]), slice=parts.of(each.slice))
+        name: changed(each, home=Definition(unit, entry.homes[name]), slice=parts.of(each.slice))
         if name in entry.homes
         else each
         for name, each in function.methods.items()
@@ -836,7 +837,7 @@ def _placed(entry: _Entry, unit: Unit, firsts: dict[int, int], calls: Sequence[A
     moved = {old.span: (old, new) for old, new in zip(entry.calls, calls) if old != new}
     if moved:
         inputs = tuple(_with_calls(each, moved) for each in inputs)
-    return replace(
+    return changed(
         function,
         methods=methods,
         inputs=inputs,

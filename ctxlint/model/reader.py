@@ -25,6 +25,7 @@ from ctxlint.model.operators import in_source, needs_project, operators_of, regi
 from ctxlint.model.summaries.resolver import CalleeResolver
 from ctxlint.model.summaries.summaries import Summaries
 from ctxlint.profiling import stage
+from ctxlint.records import changed
 from ctxlint.source.source import Position
 from ctxlint.torch_api.autograd import LEGACY_IMPORTS
 
@@ -225,7 +226,7 @@ class Reader:
             functions = [Own(name, 0, (), (), waits=False) for name in self.functions]
             facts = self.facts(NOTHING if outside is None else outside, functions)
             self._all_facts[outside] = replace(facts, at_stake=tuple(sorted(facts.all_keys)))
-        return replace(self._all_facts[outside], asked=tuple(sorted(self.asked)))
+        return changed(self._all_facts[outside], asked=tuple(sorted(self.asked)))
 
     def asks_more(self) -> bool:
         """Whether reading the file has led to new questions about the project."""

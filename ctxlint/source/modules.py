@@ -26,12 +26,22 @@ def locate(importer: str, target: str) -> ModulePlace | None:
     absolute name is searched next to the file and in every folder above it, and in a ``src`` folder there, up to the
     root of the repository or, without one, of the project.
     """
-    return locate_from(os.path.dirname(os.path.abspath(importer)), target)
+    return locate_from(_folder_of(importer), target)
+
+
+def _folder_of(path: str) -> str:
+    """The absolute path of the folder of a file."""
+    return _folder_of_absolute(path) if path.startswith("/") else os.path.dirname(os.path.abspath(path))
+
+
+@lru_cache(maxsize=4096)
+def _folder_of_absolute(path: str) -> str:
+    return os.path.dirname(os.path.abspath(path))
 
 
 def holds(importer: str, name: str) -> bool:
     """Whether a module or package with the first part of this absolute name may be found by ``locate``."""
-    folder = os.path.dirname(os.path.abspath(importer))
+    folder = _folder_of(importer)
     return any(_holds(root, name.partition(".")[0]) for root in _roots(folder))
 
 
@@ -102,7 +112,7 @@ def root_of(folder: str) -> str:
 
 def root_of_file(path: str) -> str:
     """The root of the project of a file (see ``root_of``)."""
-    return root_of(os.path.dirname(os.path.abspath(path)))
+    return root_of(_folder_of(path))
 
 
 def project_of(folder: str) -> tuple[str, bool]:
