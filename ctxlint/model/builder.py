@@ -6,6 +6,7 @@ import ast
 import os
 from collections import defaultdict
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -40,9 +41,9 @@ from ctxlint.model.function import (
 from ctxlint.model.index.attribute_stores import stored_on_others, unset_attributes
 from ctxlint.model.index.class_finder import conditional_methods, members
 from ctxlint.model.index.project import MAX_ANCESTORS, Definition
-from ctxlint.model.index.scopes import LOCAL, Scope, resolve
+from ctxlint.model.index.scopes import LOCAL, Scope, resolve, resolve_certainly
 from ctxlint.model.index.version_tests import releases_with
-from ctxlint.model.interpreter.events import ContextRead, Escape, Mutation
+from ctxlint.model.interpreter.events import ContextRead, Escape, GenericCall, Mutation
 from ctxlint.model.interpreter.interpret import interpret
 from ctxlint.model.interpreter.local_names import bound_names
 from ctxlint.model.interpreter.parameter_binding import bound_parameters
@@ -54,6 +55,7 @@ from ctxlint.model.interpreter.values import (
     Kind,
     Opaque,
     Parameter,
+    ProjectFunction,
     ProjectObject,
     Tri,
     Value,
@@ -76,12 +78,13 @@ if TYPE_CHECKING:
     from ctxlint.model.index.outside_facts import Deed
     from ctxlint.model.index.project import Project
     from ctxlint.model.interpreter.trail import Trail
+    from ctxlint.model.interpreter.walk import External
     from ctxlint.source.slices import Slice
 
     Walk = Callable[[Method, dict[str, Value]], Method]
     """Walks the body of a method, with the abstract values of its parameters, and adds the resulting facts."""
 
-    Known = tuple[dict[str, Value], Mapping[Value, ProjectObject]]
+    Known = tuple[dict[str, Value], Mapping[Value, External]]
     """What is known before the walk: the values of parameters, and which values are objects of project classes."""
 
     FactsOf = Callable[[Method, Known, Callable[[Trail | None], MethodFacts]], MethodFacts]
@@ -362,6 +365,9 @@ class Builder:
             gradients = tuple(returned_by(methods["backward"]))
             inputs = self.inputs(forward, methods.get("setup_context"), methods["backward"], gradients, working)
             methods.update(self.walk_forward(methods, inputs, walk))
+        functions = self.passed_functions(methods.get("forward"), inputs, working)
+        if functions:
+            methods.update(self.walk_forward(methods, inputs, partial(self.walk, objects=functions)))
         return {name: _with_hidden_ctx(each, style) for name, each in methods.items()}, inputs, gradients, working
 
     def walk_methods(self, drafts: dict[str, Method], style: Style, walk: Walk) -> dict[str, Method]:
@@ -392,6 +398,30 @@ class Builder:
         methods["backward"] = self.walk(backward, bindings, objects)
         return True
 
+    def passed_functions(
+        self, forward: Method | None, inputs: tuple[Input, ...], calls: tuple[ApplyCall, ...]
+    ) -> dict[Value, ProjectFunction]:
+        """The inputs that forward calls and for which all calls pass the same function of the project."""
+        if forward is None or not any(each.of_module for each in calls):
+            return {}
+        called = {dotted(each.node.func) for each in forward.facts.of(GenericCall) if isinstance(each.node, cst.Call)}
+        calls = tuple(each for each in calls if each.how != "construct" or each.instance_called)
+        found: dict[Value, ProjectFunction] = {}
+        for each in inputs if all(call.applies for call in calls) else ():
+            if each.name in called and all(each.index in call.of_module for call in calls):
+                passed = {self.function_passed(call, each.index) for call in calls}
+                definition = passed.pop() if len(passed) == 1 else None
+                if definition is not None:
+                    found[_value_of(each)] = ProjectFunction(definition)
+        return found
+
+    def function_passed(self, call: ApplyCall, at: int) -> Definition | None:
+        """The function of the project that a call certainly passes."""
+        folder = os.path.dirname(os.path.abspath(self.unit.path))
+        unit = self.project.unit(os.path.normpath(os.path.join(folder, call.path))) if call.path else self.unit
+        name = resolve_certainly(call.names[at], unit.index.module) if unit is not None else None
+        return CalleeResolver(unit, self.summaries).function(name) if unit is not None and name is not None else None
+
     def walk_forward(self, methods: Mapping[str, Method], inputs: tuple[Input, ...], walk: Walk) -> dict[str, Method]:
         """Walk forward and vmap with what is known of the inputs, and setup_context with what forward returns."""
         walked: dict[str, Method] = {}
@@ -401,9 +431,7 @@ class Builder:
         if forward is not None:
             bindings = bound_parameters(forward, "input", Tri.UNKNOWN)
             for each in inputs:
-                integral = Kind.INTEGRAL if each.param.annotation in types.INTEGRAL_ANNOTATIONS else Kind.UNKNOWN
-                kind = Kind.FLOAT if each.surely_differentiable else integral
-                values[each.name] = Parameter("input", each.index, each.name, each.is_tensor, kind)
+                values[each.name] = _value_of(each)
             bindings.update(values)
             walked["forward"] = walk(forward, bindings)
             returned = joined(walked["forward"].facts)
@@ -427,7 +455,10 @@ class Builder:
         return walked
 
     def walk(
-        self, method: Method, bindings: dict[str, Value], objects: Mapping[Value, ProjectObject] = NO_OBJECTS
+        self,
+        method: Method,
+        bindings: dict[str, Value],
+        objects: Mapping[Value, External] = NO_OBJECTS,
     ) -> Method:
         """A method with the facts of its body; without any if the body is a stub."""
         home = method.home
@@ -550,6 +581,13 @@ class Builder:
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Pieces
+
+
+def _value_of(each: Input) -> Parameter:
+    """The abstract value of an input, with what is known of it."""
+    integral = Kind.INTEGRAL if each.param.annotation in types.INTEGRAL_ANNOTATIONS else Kind.UNKNOWN
+    kind = Kind.FLOAT if each.surely_differentiable else integral
+    return Parameter("input", each.index, each.name, each.is_tensor, kind)
 
 
 def _as_written(definition: Definition) -> Found | None:

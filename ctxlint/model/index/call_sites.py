@@ -339,6 +339,7 @@ class CallSites:
         detached: list[int] = []
         handed_on: list[tuple[int, int]] = []
         literals: list[tuple[int, str]] = []
+        of_module: list[int] = []
         settled: list[int] = []
         frozen: list[int] = []
         leaves: list[int] = []
@@ -365,6 +366,8 @@ class CallSites:
                 handed_on.append((len(plain), position))
             if isinstance(argument, ast.Constant) and _is_short(argument.value):
                 literals.append((len(plain), repr(argument.value)))
+            elif isinstance(argument, ast.Name) and _is_of_module(argument.id, record.scope):
+                of_module.append(len(plain))
             elif isinstance(argument, ast.Name) and self.settles(argument.id, record.scope):
                 settled.append(len(plain))
             plain.append(self.kind(argument, record.scope))
@@ -384,6 +387,7 @@ class CallSites:
             detached=tuple(detached),
             handed_on=tuple(handed_on),
             literals=tuple(literals),
+            of_module=tuple(of_module),
             settled=tuple(settled),
             frozen=tuple(frozen),
             leaves=tuple(leaves),
@@ -768,6 +772,11 @@ def _entered(node: ast.expr, scope: Scope) -> tuple[str, list[str | None]]:
     """The last part of the name of a ``with`` item or a decorator, called or not, and what the name may mean."""
     path = dotted_name(node.func if isinstance(node, ast.Call) else node)
     return ("", []) if path is None else (path.rpartition(".")[2], resolutions(path, scope))
+
+
+def _is_of_module(name: str, scope: Scope) -> bool:
+    owner = scope.owner(name)
+    return owner is not None and owner.kind == "module"
 
 
 def _name_of(node: ast.expr) -> str:

@@ -314,7 +314,8 @@ def object_of(walk: Walk, value: Value) -> ProjectObject | None:
     if isinstance(value, ProjectObject):
         return value
     from_outside = isinstance(value, (Argument, ContextAttribute, Parameter))
-    return walk.objects.get(value) if walk.objects and from_outside else None
+    known = walk.objects.get(value) if walk.objects and from_outside else None
+    return known if isinstance(known, ProjectObject) else None
 
 
 def _method_of_base(walk: Walk, node: cst.Call, base: cst.Call, name: str) -> Value:
@@ -442,6 +443,8 @@ def _summary_of_bound(walk: Walk, node: cst.Call, arguments: Arguments) -> tuple
         return None
     name, scope = node.func.value, walk.names.scope
     made = walk.bound(name)
+    if isinstance(made, Parameter) and isinstance(walk.objects.get(made), ProjectFunction):
+        made = walk.objects[made]
     if isinstance(made, Opaque):
         return _partial_of_method(walk, made.node, node, arguments)
     if isinstance(made, ProjectObject):

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from ctxlint.model.interpreter.events import Event
     from ctxlint.model.interpreter.summary import Resolver
     from ctxlint.model.interpreter.trail import Trail
-    from ctxlint.model.interpreter.values import ProjectObject, Value
+    from ctxlint.model.interpreter.values import Value
+    from ctxlint.model.interpreter.walk import External
 
 
 def interpret(
@@ -37,7 +38,7 @@ def interpret(
     resolver: Resolver | None = None,
     local: frozenset[str] | None = None,
     kinds: frozenset[type[Event]] | None = None,
-    objects: Mapping[Value, ProjectObject] = NO_OBJECTS,
+    objects: Mapping[Value, External] = NO_OBJECTS,
     trail: Trail | None = None,
 ) -> MethodFacts:
     """Walk a method or function.

@@ -12,7 +12,7 @@ from ctxlint.effort import spend
 from ctxlint.model.interpreter.events import Escape
 from ctxlint.model.interpreter.local_names import borrowed_names, has_computed_default, only_called, yields
 from ctxlint.model.interpreter.repeated_calls import RepeatedCalls
-from ctxlint.model.interpreter.values import Context, Opaque, Value
+from ctxlint.model.interpreter.values import Context, Opaque, ProjectFunction, ProjectObject, Value
 from ctxlint.model.syntax import children
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from ctxlint.model.interpreter.recorder import Recorder
     from ctxlint.model.interpreter.state import State, Turn
     from ctxlint.model.interpreter.summary import Resolver
-    from ctxlint.model.interpreter.values import ProjectObject
 
     Evaluators = Mapping[type[cst.CSTNode], Callable[["Walk", Any], Value]]
     """The transfer functions of expressions, by node type."""
@@ -32,7 +31,10 @@ if TYPE_CHECKING:
     """The transfer functions of statements, by node type."""
 
 
-NO_OBJECTS: Mapping[Value, ProjectObject] = MappingProxyType({})
+External = ProjectObject | ProjectFunction
+"""What a value from outside certainly is."""
+
+NO_OBJECTS: Mapping[Value, External] = MappingProxyType({})
 
 
 class MethodNames:
@@ -90,7 +92,7 @@ class Walk:
         state: State,
         recorder: Recorder,
         resolver: Resolver | None,
-        objects: Mapping[Value, ProjectObject],
+        objects: Mapping[Value, External],
     ) -> None:
         self._evaluators = evaluators
         self._executors = executors
@@ -100,7 +102,7 @@ class Walk:
         self.resolver = resolver
         """Resolves the project functions that are called; None if calls are not resolved."""
         self.objects = objects
-        """The values from outside of which it is known that they are objects of project classes."""
+        """The values from outside of which it is known that they are objects of project classes, or functions."""
         self.statement: cst.CSTNode | None = None
         """The statement that is being walked."""
         self.loops = 0
