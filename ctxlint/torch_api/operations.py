@@ -359,6 +359,18 @@ KIND_OF_ALL = frozenset(_words("clamp clip clamp_min clamp_max maximum minimum f
 FLOAT_BY_DEFAULT = frozenset(_words("zeros ones empty linspace"))
 """Torch functions that return floats by default."""
 
+WITHOUT_EFFECT = (
+    TENSOR_METHODS | VIEW_METHODS | USUAL_VIEW_METHODS | CONVERSIONS | FLOAT_CONVERSIONS | INTEGRAL_CONVERSIONS
+) - frozenset(
+    _words(
+        """
+        bernoulli cpu expand expand_as get_rng_state multinomial new nonzero randint randperm reshape reshape_as view
+        view_as
+        """
+    )
+)
+"""Methods that only give a result, without those that may be called to check a size, to wait, or for random numbers."""
+
 SCALAR_METHODS = {
     **{name: OPERATIONS[name].result for name in _methods(lambda each: each.result in ("int", "bool", "number"))},
     **dict.fromkeys(_words("data_ptr ndimension nelement"), "int"),

@@ -385,6 +385,13 @@ class Discarded(Event):
 
 
 @record
+class ResultDropped(Event):
+    """The call of a method of the tensor ``name``, which only gives a result, as a statement: ``x.contiguous()``."""
+
+    name: str = ""
+
+
+@record
 class DataReplaced(Event):
     """``target.data = value``: other memory for the same tensor."""
 

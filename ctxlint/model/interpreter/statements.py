@@ -15,7 +15,7 @@ from ctxlint.model.interpreter.attribute_access import (
 )
 from ctxlint.model.interpreter.branches import execute_if, execute_match, execute_try, execute_with
 from ctxlint.model.interpreter.conditions import asks_ctx, decided, enter_arm, guards_of, narrow
-from ctxlint.model.interpreter.events import Discarded, Escape, Guard, Return
+from ctxlint.model.interpreter.events import Discarded, Escape, Guard, ResultDropped, Return
 from ctxlint.model.interpreter.expressions import evaluate_display
 from ctxlint.model.interpreter.loops import execute_for, execute_leave, execute_while
 from ctxlint.model.interpreter.names import canonical, captured
@@ -29,9 +29,10 @@ from ctxlint.model.interpreter.values import (
     Opaque,
     Scalar,
     holds_context,
+    tensor_when_used,
 )
 from ctxlint.model.syntax import dotted, last_name
-from ctxlint.torch_api import python
+from ctxlint.torch_api import operations, python
 
 if TYPE_CHECKING:
     from ctxlint.model.interpreter.walk import Executors, Walk
@@ -49,10 +50,26 @@ def execute_expression(walk: Walk, node: cst.Expr) -> None:
         if isinstance(value, (cst.Tuple, cst.BinaryOperation)):
             walk.record(Discarded, node, value=result)
         return
+    _note_dropped(walk, node, value)
     if result is NEVER or canonical(walk, value.func) in python.NEVER_RETURNING:
         walk.state.live = False
     elif sounds_final(value.func):
         walk.state.doubt(Guard(id(node), "returns"))
+
+
+def _note_dropped(walk: Walk, node: cst.Expr, call: cst.Call) -> None:
+    """Record the call of a method that has no effect but its result."""
+    func = call.func
+    if not isinstance(func, cst.Attribute) or not isinstance(func.value, cst.Name):
+        return
+    called = func.attr.value
+    if called in operations.WITHOUT_EFFECT and tensor_when_used(walk.peek(func.value)) and not _writes_out(call):
+        walk.record(ResultDropped, node, name=func.value.value)
+
+
+def _writes_out(call: cst.Call) -> bool:
+    """Whether a call has an argument ``out=``, or keywords that are not known."""
+    return any(each.star == "**" or (each.keyword is not None and each.keyword.value == "out") for each in call.args)
 
 
 def execute_return(walk: Walk, node: cst.Return) -> None:
