@@ -52,7 +52,7 @@ def _candidates(unit: Unit) -> Iterator[tuple[str, str]]:
     operators = list(operator_decorators(unit.index))
     if not operators or "Autograd" in unit.source.text:
         return  # a kernel for the key of autograd
-    own = list(_registered(unit))
+    own = _registered(unit)
     known = {function for function, _decorator in operators}
     if any(each is None or ("::" not in each and each not in known) for each in own):
         return  # some name may stand for any of them
@@ -77,17 +77,25 @@ def _is_pure(decorator: ast.Call) -> bool:
     return isinstance(written, (ast.Tuple, ast.List)) and not written.elts
 
 
-def _registered(unit: Unit) -> Iterator[str | None]:
+def _registered(unit: Unit) -> tuple[str | None, ...]:
     """The names of the operators whose gradient a file registers; None for one that is not written out."""
-    for node in ast.walk(unit.module):
-        func = node.func if isinstance(node, ast.Call) else None
-        if func is None or "register_autograd" not in (getattr(func, "attr", ""), getattr(func, "id", "")):
+    notes = unit.index.notes
+    if _registered not in notes:
+        notes[_registered] = tuple(_registrations(unit)) if "register_autograd" in unit.source.text else ()
+    found: tuple[str | None, ...] = notes[_registered]
+    return found
+
+
+def _registrations(unit: Unit) -> Iterator[str | None]:
+    for node in (record.node for record in unit.index.calls):
+        func = node.func
+        if "register_autograd" not in (getattr(func, "attr", ""), getattr(func, "id", "")):
             continue
         owner = dotted_name(func.value) if isinstance(func, ast.Attribute) else "library"
         if owner is None or not owner.endswith("library"):
             yield _written_out(unit, owner)
             continue
-        first = node.args[0] if isinstance(node, ast.Call) and node.args else None
+        first = node.args[0] if node.args else None
         if isinstance(first, ast.Constant) and isinstance(first.value, str):
             yield first.value
         else:

@@ -7,6 +7,7 @@ flag that the launch determines counts if the flag is known.
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import TYPE_CHECKING
@@ -88,14 +89,22 @@ def reads_one_element(definition: Definition) -> frozenset[str]:
     record = definition.unit.index.functions.get(definition.qualname)
     if record is None or not record.certain:
         return frozenset()
+    if set(_LOADED.findall(definition.unit.source.text)).isdisjoint(parameters_of(definition)):
+        return frozenset()
     scope = Scope("function", definition.qualname, record.scope)
     spend(100)
     nodes = [each for statement in record.node.body for each in ast.walk(statement)]
     calls = (each for each in nodes if isinstance(each, ast.Call) and len(each.args) == 1 and not each.keywords)
-    loads = [each for each in calls if resolve(dotted_name(each.func) or "", scope) == "triton.language.load"]
+    of_names = (each for each in calls if isinstance(each.args[0], ast.Name))
+    loads = [each for each in of_names if resolve(dotted_name(each.func) or "", scope) == "triton.language.load"]
     loaded = {each.args[0] for each in loads}
+    if not loaded:
+        return frozenset()
     used = {each.id for each in nodes if isinstance(each, ast.Name) and each not in loaded}
     return frozenset(parameters_of(definition)) - used
+
+
+_LOADED = re.compile(r"\bload\(\s*(\w+)\s*\)")
 
 
 def is_kernel(project: Project, definition: Definition, made: bool = False) -> bool:

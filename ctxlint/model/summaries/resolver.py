@@ -428,13 +428,13 @@ class CalleeResolver:
     ) -> tuple[Slot, ...]:
         """The arguments of which a kernel reads at most the first element."""
         definition = self._kernel(name)
-        passed = bound_to_kernel(definition, arguments, keywords) if definition is not None else None
-        if definition is None or passed is None:
+        if definition is None:
             return ()
         few = self.summaries.project.once(
             ("reads", definition.qualname), lambda: reads_one_element(definition), definition.unit.summaries
         )
-        return tuple(slot for param, slot in passed[0].items() if param in few)
+        passed = bound_to_kernel(definition, arguments, keywords) if few else None
+        return tuple(slot for param, slot in passed[0].items() if param in few) if passed is not None else ()
 
     def call_misfit(self, name: str, positional: int, keywords: MappingOf[str, Slot]) -> Misfit | None:
         """What a project function certainly does not take of these arguments; None for nothing, or anything else."""
