@@ -87,7 +87,7 @@ def _registered(unit: Unit) -> tuple[str | None, ...]:
 
 
 def _registrations(unit: Unit) -> Iterator[str | None]:
-    for node in (record.node for record in unit.index.calls):
+    for node in (each.node for each in unit.index.calls):
         func = node.func
         if "register_autograd" not in (getattr(func, "attr", ""), getattr(func, "id", "")):
             continue
