@@ -47,8 +47,9 @@ def is_name(node: cst.CSTNode | None, name: str) -> bool:
 
 
 def leaves(statement: cst.BaseStatement) -> bool:
-    """Whether a line ends with ``return`` or ``raise``."""
-    return isinstance(statement, cst.SimpleStatementLine) and isinstance(statement.body[-1], (cst.Raise, cst.Return))
+    """Whether a line ends with ``return``, ``raise`` or ``assert False``."""
+    last = statement.body[-1] if isinstance(statement, cst.SimpleStatementLine) else None
+    return isinstance(last, (cst.Raise, cst.Return)) or (isinstance(last, cst.Assert) and is_name(last.test, "False"))
 
 
 def last_name(node: cst.BaseExpression) -> str:

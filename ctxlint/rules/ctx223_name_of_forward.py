@@ -14,6 +14,7 @@ from ctxlint.model.analyses.saved_tensors import mismatched, saved_counts, savin
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.syntax import is_name
 from ctxlint.rules.base import Finding, Rule
+from ctxlint.rules.wording import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -108,16 +109,29 @@ class NameOfForward(Rule[FunctionClass]):
 
 
 def _undefined(fn: FunctionClass, method: Method, seen: set[str]) -> Iterator[Finding]:
-    """The findings about names in a method that nothing defines, apart from those that were ``seen``."""
+    """The findings about names in a method that nothing defines, apart from those that were ``seen``.
+
+    One for the names in a statement that have to be defined.
+    """
     when = "backward" if method is fn.backward else "`apply`"
+    found: dict[tuple[str, cst.CSTNode], list[cst.Name]] = {}
     for node in undefined_names(fn, method):
         if node.value not in seen:
             seen.add(node.value)
-            yield Finding(
-                fn.span(node),
-                f"`{node.value}` in `{method.name}` of `{fn.name}` is not defined; it raises NameError at {when}. "
-                f"{_definition(fn, method, node)}.",
-            )
+            remedy = _definition(fn, method, node)
+            around = next((each for each in method.above(node) if isinstance(each, cst.BaseSmallStatement)), node)
+            found.setdefault((remedy, around if remedy == _DEFINE else node), []).append(node)
+    for (remedy, _around), nodes in found.items():
+        names, more = [each.value for each in nodes[:_MOST_NAMES]], len(nodes) - _MOST_NAMES
+        named = quoted(names) if more <= 0 else f"{', '.join(f'`{each}`' for each in names)} and {more} more"
+        what = f"{named} in `{method.name}` of `{fn.name}` {'is' if len(nodes) == 1 else 'are'} not defined"
+        advice = remedy if len(nodes) == 1 else "Define or import them"
+        yield Finding(fn.span(nodes[0]), f"{what}; it raises NameError at {when}. {advice}.")
+
+
+_DEFINE = "Define or import it"
+_MOST_NAMES = 3
+"""The maximum number of names to list."""
 
 
 def _definition(fn: FunctionClass, method: Method, node: cst.Name) -> str:
@@ -129,7 +143,7 @@ def _definition(fn: FunctionClass, method: Method, node: cst.Name) -> str:
     if name in _RENAMED:
         return f"Write `{_RENAMED[name]}`"
     if method is not fn.backward:
-        return "Define or import it"
+        return _DEFINE
     if name in fn.writes_by_attribute:
         return f"Write `{method.ctx_name}.{name}`"
     incoming = method.own_params
@@ -138,7 +152,7 @@ def _definition(fn: FunctionClass, method: Method, node: cst.Name) -> str:
         return "Compute it first"
     if "grad" in name and not called and len(incoming) == 1 and not is_read(method, incoming[0]):
         return f"Write `{incoming[0].name}`, the incoming gradient"
-    return "Define or import it"
+    return _DEFINE
 
 
 _RENAMED = {"long": "int", "unicode": "str", "xrange": "range"}

@@ -77,9 +77,14 @@ def _follows_an_end(block: cst.IndentedBlock, statement: cst.CSTNode) -> bool:
     for each in block.body:
         if each is statement:
             return False
-        if leaves(each):
+        if leaves(each) or _ends_the_round(each):
             return True
     return False
+
+
+def _ends_the_round(statement: cst.BaseStatement) -> bool:
+    """Whether a line ends with ``break`` or ``continue``."""
+    return isinstance(statement, cst.SimpleStatementLine) and isinstance(statement.body[-1], (cst.Break, cst.Continue))
 
 
 def _conjuncts(test: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
