@@ -74,10 +74,10 @@ class ApplyArity(Rule[SourceFile]):
 
     ## Known limits
     Not reported for calls with `**kwargs`, and for most with `*args`: one with too few arguments before a starred one is
-    reported if it passes what another call passes for a later or earlier parameter, which gets no gradient. Not reported
-    under `pytest.raises` and similar context managers, in a `try` that catches `TypeError`, for names that may refer to
-    something else, or for classes with a base, an `apply` or a decorator that may change the arguments. Whether the target
-    release accepts keywords is checked by apply-keyword (CTX702).
+    reported if it passes what another call in the file passes for another parameter, which is certainly not a tensor, or
+    gets no gradient from a Function of the same file. Not reported under `pytest.raises` and similar context managers, in a
+    `try` that catches `TypeError`, for names that may refer to something else, or for classes with a base, an `apply` or a
+    decorator that may change the arguments. Whether the target release accepts keywords is checked by apply-keyword (CTX702).
 
     ## References
     - [Function.apply](https://pytorch.org/docs/stable/generated/torch.autograd.Function.apply.html)
@@ -93,7 +93,7 @@ class ApplyArity(Rule[SourceFile]):
             forward = fn.forward
             if call.expects_error or forward is None or not (fn.signature_judgeable and takes_arguments(forward)):
                 continue
-            problem = _problem(call, forward, _gradients(fn)) or _problem_of_star(call, fn, forward)
+            problem = _problem(call, forward, _gradients(fn)) or _problem_of_star(call, fn, forward, file)
             if problem is not None:
                 called = f"`{call.alias}` (`{fn.name}.apply`)" if call.alias else f"`{fn.name}.apply`"
                 yield Finding(call.span, f"{called} {problem}")
@@ -134,7 +134,7 @@ def _problem(call: ApplyCall, forward: Method, gradients: int | None) -> str | N
     return f"passes {quoted(twice)} by position and by keyword; {_RAISES} Pass {_pronoun(twice)} once."
 
 
-def _problem_of_star(call: ApplyCall, fn: FunctionClass, forward: Method) -> str | None:
+def _problem_of_star(call: ApplyCall, fn: FunctionClass, forward: Method, file: SourceFile) -> str | None:
     """The problem with the arguments for ``*args``, or around a starred one."""
     if forward.variadic is None:
         return None
@@ -144,7 +144,7 @@ def _problem_of_star(call: ApplyCall, fn: FunctionClass, forward: Method) -> str
         expected = " or ".join(map(str, lengths))
         fact = f"passes {counted(passed, 'argument')} for `*{forward.variadic.name}`, which `forward` unpacks into {expected}"
         return f"{fact}; it raises ValueError at `apply`. Pass one argument for each parameter."
-    slipped = slip(call, fn, forward)
+    slipped = slip(call, fn, forward, (each for each in file.calls if each.function == call.function))
     if slipped is None:
         return None
     before = f"passes {counted(call.positional, 'argument')} before the starred one, for {len(forward.positional)} parameters"

@@ -14,7 +14,7 @@ from ctxlint.model.syntax import children
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from ctxlint.model.function import ApplyCall, FunctionClass, Method
+    from ctxlint.model.function import ApplyCall, FunctionClass, Input, Method
     from ctxlint.model.interpreter.events import Misfit
 
 
@@ -39,26 +39,31 @@ class Slip(NamedTuple):
     takes: str
 
 
-def slip(call: ApplyCall, fn: FunctionClass, forward: Method) -> Slip | None:
-    """The first argument before a starred one that another call passes for a later parameter, or an earlier one.
+def slip(call: ApplyCall, fn: FunctionClass, forward: Method, calls: Iterable[ApplyCall]) -> Slip | None:
+    """The first argument before a starred one that one of ``calls`` passes for a later parameter, or an earlier one.
 
-    That parameter gets no gradient, and some argument is in its place: tensors may be swapped on purpose.
+    It is not a tensor, or gets no gradient, and some argument is in its place: tensors may be swapped on purpose.
     """
     params, given = [param.name for param in forward.positional], call.names
     if not call.starred or call.keywords or call.double_starred or forward.variadic is None:
         return None
     if not call.applies or call.positional != len(given) or not 0 < len(given) < len(params):
         return None
-    names, full = _parameters(call), [each for each in fn.calls if len(each.names) >= len(params) and each.applies]
+    names, full = _parameters(call), [each for each in calls if len(each.names) >= len(params) and each.applies]
     passed = {name: at for each in full for at, name in enumerate(_parameters(each)[: len(params)])}
     meant = {params[at]: at for name, at in passed.items() if name == params[at]}
     if all(name != param for name, param in zip(names, params)):
         return None
     for at, name in enumerate(names):
         right = meant.get(name, at)
-        if right != at and names[right : right + 1] != (name,) and fn.inputs[right].gradient is Tri.NO:
+        if right != at and names[right : right + 1] != (name,) and Tri.NO in _tensor_or_gradient(fn.inputs[right]):
             return Slip(given[at], name, params[at])
     return None
+
+
+def _tensor_or_gradient(each: Input) -> tuple[Tri, Tri]:
+    """Whether an input is a tensor, and gets a gradient, which is unknown if another file defines the Function."""
+    return each.is_tensor, each.gradient
 
 
 def _parameters(call: ApplyCall) -> tuple[str, ...]:
