@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class SavedOutputView(Rule[FunctionClass]):
     """
     ## What it does
-    Reports an argument of `save_for_backward` that is a view of an output of `forward`.
+    Reports an argument of `save_for_backward` that is a view of an output of `forward`, on one path at least.
 
     ## Why is this bad?
     An output may be saved: autograd recognises it and stores it without a reference cycle. A view of it is another
@@ -83,9 +83,11 @@ class SavedOutputView(Rule[FunctionClass]):
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         for save, argument in saved_output_views(fn):
             if argument.node is not None:
+                returned = any(argument.value in each.options() for each in fn.outputs_values())
+                of, there = ("what another path returns", "there, ") if returned else ("an output", "")
                 yield Finding(
                     fn.span(argument.node),
-                    f"`{code_of(argument.node)}` is a view of an output; this reference cycle is never freed when "
+                    f"`{code_of(argument.node)}` is a view of {of}; {there}this reference cycle is never freed when "
                     f"backward does not run. Save the output itself, and take the view in `backward`.",
                     related=way_to(fn, save),
                     rests_on=() if save.by else (argument.value,),

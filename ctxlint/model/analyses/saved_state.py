@@ -29,6 +29,7 @@ from ctxlint.model.interpreter.values import (
     SavedTensor,
     Scalar,
     Single,
+    Slot,
     Tri,
     Value,
     View,
@@ -48,7 +49,6 @@ if TYPE_CHECKING:
 
     from ctxlint.model.function import FunctionClass
     from ctxlint.model.interpreter.method import Method
-    from ctxlint.model.interpreter.values import Slot
 
 _OBJECTS = (Parameter, Fresh, Single, Opaque, Item, View)
 """Values that denote one certain object."""
@@ -278,16 +278,29 @@ def _is_buffer(value: Value) -> bool:
 
 
 def saved_output_views(fn: FunctionClass) -> Iterator[tuple[ContextCall, Slot]]:
-    """The saved tensors that are certainly views of an output with a ``grad_fn``, and not detached from it."""
+    """The saved tensors that are certainly views of an output with a ``grad_fn``, on some path; not detached."""
     outputs = [each for each in differentiable_outputs(fn) if isinstance(each, _OBJECTS)]
     for save in fn.saves:
         for argument in save.arguments:
             value = argument.value
-            if not isinstance(value, View) or value in outputs or _cut_off(value):
+            if not isinstance(value, View) or _cut_off(value):
                 continue
             origin = storage(value)
             if origin is not None and not isinstance(origin, Parameter) and origin in outputs:
-                yield save, argument
+                if value not in outputs or _is_view_on_a_path(fn, save, value):
+                    yield save, argument
+
+
+def _is_view_on_a_path(fn: FunctionClass, save: ContextCall, value: Value) -> bool:
+    """Whether forward, having saved a view on every path, returns it on one path, and its origin on another."""
+    origin = storage(value)
+    for returned in fn.outputs if fn.setup_context is None else ():
+        slots = returned.slots if returned.known else (Slot(returned.value),)
+        views = [slot for slot in slots if value in slot.value.options()]
+        origins = [slot for slot in slots if origin in slot.value.options()]
+        if returned.event.implies(save) and any(views in ([], [slot]) for slot in origins):
+            return True
+    return False
 
 
 def _cut_off(value: Value) -> bool:
