@@ -11,7 +11,7 @@ import libcst as cst
 from ctxlint.model.analyses.flags import flag_of_conditional
 from ctxlint.model.analyses.kept_values import kept_value
 from ctxlint.model.analyses.lasting_writes import is_left_for_others, is_overwritten_first
-from ctxlint.model.analyses.mutations import copying_method, gradient_written
+from ctxlint.model.analyses.mutations import copying_method, gradient_written, without_gradient
 from ctxlint.model.analyses.outputs import differentiable_outputs
 from ctxlint.model.analyses.repeats import happens_after, repeated
 from ctxlint.model.analyses.reverted_writes import lasting
@@ -298,7 +298,8 @@ def _is_view_on_a_path(fn: FunctionClass, save: ContextCall, value: Value) -> bo
         slots = returned.slots if returned.known else (Slot(returned.value),)
         views = [slot for slot in slots if value in slot.value.options()]
         origins = [slot for slot in slots if origin in slot.value.options()]
-        if returned.event.implies(save) and any(views in ([], [slot]) for slot in origins):
+        wanted = returned.event.implies(save) and not without_gradient(returned.event)
+        if wanted and any(views in ([], [slot]) for slot in origins):
             return True
     return False
 
