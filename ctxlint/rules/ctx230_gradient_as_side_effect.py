@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.model.analyses.reachability import always_has_gradient
-from ctxlint.model.analyses.side_gradients import is_frozen, may_never_run, side_gradients
+from ctxlint.model.analyses.side_gradients import is_frozen, may_never_run, returns_zeros, side_gradients
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.interpreter.values import Tri
 from ctxlint.model.syntax import code_of
@@ -77,7 +77,7 @@ class GradientAsSideEffect(Rule[FunctionClass]):
 
     ## Known limits
     Not reported if another input may be a tensor for which `backward` returns `None`, as it may require a gradient; if
-    a call in view passes a parameter, or if `backward` sets such an attribute to `None`. Of what a module holds, only
+    a call in view passes a parameter, or a tensor of which the caller requests a gradient, or that a layer returns; or if `backward` sets such an attribute to `None`. Of what a module holds, only
     `grad` and `main_grad` count. A kernel that gets `weight.main_grad` and fills it is not seen.
 
     ## References
@@ -105,7 +105,7 @@ def _twice(fn: FunctionClass, backward: Method, written: SideGradient) -> str | 
     name = written.input.name
     if written.held or written.node.attr.value != "grad" or not written.input.surely_differentiable:
         return None
-    if not always_has_gradient(fn, written.input.index):
+    if not always_has_gradient(fn, written.input.index) or returns_zeros(fn, written.input.index):
         return None  # perhaps where it writes, it returns None
     return (
         f"`{backward.name}` of `{fn.name}` writes to `{code_of(written.node)}` and returns a gradient for `{name}`; autograd "

@@ -123,14 +123,18 @@ def _is_of_ctx(method: Method, node: cst.BaseExpression) -> bool:
 def may_never_run(fn: FunctionClass, holder: Input) -> tuple[str, ...]:
     """The inputs whose gradients alone make backward run, if ``holder`` does not; none if another input may.
 
-    A tensor for which backward returns None may be there only to require a gradient.
+    A tensor for which backward returns None may be there only to require a gradient. A caller may request that of
+    another input.
     """
     if fn.forward is None or fn.forward.variadic is not None or any(call.leaves for call in fn.calls):
         return ()
     others = [each for each in fn.inputs if each is not holder and not (is_frozen(fn, each) or _is_absent(fn, each))]
     if any(each.gradient is not Tri.YES and each.is_tensor is not Tri.NO for each in others):
         return ()
-    return tuple(each.name for each in others if each.gradient is Tri.YES)
+    wanted = [each for each in others if each.gradient is Tri.YES]
+    if any(each.index in call.tracked for each in wanted for call in fn.calls if call.applies):
+        return ()
+    return tuple(each.name for each in wanted)
 
 
 def _is_absent(fn: FunctionClass, entry: Input) -> bool:
@@ -144,3 +148,10 @@ def is_frozen(fn: FunctionClass, entry: Input) -> bool:
     """Whether all calls in view pass a parameter or buffer that was created without a gradient."""
     calls = [call for call in fn.calls if call.applies]
     return bool(calls) and all(entry.index in call.frozen for call in calls)
+
+
+def returns_zeros(fn: FunctionClass, position: int) -> bool:
+    """Whether backward returns zeros for an input on some path, as it does if the gradient is written elsewhere."""
+    slots = (returned.slots[position] for returned in fn.gradients if position < len(returned.slots))
+    nodes = (getattr(option, "node", None) for slot in slots for option in slot.value.options())
+    return any(isinstance(each, cst.Call) and (last_name(each.func) or "") in operations.BUFFERS for each in nodes)

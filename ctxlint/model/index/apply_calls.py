@@ -83,6 +83,8 @@ class ApplyCall:
     """Positions of arguments that are certainly frozen parameters or buffers of a module: ``self.weight``."""
     leaves: tuple[int, ...] = ()
     """Positions of arguments that look like a leaf that requires grad, or a view of one: ``self.weight``."""
+    tracked: tuple[int, ...] = ()
+    """Positions of arguments for which the caller requests a gradient, or that a module of ``self`` returns."""
     stored: tuple[int, ...] = ()
     """Positions of arguments that another object may hold: ``node.data``; it may be a leaf, as it is used elsewhere."""
     any_layout: tuple[int, ...] = ()

@@ -20,6 +20,7 @@ from ctxlint.model.index.passed_tensors import (
     is_detached,
     is_frozen_parameter,
     makes_without_gradient,
+    names_requested,
     parameters_among,
     passes_detached,
     passes_leaf,
@@ -61,6 +62,8 @@ class CallSites:
         self.index = elsewhere.unit.index
         self.functions = functions_of(elsewhere.unit, elsewhere.project)
         self.elsewhere = elsewhere
+        self.requested: dict[str, frozenset[str]] = {}
+        """By function, once requested, the names of which it requests gradients."""
         self.assigned: dict[str, dict[str, list[ast.expr | None]]] = {}
         """By class, once requested, what its attributes are assigned; None for anything not that simple."""
         self.registered: dict[str, frozenset[str]] = {}
@@ -343,6 +346,7 @@ class CallSites:
         settled: list[int] = []
         frozen: list[int] = []
         leaves: list[int] = []
+        tracked: list[int] = []
         stored: list[int] = []
         any_layout: list[int] = []
         rest: int | None = None
@@ -357,6 +361,8 @@ class CallSites:
                 leaves.append(len(plain))
             elif self.is_frozen(argument, record.scope):
                 frozen.append(len(plain))
+            if self.is_tracked(argument, record.scope):
+                tracked.append(len(plain))
             if self.may_be_stored(argument, record.scope):
                 stored.append(len(plain))
             if may_have_any_layout(argument, record.scope, self.index):
@@ -391,6 +397,7 @@ class CallSites:
             settled=tuple(settled),
             frozen=tuple(frozen),
             leaves=tuple(leaves),
+            tracked=tuple(tracked),
             stored=tuple(stored),
             any_layout=tuple(any_layout),
             rest=rest,
@@ -686,6 +693,28 @@ class CallSites:
         if method is None or method.attr not in SAME_MEMORY:
             return method is not None and method.attr == "requires_grad_"
         return self.is_leaf(method.value, scope, hops + 1)
+
+    def is_tracked(self, node: ast.expr, scope: Scope) -> bool:
+        """Whether the caller requests a gradient of an argument, or a module of ``self`` computes it."""
+        value: ast.expr | None = node
+        if isinstance(node, ast.Name):
+            if scope.kind != "function" or scope.owner(node.id) is not scope:
+                return False
+            if node.id in self.requested_in(scope):
+                return True
+            value = self.bound_value(node, scope)
+        path = dotted_name(value.func) if isinstance(value, ast.Call) else None
+        return path is not None and path.startswith("self.") and self.is_in_module(scope)
+
+    def requested_in(self, scope: Scope) -> frozenset[str]:
+        """The names of a function of which it requests gradients."""
+        entry = self.index.functions.get(scope.qualname)
+        if entry is None:
+            return frozenset()
+        if scope.qualname not in self.requested:
+            code = self.source.lines(entry.node.lineno, entry.node.end_lineno or entry.node.lineno)
+            self.requested[scope.qualname] = names_requested(entry.node) if "requires_grad" in code else frozenset()
+        return self.requested[scope.qualname]
 
     def may_be_stored(self, node: ast.expr, scope: Scope) -> bool:
         """Whether an argument is, or a name in a function was assigned, what an attribute of another object holds."""

@@ -125,6 +125,8 @@ def what_is_passed(record: CallRecord, first: int) -> str:
 
 
 def _sort_of(node: ast.expr, record: CallRecord) -> str:
+    if record.is_hidden(node):
+        return ""
     if isinstance(node, ast.Name):
         owner = record.scope.owner(node.id)
         bounds = owner.names[node.id] if owner is not None else []
@@ -136,6 +138,18 @@ def _sort_of(node: ast.expr, record: CallRecord) -> str:
 
 
 _SORTS = {int: "number", float: "number", bool: "bool", str: "string"}
+
+
+def names_requested(node: ast.AST) -> frozenset[str]:
+    """The names that code requests a gradient of: ``x.requires_grad_()``, ``x = y.detach().requires_grad_()``."""
+    found: set[str] = set()
+    for each in ast.walk(node):
+        if isinstance(each, ast.Attribute) and isinstance(each.value, ast.Name):
+            if each.attr == "requires_grad_" or (each.attr == "requires_grad" and isinstance(each.ctx, ast.Store)):
+                found.add(each.value.id)
+        elif isinstance(each, ast.Assign) and takes_requests(each.value):
+            found.update(target.id for target in each.targets if isinstance(target, ast.Name))
+    return frozenset(found)
 
 
 def _passed(call: ast.Call, position: int) -> ast.expr | None:
