@@ -126,7 +126,10 @@ class TensorStashedOnCtx(Rule[FunctionClass]):
     def each(self, fn: FunctionClass) -> Iterator[Finding]:
         """A finding for each assignment."""
         found = tuple(stashes(fn))
+        copied = any(decorator.copies for method in fn.context_methods for decorator in method.decorators)
         for stash in found:
+            if copied and stash.held is Held.INPUT:
+                continue
             freed = released_explicitly(fn, stash.write.attribute)
             if stash.held is Held.COMPUTED or (freed and stash.held is Held.INPUT and stash.uses.only_metadata):
                 continue

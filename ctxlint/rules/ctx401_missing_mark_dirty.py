@@ -124,7 +124,7 @@ class MissingMarkDirty(Rule[FunctionClass]):
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         forward = fn.forward
         marked = marked_dirty(fn)
-        if forward is None or forward.inherited or not forward.signature_known or marked is None or not fn.gradients:
+        if forward is None or forward.inherited or not forward.arguments_known or marked is None or not fn.gradients:
             return
         changed: dict[int, tuple[Parameter, Mutation]] = {}
         conditional: dict[int, tuple[Parameter, Mutation]] = {}

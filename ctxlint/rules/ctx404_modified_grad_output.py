@@ -107,7 +107,7 @@ class ModifiedGradOutput(Rule[FunctionClass]):
             return  # backward gets one list of all gradients, which is its own
         for name in ("backward", "vjp"):
             method = fn.methods.get(name)
-            if method is None or method.inherited or not method.signature_known:
+            if method is None or method.inherited or not method.arguments_known:
                 continue
             changed: dict[str, Mutation] = {}
             for mutation in happening_mutations(fn, method):

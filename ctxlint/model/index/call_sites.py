@@ -346,7 +346,6 @@ class CallSites:
         settled: list[int] = []
         frozen: list[int] = []
         leaves: list[int] = []
-        tracked: list[int] = []
         stored: list[int] = []
         any_layout: list[int] = []
         rest: int | None = None
@@ -361,8 +360,6 @@ class CallSites:
                 leaves.append(len(plain))
             elif self.is_frozen(argument, record.scope):
                 frozen.append(len(plain))
-            if self.is_tracked(argument, record.scope):
-                tracked.append(len(plain))
             if self.may_be_stored(argument, record.scope):
                 stored.append(len(plain))
             if may_have_any_layout(argument, record.scope, self.index):
@@ -397,7 +394,7 @@ class CallSites:
             settled=tuple(settled),
             frozen=tuple(frozen),
             leaves=tuple(leaves),
-            tracked=tuple(tracked),
+            tracked=tuple(at for at, each in enumerate(arguments[: len(plain)]) if self.is_tracked(each, record.scope)),
             stored=tuple(stored),
             any_layout=tuple(any_layout),
             rest=rest,

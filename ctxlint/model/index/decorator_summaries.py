@@ -8,7 +8,7 @@ import libcst as cst
 
 from ctxlint.model.syntax import children, dotted, last_name
 from ctxlint.records import record
-from ctxlint.torch_api import autograd
+from ctxlint.torch_api import autograd, operations
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,6 +23,7 @@ class Wrapping:
     decorator that a decorator with options creates. ``takes_descriptors``: it accepts static and class methods.
     ``works_on_ctx``: it sets attributes of anything, or calls methods of ctx. ``gives_back``: it returns the function
     unchanged and does nothing else. ``keeps_class``: it returns the class that it decorates, with the same methods.
+    ``copies``: it calls what copies a tensor, perhaps for the function.
     """
 
     passes_arguments_on: bool
@@ -30,6 +31,7 @@ class Wrapping:
     works_on_ctx: bool
     gives_back: bool = False
     keeps_class: bool = False
+    copies: bool = False
 
 
 def wrapping_of(decorator: cst.FunctionDef) -> Wrapping:
@@ -42,7 +44,18 @@ def wrapping_of(decorator: cst.FunctionDef) -> Wrapping:
         works_on_ctx=_works_on_ctx(decorator),
         gives_back=_only_gives_back(decorator),
         keeps_class=same and not names_descriptors and not _may_change_methods(decorator.body),
+        copies=_copies(decorator.body),
     )
+
+
+def _copies(node: cst.CSTNode) -> bool:
+    """Whether a decorator calls what copies a tensor, also to another type; ``contiguous`` copies unusual ones only."""
+    if isinstance(node, cst.Call) and last_name(node.func) in _COPYING:
+        return True
+    return any(_copies(child) for child in children(node))
+
+
+_COPYING = frozenset({"clone", "deepcopy", "to", "type", "type_as", *operations.FLOAT_CONVERSIONS})
 
 
 def _may_change_methods(node: cst.CSTNode) -> bool:

@@ -84,9 +84,10 @@ class Decorator:
 
     ``called``: it is written with parentheses. ``keeps_signature`` is yes for those known to pass all arguments on,
     unknown for others. ``certain``: the name means nothing else on any path, fallbacks for a failing import aside.
-    ``takes_descriptors``: it also works on a staticmethod or classmethod object. ``works_on_ctx``: it sets attributes
-    or saves tensors itself. ``completed``: ``functools.partial`` gave it arguments before. ``optional``: its name may
-    mean a function that does nothing instead. ``through_project``: another file of the project defines its name.
+    ``takes_descriptors``: it also works on a staticmethod or classmethod object. ``works_on_ctx``: it sets
+    attributes or saves tensors itself. ``copies``: it may pass copies of tensors on. ``completed``:
+    ``functools.partial`` gave it arguments before. ``optional``: its name may mean a function that does nothing
+    instead. ``through_project``: another file of the project defines its name.
     """
 
     node: cst.Decorator
@@ -96,6 +97,7 @@ class Decorator:
     certain: bool = False
     takes_descriptors: bool = False
     works_on_ctx: bool = False
+    copies: bool = False
     completed: bool = False
     optional: bool = False
     through_project: bool = False
@@ -364,6 +366,11 @@ class Method:
     def signature_known(self) -> bool:
         """Whether every decorator is known to pass the arguments and the result on unchanged."""
         return all(decorator.keeps_signature is Tri.YES for decorator in self.decorators)
+
+    @property
+    def arguments_known(self) -> bool:
+        """Whether the body gets the very tensors that torch passes: no decorator may copy them."""
+        return self.signature_known and not any(decorator.copies for decorator in self.decorators)
 
     @property
     def context_known(self) -> bool:

@@ -59,6 +59,7 @@ def decorators_of(
         meant = meaning(name)
         keeps = _keeps_signature(name, meant)
         works = isinstance(meant, Wrapping) and meant.works_on_ctx
+        copies = isinstance(meant, Wrapping) and meant.copies
         takes = _takes_descriptors(meant)
         optional = made is not None and made.optional
         completed = completed or (made and made.name)
@@ -71,6 +72,7 @@ def decorators_of(
                 certain=certain is not None,
                 takes_descriptors=takes,
                 works_on_ctx=works,
+                copies=copies,
                 completed=completed is not None,
                 optional=optional,
                 through_project=owner is not scope,
