@@ -40,6 +40,7 @@ from ctxlint.model.function import (
 )
 from ctxlint.model.index.attribute_stores import stored_on_others, unset_attributes
 from ctxlint.model.index.class_finder import conditional_methods, members
+from ctxlint.model.index.decorator_summaries import may_change_methods
 from ctxlint.model.index.project import MAX_ANCESTORS, Definition
 from ctxlint.model.index.scopes import LOCAL, Scope, resolve, resolve_certainly
 from ctxlint.model.index.version_tests import releases_with
@@ -280,7 +281,7 @@ class Builder:
         """Whether the protocol methods may differ from those that the class bodies define."""
         if record.qualname in self.patched or any(name in attributes for name in PROTOCOL):
             return True
-        return any(not conditional_methods(each[0]).isdisjoint(PROTOCOL) for each in classes if each is not None)
+        return any(_changes_methods(each[0]) for each in classes if each is not None)
 
     def collect(self, ancestry: list[Definition], find: Find) -> tuple[dict[str, Method], dict[str, Value]]:
         """The class attributes and the methods, not walked yet, of a class and its bases, nearest first."""
@@ -697,3 +698,10 @@ _PASSING: dict[str, Deed] = {
     "string": "passes-string",
 }
 """What is not a tensor, with the question about it."""
+
+
+def _changes_methods(node: cst.ClassDef) -> bool:
+    """Whether a class defines protocol methods under a condition, or may change those of its subclasses."""
+    if not conditional_methods(node).isdisjoint(PROTOCOL):
+        return True
+    return any(each.name.value == "__init_subclass__" and may_change_methods(each.body) for each in members(node)[0])

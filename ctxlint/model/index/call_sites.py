@@ -169,7 +169,7 @@ class CallSites:
             self.direct_calls(node, scope, direct_calls)
         for owner, attribute, scope in part.patches:
             if attribute in PROTOCOL or attribute in _SWITCHES:
-                self.patch(owner, scope, patched)
+                self.patch(owner, scope, patched, attribute)
         targets, self.elsewhere.targets = self.elsewhere.targets, before
         return _Found(tuple(calls), direct_calls, patched, targets)
 
@@ -196,12 +196,23 @@ class CallSites:
         """``setattr(Fn, ...)``."""
         func = record.node.func
         if isinstance(func, ast.Name) and func.id == "setattr" and record.node.args:
-            self.patch(record.node.args[0], record.scope, patched)
+            name = record.node.args[1] if len(record.node.args) > 1 else None
+            attribute = name.value if isinstance(name, ast.Constant) else ""
+            self.patch(record.node.args[0], record.scope, patched, attribute)
 
-    def patch(self, owner: ast.expr, scope: Scope, patched: set[str]) -> None:
-        """Record that the class that ``owner`` may be is modified."""
+    def patch(self, owner: ast.expr, scope: Scope, patched: set[str], attribute: object) -> None:
+        """Record that the class that ``owner`` may be is modified: any of the file, if ``cls.backward`` is assigned."""
         imported = self.elsewhere.function(owner, scope)
-        patched.update(self.classes_of(owner, scope) if imported is None else {imported})
+        found = self.classes_of(owner, scope) if imported is None else {imported}
+        patched.update(found)
+        if not found and attribute in _OF_FUNCTIONS and isinstance(owner, ast.Name) and owner.id != "self":
+            bound = scope.owner(owner.id)
+            if (
+                bound is not None
+                and bound.kind != "class"
+                and all(each.kind == "other" for each in bound.names[owner.id])
+            ):
+                patched.update(self.functions)
 
     def direct_calls(self, node: ast.Attribute, scope: Scope, found: dict[str, set[str]]) -> None:
         """``Fn.backward``, ``Fn().backward``, ``super().forward``, ``cls.forward``, to call it or to hand it on.
@@ -879,6 +890,9 @@ def _enclosing_class(scope: Scope | None) -> str | None:
         scope = scope.parent
     return None
 
+
+_OF_FUNCTIONS = ("backward", "vjp")
+"""Methods that hardly any other class has, so that a variable with a new one may be a Function."""
 
 _SWITCHES = ("apply", "generate_vmap_rule", "boxed_grads_call")
 """The other attributes that change how torch calls a Function."""

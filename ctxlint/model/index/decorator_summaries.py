@@ -43,7 +43,7 @@ def wrapping_of(decorator: cst.FunctionDef) -> Wrapping:
         takes_descriptors=names_descriptors or same,
         works_on_ctx=_works_on_ctx(decorator),
         gives_back=_only_gives_back(decorator),
-        keeps_class=same and not names_descriptors and not _may_change_methods(decorator.body),
+        keeps_class=same and not names_descriptors and not may_change_methods(decorator.body),
         copies=_copies(decorator.body),
     )
 
@@ -58,16 +58,19 @@ def _copies(node: cst.CSTNode) -> bool:
 _COPYING = frozenset({"clone", "deepcopy", "to", "type", "type_as", *operations.FLOAT_CONVERSIONS})
 
 
-def _may_change_methods(node: cst.CSTNode) -> bool:
-    """Whether a class decorator sets a method of Function, or passes anything by name to what may do so."""
+def may_change_methods(node: cst.CSTNode) -> bool:
+    """Whether a class decorator, or ``__init_subclass__``, sets a method of Function.
+
+    Or passes anything by name to what may do so.
+    """
     if isinstance(node, cst.Attribute) and node.attr.value in (*autograd.PROTOCOL, "apply", "__dict__"):
         return True
     if isinstance(node, cst.Call):
         method = node.func.attr.value if isinstance(node.func, cst.Attribute) else ""
         passes = any(isinstance(argument.value, cst.Name) for argument in node.args)
-        if passes and method not in ("append", "add", "setdefault"):
+        if passes and method not in ("append", "add", "setdefault", "__init_subclass__"):
             return True
-    return any(_may_change_methods(child) for child in children(node))
+    return any(may_change_methods(child) for child in children(node))
 
 
 def _only_gives_back(decorator: cst.FunctionDef) -> bool:
