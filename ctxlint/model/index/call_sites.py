@@ -79,7 +79,8 @@ class CallSites:
         ``Fn()(x)`` and ``Fn().apply(x)`` are one call.
         """
         matter = self.relevant_names()
-        depends_on = (matter, self.functions, self.elsewhere.depends_on, self._classes()) if self.index.parts else ()
+        facts = (matter, self.functions, self.elsewhere.depends_on, self._classes(), self.index.stored_by_others)
+        depends_on = facts if self.index.parts else ()
         concerned = (
             part
             for part in self.index.parts or (self.index,)
@@ -740,6 +741,8 @@ class CallSites:
             return self.kind_of_name(node, scope, hops)
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self":
             values = self.attribute_values(node.attr, scope)
+            if node.attr in self.index.stored_by_others:
+                return ArgumentKind.OTHER  # other code may set it to something else
             kinds = {ArgumentKind.OTHER if each is None else self.kind(each, scope, hops + 1) for each in values}
             of_containers = kinds <= {ArgumentKind.CONTAINER, ArgumentKind.TENSORS}
             return ArgumentKind.CONTAINER if kinds and of_containers else ArgumentKind.OTHER

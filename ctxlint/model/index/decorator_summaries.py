@@ -49,10 +49,28 @@ def wrapping_of(decorator: cst.FunctionDef) -> Wrapping:
 
 
 def _copies(node: cst.CSTNode) -> bool:
-    """Whether a decorator calls what copies a tensor, also to another type; ``contiguous`` copies unusual ones only."""
-    if isinstance(node, cst.Call) and last_name(node.func) in _COPYING:
+    """Whether a decorator calls what copies a tensor, also to another type, or a function for each of several values.
+
+    ``contiguous`` copies unusual tensors only.
+    """
+    if isinstance(node, cst.Call):
+        name = last_name(node.func)
+        if name in _COPYING or (name in _MAPPING and node.args and isinstance(node.args[0].value, cst.Name)):
+            return True
+    elif isinstance(node, (cst.ListComp, cst.GeneratorExp)) and any(map(_calls_a_function, _arms(node.elt))):
         return True
     return any(_copies(child) for child in children(node))
+
+
+def _arms(node: cst.BaseExpression) -> tuple[cst.BaseExpression, ...]:
+    return (*_arms(node.body), *_arms(node.orelse)) if isinstance(node, cst.IfExp) else (node,)
+
+
+def _calls_a_function(node: cst.BaseExpression) -> bool:
+    return isinstance(node, cst.Call) and isinstance(node.func, cst.Name) and node.func.value != "isinstance"
+
+
+_MAPPING = frozenset({"map", "tree_map", "tree_map_only"})
 
 
 _COPYING = frozenset({"clone", "deepcopy", "to", "type", "type_as", *operations.FLOAT_CONVERSIONS})

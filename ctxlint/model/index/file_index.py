@@ -164,6 +164,11 @@ class FileIndex:
         return tuple(map(_shape_of, self.classes.values())), frozenset(self.renamed)
 
     @cached_property
+    def stored_by_others(self) -> frozenset[str]:
+        """The attributes that code outside of the class of their object sets."""
+        return frozenset(name for name, owners in self.attribute_owners.items() if "" in owners)
+
+    @cached_property
     def call_names(self) -> frozenset[str]:
         """The last parts of the names of what it calls."""
         return frozenset(call.name for call in self.calls)
