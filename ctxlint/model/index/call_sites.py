@@ -213,7 +213,16 @@ class CallSites:
                 and bound.kind != "class"
                 and all(each.kind == "other" for each in bound.names[owner.id])
             ):
-                patched.update(self.functions)
+                patched.update(self.functions, self.imported_functions(owner))
+
+    def imported_functions(self, at: ast.expr) -> Iterator[str]:
+        """The keys of the Functions that the module imports, for code at a place."""
+        module = self.index.module
+        for name, bounds in module.names.items():
+            if any(each.kind == "import" for each in bounds):
+                key = self.elsewhere.function(ast.copy_location(ast.Name(name, ast.Load()), at), module)
+                if key is not None:
+                    yield key
 
     def direct_calls(self, node: ast.Attribute, scope: Scope, found: dict[str, set[str]]) -> None:
         """``Fn.backward``, ``Fn().backward``, ``super().forward``, ``cls.forward``, to call it or to hand it on.
