@@ -44,30 +44,38 @@ def wrapping_of(decorator: cst.FunctionDef) -> Wrapping:
         works_on_ctx=_works_on_ctx(decorator),
         gives_back=_only_gives_back(decorator),
         keeps_class=same and not names_descriptors and not may_change_methods(decorator.body),
-        copies=_copies(decorator.body),
+        copies=_copies(decorator.body, _names_of_functions(decorator.body)),
     )
 
 
-def _copies(node: cst.CSTNode) -> bool:
+def _copies(node: cst.CSTNode, own: frozenset[str]) -> bool:
     """Whether a decorator calls what copies a tensor, also to another type, or a function for each of several values.
 
-    ``contiguous`` copies unusual tensors only.
+    ``contiguous`` copies unusual tensors only. ``own`` are functions of the decorator itself.
     """
     if isinstance(node, cst.Call):
         name = last_name(node.func)
-        if name in _COPYING or (name in _MAPPING and node.args and isinstance(node.args[0].value, cst.Name)):
+        mapped = node.args[0].value if name in _MAPPING and node.args else None
+        if name in _COPYING or (mapped is not None and _is_of_others(mapped, own)):
             return True
-    elif isinstance(node, (cst.ListComp, cst.GeneratorExp)) and any(map(_calls_a_function, _arms(node.elt))):
-        return True
-    return any(_copies(child) for child in children(node))
+    elif isinstance(node, (cst.ListComp, cst.GeneratorExp)):
+        if any(isinstance(each, cst.Call) and _is_of_others(each.func, own) for each in _arms(node.elt)):
+            return True
+    return any(_copies(child, own) for child in children(node))
+
+
+def _names_of_functions(node: cst.CSTNode) -> frozenset[str]:
+    """The functions that a decorator defines, and ``isinstance``."""
+    own = {node.name.value} if isinstance(node, cst.FunctionDef) else {"isinstance"}
+    return frozenset(own).union(*map(_names_of_functions, children(node)))
 
 
 def _arms(node: cst.BaseExpression) -> tuple[cst.BaseExpression, ...]:
     return (*_arms(node.body), *_arms(node.orelse)) if isinstance(node, cst.IfExp) else (node,)
 
 
-def _calls_a_function(node: cst.BaseExpression) -> bool:
-    return isinstance(node, cst.Call) and isinstance(node.func, cst.Name) and node.func.value != "isinstance"
+def _is_of_others(function: cst.BaseExpression, own: frozenset[str]) -> bool:
+    return isinstance(function, cst.Name) and function.value not in own
 
 
 _MAPPING = frozenset({"map", "tree_map", "tree_map_only"})
