@@ -67,7 +67,7 @@ def _compared(
 
 
 def _names_rank(one: cst.BaseExpression, other: cst.BaseExpression, roots: set[tuple[str, ...]]) -> bool:
-    """Whether one of two operands is the root; a number is one only beside a rank."""
+    """Whether one of two operands is the root; a number is one only next to a rank."""
     for root, rank in ((one, other), (other, one)):
         if tuple(words_of(root)) in roots:
             if not isinstance(root, cst.Integer) or any("rank" in word.lower() for word in words_of(rank)):
