@@ -397,7 +397,7 @@ def test_a_refusal_of_the_parser_leaves_its_thread() -> None:
         parse_text(text)
 
 
-@pytest.mark.parametrize("header", ["if n:", "for a in b:", "while n:", "with torch.no_grad():"])
+@pytest.mark.parametrize("header", ["if n:", "for a in range(n):", "while n:", "with torch.no_grad():"])
 @pytest.mark.parametrize("depth", [12, 16, 40, 90])
 def test_deep_blocks_are_checked(header: str, depth: int) -> None:
     inner = "".join(f"{' ' * (8 + at)}{header}\n" for at in range(depth)) + " " * (8 + depth) + "x = x * 2\n"

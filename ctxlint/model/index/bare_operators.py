@@ -47,11 +47,19 @@ def possible_names(unit: Unit) -> Iterator[str]:
         yield from {function, name.rpartition("::")[2]} - {""}
 
 
-def _candidates(unit: Unit) -> Iterator[tuple[str, str]]:
+def _candidates(unit: Unit) -> tuple[tuple[str, str], ...]:
     """The operators that compute tensors from tensors, and whose gradient the file itself does not register."""
+    if "Autograd" in unit.source.text:
+        return ()  # a kernel for the key of autograd
+    notes = unit.index.notes
+    if _candidates not in notes:
+        notes[_candidates] = tuple(_without_gradient(unit))
+    found: tuple[tuple[str, str], ...] = notes[_candidates]
+    return found
+
+
+def _without_gradient(unit: Unit) -> Iterator[tuple[str, str]]:
     operators = list(operator_decorators(unit.index))
-    if not operators or "Autograd" in unit.source.text:
-        return  # a kernel for the key of autograd
     own = _registered(unit)
     known = {function for function, _decorator in operators}
     if any(each is None or ("::" not in each and each not in known) for each in own):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import TYPE_CHECKING
@@ -89,7 +90,10 @@ def reads_one_element(definition: Definition) -> frozenset[str]:
     record = definition.unit.index.functions.get(definition.qualname)
     if record is None or not record.certain:
         return frozenset()
-    if set(_LOADED.findall(definition.unit.source.text)).isdisjoint(parameters_of(definition)):
+    source, parameters = definition.unit.source, set(parameters_of(definition))
+    text = source.lines(record.node.lineno, record.node.end_lineno or record.node.lineno)
+    written = Counter(_WORD.findall(text))
+    if parameters.isdisjoint(_LOADED.findall(text)) and all(written[each] > 1 for each in parameters):
         return frozenset()
     scope = Scope("function", definition.qualname, record.scope)
     spend(100)
@@ -98,12 +102,11 @@ def reads_one_element(definition: Definition) -> frozenset[str]:
     of_names = (each for each in calls if isinstance(each.args[0], ast.Name))
     loads = [each for each in of_names if resolve(dotted_name(each.func) or "", scope) == "triton.language.load"]
     loaded = {each.args[0] for each in loads}
-    if not loaded:
-        return frozenset()
     used = {each.id for each in nodes if isinstance(each, ast.Name) and each not in loaded}
-    return frozenset(parameters_of(definition)) - used
+    return frozenset(parameters - used)
 
 
+_WORD = re.compile(r"\w+")
 _LOADED = re.compile(r"\bload\(\s*(\w+)\s*\)")
 
 
