@@ -54,6 +54,7 @@ PROJECT = {
     """,
     "pkg/scale.py": """
         import torch
+        from elsewhere import prepare
 
 
         class Weighted(torch.autograd.Function):

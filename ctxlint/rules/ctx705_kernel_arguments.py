@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 class KernelArguments(Rule[FunctionClass]):
     """
     ## What it does
-    Reports launches of Triton kernels, `kernel[grid](...)`, that pass too many arguments, omit a parameter without a
-    default, or pass one by position and by keyword. Launches in functions that the Function calls count too.
+    Reports launches of Triton kernels that pass too many arguments, omit a parameter without a default, or pass one by
+    position and by keyword. Launches in functions that the Function calls count too.
 
     ## Why is this bad?
     The launch binds its arguments to the parameters of the kernel as Python does for a call: `TypeError: dynamic_func()

@@ -9,6 +9,7 @@ import libcst as cst
 from ctxlint.model.analyses.foreign_names import names_of_forward, undefined_names
 from ctxlint.model.analyses.undefined_attributes import never_happens
 from ctxlint.model.function import FunctionClass
+from ctxlint.model.syntax import last_name
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.misfit_wording import fact, misfits, remedy
 from ctxlint.rules.related import way_to
@@ -90,7 +91,8 @@ class HelperArguments(Rule[FunctionClass]):
             event, misfit = found.event, found.misfit
             if not (never_happens(fn, found.method, event) or _raises_before(fn, found)):
                 consequence = f"it raises {misfit.raises} at {found.when}. {_remedy(found)}"
-                message = f"{found.by} calls `{misfit.callee}` {fact(misfit)}; {consequence}."
+                wrong = "with too few arguments" if _is_shifted(found) else fact(misfit)
+                message = f"{found.by} calls `{misfit.callee}` {wrong}; {consequence}."
                 yield Finding(fn.span(event.node), message, related=way_to(fn, event))
 
 
@@ -102,12 +104,22 @@ def _raises_before(fn: FunctionClass, found: MisfitFound) -> bool:
     return any(found.event.node in method.above(each) for each in names)
 
 
+def _is_shifted(found: MisfitFound) -> bool:
+    """Whether the call passes what has the name of a missing parameter, for another one: ``run(size)``."""
+    call = found.event.node if not found.event.by else None
+    by_position = [each.value for each in call.args if each.keyword is None] if isinstance(call, cst.Call) else []
+    names = [last_name(each) for each in by_position]
+    return not {*names, *(each.rstrip("0123456789") for each in names)}.isdisjoint(found.misfit.missing)
+
+
 def _remedy(found: MisfitFound) -> str:
     """What to write; one tuple of all arguments has a pair of parentheses too many."""
     call, misfit = found.event.node, found.misfit
     only = call.args[0].value if isinstance(call, cst.Call) and len(call.args) == 1 and not found.event.by else None
     if isinstance(only, cst.Tuple) and len(only.elements) == misfit.takes and misfit.missing:
         return "Remove the inner parentheses"
+    if _is_shifted(found):
+        return "Pass one argument for each parameter"
     if len(misfit.missing) == len(misfit.unknown) == 1:
         return f"Write `{misfit.missing[0]}` for `{misfit.unknown[0]}`"
     return remedy(misfit)

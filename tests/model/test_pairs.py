@@ -142,9 +142,9 @@ PAIRS = {
     # with
     "contextmanager writes": Pair(
         "CTX404",
-        (("t.mul_(2)\n    yield t\n    t.div_(2)", "t = t.mul(2)\n    yield t"),),
+        (("t.mul_(2)\n    yield t\n    t.add_(1)", "t = t.mul(2)\n    yield t"),),
         backward="with scaled(g) as h:\n    r = h.clone()\nreturn r",
-        helpers="@contextmanager\ndef scaled(t):\n    t.mul_(2)\n    yield t\n    t.div_(2)\n",
+        helpers="@contextmanager\ndef scaled(t):\n    t.mul_(2)\n    yield t\n    t.add_(1)\n",
     ),
     "contextmanager yields argument": Pair(
         "CTX404",
@@ -452,11 +452,13 @@ PAIRS = {
         helpers="class D(NamedTuple):\n    t: Any\n    n: int\n\ndef f(d):\n    d.t.mul_(2)\n",
     ),
     "dict values loop": Pair(
-        "CTX404", (("t.mul_(2)", "t.mul(2)"),), backward="d = {'a': g}\nfor t in d.values():\n    t.mul_(2)\nreturn g"
+        "CTX404",
+        (("t.mul_(2)", "r = t.mul(2)"),),
+        backward="d = {'a': g}\nfor t in d.values():\n    t.mul_(2)\nreturn g",
     ),
     "dict items loop": Pair(
         "CTX404",
-        (("t.mul_(2)", "t.mul(2)"),),
+        (("t.mul_(2)", "r = t.mul(2)"),),
         backward="d = dict(a=g)\nfor k, t in d.items():\n    t.mul_(2)\nreturn g",
     ),
     # evidence

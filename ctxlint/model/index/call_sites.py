@@ -212,8 +212,15 @@ class CallSites:
                 bound is not None
                 and bound.kind != "class"
                 and all(each.kind == "other" for each in bound.names[owner.id])
+                and not self.takes(owner.id, bound)
             ):
                 patched.update(self.functions, self.imported_functions(owner))
+
+    def takes(self, name: str, scope: Scope) -> bool:
+        """Whether a name is a parameter of the function of a scope: what it patches is known where it is called."""
+        record = self.index.functions.get(scope.qualname) if scope.kind == "function" else None
+        params = ast.walk(record.node.args) if record is not None else ()
+        return any(isinstance(each, ast.arg) and each.arg == name for each in params)
 
     def imported_functions(self, at: ast.expr) -> Iterator[str]:
         """The keys of the Functions that the module imports, for code at a place."""

@@ -68,9 +68,13 @@ def only_adds_ones(view: cst.Call) -> bool:
 
 
 def changes_dtype(view: cst.Call) -> bool:
-    """Whether ``x.view(torch.int32)`` reads the elements as another type, which says nothing of the strides."""
+    """Whether ``x.view(torch.int32)`` reads the elements as another type, perhaps of the same size.
+
+    Then the strides do not matter. Types of one byte have another size than those that have gradients.
+    """
     name = dotted(view.args[0].value) if len(view.args) == 1 else None
-    return name is not None and (name.startswith("torch.") or name.rpartition(".")[2] == "dtype")
+    last = name.rpartition(".")[2] if name is not None else ""
+    return name is not None and (last == "dtype" or name.startswith("torch.")) and last not in ("bool", "int8", "uint8")
 
 
 def _own_shapes(sizes: cst.BaseExpression, own: cst.BaseExpression, *, starred: bool) -> int | None:
