@@ -148,7 +148,9 @@ def _effect(method: str) -> str:
 def _message(fn: FunctionClass, home: Method, method: str, argument: Slot, kind: str) -> str:
     name = code_of(argument.node) if argument.node is not None else ""
     effect = _effect(method)
-    if _is_mixed(argument.value):
+    if isinstance(argument.node, cst.Set):
+        remedy = "Drop the braces, as a set has no order"
+    elif _is_mixed(argument.value):
         remedy = f"Save only the tensors in it, and keep the rest as attributes of `{home.ctx_name}`"
     elif is_container(argument.value) is Tri.YES and not _is_plain(argument.value):
         remedy = (

@@ -127,7 +127,7 @@ def _of_instance(file: SourceFile, fn: FunctionClass, call: ApplyCall) -> Iterat
     elif instance.use is InstanceUse.APPLY_TAKEN:
         fact, remedy = (
             f"`{made}.apply` creates an unnecessary instance; torch deprecates instances.",
-            f"Use `{name}.apply`.",
+            f"Use `{name}.apply`{_moved(fn) if has_arguments else ''}.",
         )
         fix = take_apply(file.source, fn, call)
     elif instance.use is InstanceUse.APPLIED:
