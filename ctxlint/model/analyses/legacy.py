@@ -35,7 +35,11 @@ def legacy_state(
     """
     walked = [methods[name] for name in ("forward", "backward") if name in methods]
     instances = [method for method in walked if method.binding is Binding.INSTANCE and method.ctx is not None]
-    set_by_init = attributes_set_by(methods.get("__init__"))
+    initial = methods.get("__init__")
+    set_by_init = attributes_set_by(initial)
+    if instances and initial is not None and _calls_super(initial):
+        above = (attributes_set_by(each) for each in overridden() if each.name == "__init__")
+        set_by_init = set_by_init.union(*above)
     read = [each for method in instances if set_by_init for each in _read_of(set_by_init, method, methods, overridden)]
     if read:
         replaced = {write.attribute for method in walked for write in method.facts.of(ContextWrite)}
