@@ -19,7 +19,7 @@ from ctxlint.model.analyses.reachability import judged_gradients
 from ctxlint.model.analyses.shifted import is_shifted
 from ctxlint.model.analyses.tensor_containers import container_inputs_with_gradient, holds_tensors
 from ctxlint.model.function import FunctionClass
-from ctxlint.model.interpreter.values import NONE, Tri, View, is_none
+from ctxlint.model.interpreter.values import NONE, Tri, View, is_container, is_none
 from ctxlint.model.syntax import dotted
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.rules.releases import defaults_are_bound
@@ -144,6 +144,8 @@ def _refused(fn: FunctionClass, returned: Returned) -> list[Input]:
     for entry, slot in zip(fn.inputs, returned.slots):
         if slot.starred or entry in containers:
             break  # further gradients may be for the contents of the container: CTX216
+        if is_container(slot.value) is Tri.YES:
+            continue  # CTX213, whichever input it is for
         if is_none(slot.value) is Tri.NO and entry.against_a_gradient and not holds_tensors(entry):
             found.append(entry)
     return found
