@@ -204,7 +204,13 @@ def _may_raise(call: GenericCall) -> bool:
     found = [leaf for value in given for leaf in leaves(value) if isinstance(leaf, (Context, NeedsInputGrad))]
     home = call.definition if found else None
     function = home.unit.index.functions.get(home.qualname) if home is not None else None
-    nodes = [*ast.walk(function.node)] if function is not None else []
+    if home is None or function is None:
+        return False
+    code = home.unit.source.lines(function.node.lineno, function.node.end_lineno or function.node.lineno)
+    gets = "needs_input_grad" in code or any(isinstance(each, NeedsInputGrad) for each in found)
+    if not gets or ("raise" not in code and "assert" not in code):
+        return False
+    nodes = [*ast.walk(function.node)]
     reads = any(isinstance(node, ast.Attribute) and node.attr == "needs_input_grad" for node in nodes)
     gets = reads or any(isinstance(each, NeedsInputGrad) for each in found)
     return gets and any(isinstance(node, (ast.Raise, ast.Assert)) for node in nodes)

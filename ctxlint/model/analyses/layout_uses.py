@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model.analyses.output_shapes import is_flat, is_without_dimensions
+from ctxlint.model.index.kernel_parameters import reads_one_element
 from ctxlint.model.interpreter.events import LayoutAsked, MemoryRead
 from ctxlint.model.interpreter.local_names import borrowed_names
 from ctxlint.model.interpreter.summary import COLLECTIVE, EXTENSION, KERNEL
@@ -66,7 +67,9 @@ def layout_uses(backward: Method, outputs: Sequence[Returned] = ()) -> Iterator[
     asked = {option for each in backward.facts.of(LayoutAsked) if not each.changed for option in each.value.options()}
     seen = set(asked)
     passed = {
-        each.value.of for each in backward.facts.of(MemoryRead) if each.how in _COMPILED and type(each.value) is View
+        each.value.of
+        for each in backward.facts.of(MemoryRead)
+        if each.how in _COMPILED and type(each.value) is View and not _is_of_one_element(each)
     }
     for read in backward.facts.of(MemoryRead):
         node = read.value_node
@@ -74,7 +77,7 @@ def layout_uses(backward: Method, outputs: Sequence[Returned] = ()) -> Iterator[
             continue
         if isinstance(read.value, Parameter) and _has_one_layout(outputs, read.value.index, read.how):
             continue
-        if _only_adds_dimensions(read.node):
+        if _only_adds_dimensions(read.node) or _is_of_one_element(read):
             continue
         if not read.by and read.how not in _COMPILED:
             use = _use(read.node, code_of(node), read)
@@ -125,13 +128,19 @@ def compiled_reads_of_inputs(fn: FunctionClass) -> Iterator[tuple[MemoryRead, li
         value = read.value
         if read.how not in (KERNEL, EXTENSION) or read.is_for_a_shape or value in asked or value in seen:
             continue
-        if read.how == KERNEL and read.by:
+        if read.how == KERNEL and (read.by or _is_of_one_element(read)):
             continue  # it may get strides that another function has computed
         seen.add(value)
         entry = _input_of_any_layout(fn, value)
         if entry is not None:
             found.setdefault(read.node, (read, []))[1].append(entry)
     yield from found.values()
+
+
+def _is_of_one_element(read: MemoryRead) -> bool:
+    """Whether a kernel reads at most the first element of what it gets, whose layout does not matter then."""
+    into = read.parameter
+    return into is not None and into.name in reads_one_element(into.kernel)
 
 
 def _keeps_arguments(method: Method) -> bool:

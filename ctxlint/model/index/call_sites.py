@@ -501,9 +501,14 @@ class CallSites:
         code = [entry.node] if entry is not None else self.index.statements if record.scope.kind == "module" else []
         tensors = [each for each in arguments if not isinstance(each, ast.Constant)]
         if tensors and all(self.requires_no_gradient(each, record.scope) for each in tensors):
-            return bool(code) and not any(map(takes_requests, code))
+            return bool(code) and not any(map(self.requests, code))
         end = self.source.offset(self.source.span_of(record.node).end)
         return self.source.text.startswith((".detach()", ".data"), end)
+
+    def requests(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.stmt) -> bool:
+        """Whether code mentions ``requires_grad``."""
+        code = self.source.lines(node.lineno, node.end_lineno or node.lineno)
+        return _REQUEST.search(code) is not None and takes_requests(node)
 
     def requires_no_gradient(self, node: ast.expr, scope: Scope) -> bool:
         """Whether an argument certainly is a tensor that requires no gradient, unless other code requests one."""
@@ -737,8 +742,7 @@ class CallSites:
         if entry is None:
             return frozenset()
         if scope.qualname not in self.requested:
-            code = self.source.lines(entry.node.lineno, entry.node.end_lineno or entry.node.lineno)
-            self.requested[scope.qualname] = names_requested(entry.node) if "requires_grad" in code else frozenset()
+            self.requested[scope.qualname] = names_requested(entry.node) if self.requests(entry.node) else frozenset()
         return self.requested[scope.qualname]
 
     def may_be_stored(self, node: ast.expr, scope: Scope) -> bool:
@@ -820,6 +824,8 @@ class _Found(NamedTuple):
 
 _FACTS_KEPT = 3
 """A file is searched with and without the names from other files."""
+
+_REQUEST = re.compile(r"\.\s*requires_grad")
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 

@@ -197,6 +197,8 @@ def differentiated(place: CallPlace) -> Differentiation | None:
     call.
     """
     call = place.call
+    if not any(map(_calls_backward, place.rest)):
+        return None
     asked = _requiring_gradients(place.before)
     if not any(_computes_with(each, asked, call) for each in call.args):
         return None
@@ -293,10 +295,15 @@ def _is_true(node: ast.expr) -> bool:
 
 
 def _differentiates(statement: ast.stmt, flowing: set[str], call: ast.Call) -> bool:
+    tensor = _calls_backward(statement)
+    return tensor is not None and _computes_with(tensor, flowing, call)
+
+
+def _calls_backward(statement: ast.stmt) -> ast.expr | None:
+    """The tensor that a statement calls ``backward`` of."""
     value = statement.value if isinstance(statement, ast.Expr) else None
-    if not isinstance(value, ast.Call) or not isinstance(value.func, ast.Attribute) or value.func.attr != "backward":
-        return False
-    return _computes_with(value.func.value, flowing, call)
+    func = value.func if isinstance(value, ast.Call) else None
+    return func.value if isinstance(func, ast.Attribute) and func.attr == "backward" else None
 
 
 def _computes_with(node: ast.expr, flowing: set[str], call: ast.Call) -> bool:

@@ -160,6 +160,7 @@ def record_reads(walk: Walk, node: cst.BaseExpression, by: str, reads: Iterable[
             reader=each.reader,
             by=by,
             through=each.steps,
+            parameter=each.parameter,
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import field
 from enum import Enum
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import libcst as cst
 
@@ -399,12 +399,20 @@ class DataReplaced(Event):
     value: Value = UNKNOWN
 
 
+class KernelParameter(NamedTuple):
+    """A parameter of a kernel."""
+
+    kernel: Definition
+    name: str
+
+
 @record
 class MemoryRead(Event):
     """The memory of ``value`` read without regard to its layout, or so it seems.
 
     ``how`` is ``view`` or ``data_ptr`` for these methods, or else what ``reader`` is, which gets it: ``KERNEL``,
-    ``EXTENSION`` or ``COLLECTIVE``. ``by`` and ``through`` are as for a ``Mutation``.
+    ``EXTENSION`` or ``COLLECTIVE``. ``by`` and ``through`` are as for a ``Mutation``. ``parameter`` is the kernel's, if
+    known: of some, the kernel reads the first element alone.
     """
 
     value: Value = UNKNOWN
@@ -413,6 +421,7 @@ class MemoryRead(Event):
     reader: str = ""
     by: str = ""
     through: tuple[Step, ...] = ()
+    parameter: KernelParameter | None = None
 
     @property
     def is_for_a_shape(self) -> bool:

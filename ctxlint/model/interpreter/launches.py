@@ -26,6 +26,10 @@ from ctxlint.model.interpreter.values import (
 from ctxlint.model.syntax import code_of, dotted, root_name, single_index
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from collections.abc import Sequence as Sequence_
+
+    from ctxlint.model.interpreter.events import KernelParameter
     from ctxlint.model.interpreter.values import Value
     from ctxlint.model.interpreter.walk import Walk
 
@@ -48,7 +52,7 @@ def launch(walk: Walk, node: cst.Call, arguments: Arguments) -> None:
     launched = _unwrapped(walk, launcher.value)
     kernels = _kernels(walk, launched)
     if is_launch(launcher):
-        read_by(walk, node, _without_single(walk, kernels, arguments), KERNEL, dotted(launched) or code_of(launched))
+        read_by(walk, node, arguments, KERNEL, dotted(launched) or code_of(launched), kernels)
     _launched(walk, node, kernels, arguments)
     if walk.resolver is not None and len(kernels) == 1:
         given = (arguments.positional, arguments.keywords, arguments.open_ended)
@@ -150,25 +154,25 @@ def _kernel_of(walk: Walk, value: Value) -> str | None:
     return LOCAL + node.value if owner is not None and owner.kind == "module" else None
 
 
-def _without_single(walk: Walk, kernels: list[str], arguments: Arguments) -> Arguments:
-    """The arguments without those of which the kernel reads at most the first element."""
-    if len(kernels) != 1 or walk.resolver is None:
-        return arguments
-    single = walk.resolver.read_at_one_place(kernels[0], arguments.positional, arguments.keywords)
-    if not single:
-        return arguments
-    left_out = set(map(id, single))
-    rest = tuple(slot for slot in arguments.positional if id(slot) not in left_out)
-    named = {name: slot for name, slot in arguments.keywords.items() if id(slot) not in left_out}
-    return Arguments(rest, named, arguments.open_ended)
-
-
-def read_by(walk: Walk, node: cst.Call, arguments: Arguments, how: str, reader: str) -> None:
-    """Compiled code gets the arguments."""
+def read_by(
+    walk: Walk,
+    node: cst.Call,
+    arguments: Arguments,
+    how: str,
+    reader: str,
+    kernels: Sequence_[str] = (),
+) -> None:
+    """Compiled code gets the arguments: one of some ``kernels``, or an extension."""
+    parameters: Mapping[int, KernelParameter] = {}
+    if len(kernels) == 1 and walk.resolver is not None:
+        parameters = walk.resolver.kernel_parameters(kernels[0], arguments.positional, arguments.keywords)
     for slot in (*arguments.positional, *arguments.keywords.values()):
         seen = slot.value.of if isinstance(slot.value, View) else slot.value
         if not slot.starred and isinstance(seen, (Argument, Item, Parameter)):
-            walk.record(MemoryRead, node, value=slot.value, value_node=slot.node, how=how, reader=reader)
+            into = parameters.get(id(slot))
+            walk.record(
+                MemoryRead, node, value=slot.value, value_node=slot.node, how=how, reader=reader, parameter=into
+            )
 
 
 def is_launch(launcher: cst.BaseExpression) -> bool:

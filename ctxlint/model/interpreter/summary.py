@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from ctxlint.model.index.project import Definition
     from ctxlint.model.index.scopes import Scope
-    from ctxlint.model.interpreter.events import ContextEvent, Misfit, Orders, Step
+    from ctxlint.model.interpreter.events import ContextEvent, KernelParameter, Misfit, Orders, Step
     from ctxlint.model.interpreter.values import Mapping as Mapping_
     from ctxlint.model.interpreter.values import ProjectFunction, ProjectObject, Slot, Value
 
@@ -52,6 +52,7 @@ class Read:
     how: str
     reader: str
     steps: tuple[Step, ...]
+    parameter: KernelParameter | None = None
 
 
 @record
@@ -196,10 +197,10 @@ class Resolver(Protocol):
     ) -> Misfit | None:
         """What a kernel certainly does not take of these arguments; None for nothing, or anything else."""
 
-    def read_at_one_place(
+    def kernel_parameters(
         self, name: str, arguments: tuple[Slot, ...], keywords: Mapping[str, Slot]
-    ) -> tuple[Slot, ...]:
-        """The arguments of which a kernel reads at most the first element; none if it is unknown."""
+    ) -> dict[int, KernelParameter]:
+        """The parameters of a kernel that get these arguments, by the identity of the slot; none if it is unknown."""
 
     def call_misfit(self, name: str, positional: int, keywords: Mapping[str, Slot]) -> Misfit | None:
         """What a project function certainly does not take of these arguments; None for nothing, or anything else."""

@@ -7,13 +7,12 @@ flag that the launch determines counts if the flag is known.
 from __future__ import annotations
 
 import ast
-import re
-from collections import Counter
 from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from ctxlint.effort import spend
+from ctxlint.model.index.kernel_parameters import parameters_of
 from ctxlint.model.index.project import Definition
 from ctxlint.model.index.scopes import LOCAL, Scope, dotted_name, resolve, resolve_certainly
 from ctxlint.model.interpreter.events import Misfit, Step
@@ -83,31 +82,6 @@ def kernel_writes(
         isinstance(each, ast.If) and isinstance(each.test, ast.Compare) for each in _inside(record.node)
     )
     return kernel.block(record.node.body)
-
-
-def reads_one_element(definition: Definition) -> frozenset[str]:
-    """The parameters of which a kernel reads at most the first element: the layout of such a tensor does not matter."""
-    record = definition.unit.index.functions.get(definition.qualname)
-    if record is None or not record.certain:
-        return frozenset()
-    source, parameters = definition.unit.source, set(parameters_of(definition))
-    text = source.lines(record.node.lineno, record.node.end_lineno or record.node.lineno)
-    written = Counter(_WORD.findall(text))
-    if parameters.isdisjoint(_LOADED.findall(text)) and all(written[each] > 1 for each in parameters):
-        return frozenset()
-    scope = Scope("function", definition.qualname, record.scope)
-    spend(100)
-    nodes = [each for statement in record.node.body for each in ast.walk(statement)]
-    calls = (each for each in nodes if isinstance(each, ast.Call) and len(each.args) == 1 and not each.keywords)
-    of_names = (each for each in calls if isinstance(each.args[0], ast.Name))
-    loads = [each for each in of_names if resolve(dotted_name(each.func) or "", scope) == "triton.language.load"]
-    loaded = {each.args[0] for each in loads}
-    used = {each.id for each in nodes if isinstance(each, ast.Name) and each not in loaded}
-    return frozenset(parameters - used)
-
-
-_WORD = re.compile(r"\w+")
-_LOADED = re.compile(r"\bload\(\s*(\w+)\s*\)")
 
 
 def is_kernel(project: Project, definition: Definition, made: bool = False) -> bool:
@@ -258,12 +232,6 @@ def launch_misfit(
         tuple(each for each in keywords if each not in params),
     )
     return found if found.surplus or found.missing or found.twice else None
-
-
-def parameters_of(definition: Definition) -> list[str]:
-    """The names of the parameters, in order."""
-    arguments = definition.unit.index.functions[definition.qualname].node.args
-    return [each.arg for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
 
 
 def _is_constant(param: ast.arg) -> bool:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def reads_of(definition: Definition, facts: MethodFacts) -> Iterator[Read]:
-    """The arguments whose memory a function reads, each once, in the order of its code.
+    """The arguments whose memory a function reads, each once except by kernels, in the order of its code.
 
     None whose layout matters to it.
     """
@@ -25,9 +25,10 @@ def reads_of(definition: Definition, facts: MethodFacts) -> Iterator[Read]:
         base = read.value.of if isinstance(read.value, Item) else read.value
         if not isinstance(base, Argument) or read.value in seen or read.is_for_a_shape:
             continue
-        seen.add(read.value)
+        if read.parameter is None:
+            seen.add(read.value)
         steps = (_step(definition, read), *read.through)
-        yield Read(read.value, read.how, read.reader, steps)
+        yield Read(read.value, read.how, read.reader, steps, read.parameter)
 
 
 def _step(definition: Definition, read: MemoryRead) -> Step:

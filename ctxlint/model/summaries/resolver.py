@@ -10,7 +10,7 @@ from ctxlint.effort import spend
 from ctxlint.model.function import Binding, Param
 from ctxlint.model.index.project import Definition
 from ctxlint.model.index.scopes import LOCAL
-from ctxlint.model.interpreter.events import Escape
+from ctxlint.model.interpreter.events import Escape, KernelParameter
 from ctxlint.model.interpreter.extension_calls import loads_extension
 from ctxlint.model.interpreter.sequences import literal, mutable_parts
 from ctxlint.model.interpreter.summary import KERNEL, OPERATOR, OperatorCalled, Summary, Write
@@ -43,7 +43,6 @@ from ctxlint.model.summaries.kernels import (
     kernel_bound,
     kernel_writes,
     launch_misfit,
-    reads_one_element,
 )
 from ctxlint.model.summaries.objects import (
     attribute_of,
@@ -423,18 +422,15 @@ class CalleeResolver:
             return definition
         return kernel_bound(project, self.unit, name) if self._is_in_force(name) else None
 
-    def read_at_one_place(
+    def kernel_parameters(
         self, name: str, arguments: tuple[Slot, ...], keywords: MappingOf[str, Slot]
-    ) -> tuple[Slot, ...]:
-        """The arguments of which a kernel reads at most the first element."""
+    ) -> dict[int, KernelParameter]:
+        """The parameters of a kernel that get these arguments, by the identity of the slot; none if it is unknown."""
         definition = self._kernel(name)
-        if definition is None:
-            return ()
-        few = self.summaries.project.once(
-            ("reads", definition.qualname), lambda: reads_one_element(definition), definition.unit.summaries
-        )
-        passed = bound_to_kernel(definition, arguments, keywords) if few else None
-        return tuple(slot for param, slot in passed[0].items() if param in few) if passed is not None else ()
+        passed = bound_to_kernel(definition, arguments, keywords) if definition is not None else None
+        if definition is None or passed is None:
+            return {}
+        return {id(slot): KernelParameter(definition, param) for param, slot in passed[0].items()}
 
     def call_misfit(self, name: str, positional: int, keywords: MappingOf[str, Slot]) -> Misfit | None:
         """What a project function certainly does not take of these arguments; None for nothing, or anything else."""
