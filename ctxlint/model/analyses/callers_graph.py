@@ -28,10 +28,7 @@ def inputs_run_through(fn: FunctionClass) -> Iterator[tuple[Differentiated, Inpu
     if forward is None or forward.name in fn.called_directly:
         return
     for each in forward.facts.of(Differentiated):
-        limited = isinstance(each.node, cst.Call) and any(
-            arg.star == "**" or (arg.keyword is not None and arg.keyword.value == "inputs") for arg in each.node.args
-        )
-        if "backward" in each.how and not limited and isinstance(each.value, (Fresh, Single)):
+        if each.reaches_leaves and isinstance(each.value, (Fresh, Single)):
             names = set(_sources(forward, each.value.node))
             entry = next((entry for entry in fn.inputs if entry.name in names and entry.surely_differentiable), None)
             if entry is not None:

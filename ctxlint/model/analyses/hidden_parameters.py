@@ -43,7 +43,7 @@ def hidden_parameters(fn: FunctionClass) -> HiddenParameters | None:
         return None
     if any(call.leaves or call.parameter for call in fn.calls) or _may_be_anchored(fn, forward):
         return None
-    inner = [each.node for each in backward.facts.of(Differentiated) if _reaches_all_leaves(each)]
+    inner = [each.node for each in backward.facts.of(Differentiated) if each.reaches_leaves]
     found: list[HiddenParameters] = []
     for call in backward.nodes_of(cst.Call):
         holder = _holder(fn, backward, call.func) if call.args else None
@@ -63,14 +63,6 @@ def _may_be_anchored(fn: FunctionClass, forward: Method) -> bool:
     plain = {each.name for each in fn.inputs if each.is_tensor is Tri.NO}
     named = any(_ANCHOR.search(name) for name in forward.named if name not in plain)
     return named or any(each.name not in forward.facts.names_read or _ANCHOR.search(each.name) for each in fn.inputs)
-
-
-def _reaches_all_leaves(each: Differentiated) -> bool:
-    """Whether it adds to the ``grad`` of every leaf: not ``backward(inputs=...)``, nor ``torch.autograd.grad``."""
-    node = each.node
-    if "backward" not in each.how or not isinstance(node, cst.Call):
-        return False
-    return all(arg.keyword is None or arg.keyword.value != "inputs" for arg in node.args)
 
 
 def _holder(fn: FunctionClass, method: Method, node: cst.BaseExpression) -> Input | None:

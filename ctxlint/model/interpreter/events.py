@@ -455,6 +455,14 @@ class Differentiated(Event):
     value_node: cst.BaseExpression | None = None
     how: str = ""
 
+    @property
+    def reaches_leaves(self) -> bool:
+        """Whether it adds to the ``grad`` of every leaf: not ``backward(inputs=...)``, nor ``torch.autograd.grad``."""
+        if "backward" not in self.how or not isinstance(self.node, cst.Call):
+            return False
+        keywords = [(each.star, each.keyword and each.keyword.value) for each in self.node.args]
+        return all(star != "**" and name != "inputs" for star, name in keywords)
+
 
 @record
 class GradientFlag(Event):

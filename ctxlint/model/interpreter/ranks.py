@@ -27,7 +27,7 @@ def only_reads_here(walk: Walk, how: str, positional: tuple[Slot, ...], keywords
 
 
 def is_sent_by(walk: Walk, how: str, possible: Iterable[Slot]) -> bool:
-    """The same if any of some arguments may be the root: those of a function that ends in such a collective."""
+    """Whether a helper's collective leaves its tensor as it is; any of the helper's arguments may be the root."""
     root = operations.ROOTS.get(how)
     return root is not None and any(
         _is_tested(walk, each.node, root.writes) for each in possible if each.node is not None
