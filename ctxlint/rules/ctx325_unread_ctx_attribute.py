@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ctxlint.model.analyses.unread_attributes import unread_attributes
 from ctxlint.model.function import FunctionClass
+from ctxlint.model.syntax import code_of
 from ctxlint.rules.base import Category, Finding, Rule
 from ctxlint.rules.related import at, unread_by
 from ctxlint.rules.wording import counted
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
 class UnreadCtxAttribute(Rule[FunctionClass]):
     """
     ## What it does
-    Reports a flag, a number, a shape or a dtype that `forward` keeps in an attribute of ctx and that nothing reads, and a flag that
-    `backward` only passes to a function of the project that never reads it.
+    Reports a flag, a number, a shape or a dtype that `forward` keeps in an attribute of ctx and that nothing reads, also one that
+    `backward` only binds to a name, and a flag that `backward` only passes to a function of the project that never reads it.
 
     ## Why is this bad?
     An attribute that is set for `backward` is usually needed there. If `forward` computes something else for
@@ -83,11 +84,14 @@ class UnreadCtxAttribute(Rule[FunctionClass]):
         backward = fn.judgeable_backward
         found = list(unread_attributes(fn, backward)) if backward is not None else []
         for each in found:
-            if each.tested is not None:
+            if each.bound:
+                notes = at(fn, [*each.bound, *filter(None, [each.instead])], "here")
+                yield Finding(fn.span(each.write.node), _message_of_bound(fn, each), related=notes)
+            elif each.tested is not None:
                 yield Finding(
                     fn.span(each.write.node), _message(fn, each, each.tested.name), related=unread_by(fn, each.given_to)
                 )
-        plain = [each.write for each in found if each.tested is None]
+        plain = [each.write for each in found if each.tested is None and not each.bound]
         if plain:
             notes = at(fn, [each.node for each in plain[1:]], "and this one")
             yield Finding(fn.span(plain[0].node), _message_of(fn, [each.attribute for each in plain]), related=notes)
@@ -102,6 +106,18 @@ def _message(fn: FunctionClass, found: UnreadAttribute, tested: str) -> str:
         f"{fact}; `forward` tests `{tested}`, and a gradient that depends on it is silently wrong. "
         f"Use it in `backward`, or remove it."
     )
+
+
+def _message_of_bound(fn: FunctionClass, found: UnreadAttribute) -> str:
+    """For one that only a name is bound to."""
+    name = code_of(found.bound[0].targets[0].target)
+    fact = f"`backward` of `{fn.name}` never uses `{name}`, which is `{fn.storing_ctx}.{found.write.attribute}`"
+    depends, remedy = "a gradient that depends on it is silently wrong", "Use it in `backward`, or remove it."
+    if found.instead is not None:
+        return f"{fact}, but passes `{code_of(found.instead)}`; {depends}. Pass `{name}={name}`."
+    if found.tested is not None:
+        return f"{fact}; `forward` tests `{found.tested.name}`, and {depends}. {remedy}"
+    return f"{fact}; it is left over, or missing there. {remedy}"
 
 
 def _message_of(fn: FunctionClass, attributes: list[str]) -> str:

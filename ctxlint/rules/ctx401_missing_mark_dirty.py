@@ -13,6 +13,7 @@ from ctxlint.model.analyses.conditional_writes import (
 from ctxlint.model.analyses.mutations import (
     data_modified,
     input_written,
+    inputs_reshaped,
     marked_dirty,
     may_be_marked,
     of_integers,
@@ -53,7 +54,7 @@ class MissingMarkDirty(Rule[FunctionClass]):
     result permuted back, since each output of a call is such an input of the next. So is `x.float()` if `x` is float32.
     `inplace=True` means that a function modifies its first argument, also one of another library.
     An input that gets a gradient is also reported if its values are replaced through `.data` by a result:
-    `x.data.round_()`, `x.data = x.round()`.
+    `x.data.round_()`, `x.data = x.round()`. And so is an input whose own shape changes: `x.unsqueeze_(0)`.
 
     ## Why is this bad?
     Autograd runs `forward` without recording, so it does not see the modification. A leaf that requires grad is
@@ -144,6 +145,7 @@ class MissingMarkDirty(Rule[FunctionClass]):
             if fn.inputs[tensor.index].surely_differentiable or _comes_back(fn, tensor, mutation):
                 found[tensor.index] = tensor, mutation
         yield from _findings_of_elements(fn, forward, marked)
+        yield from _findings_of_shapes(fn, forward, marked)
         yield from _findings_of_data(fn, forward, marked | {tensor for tensor, _mutation in changed.values()})
         for at in {mutation.node: None for _tensor, mutation in changed.values()}:
             together = [each for each in changed.values() if each[1].node is at]
@@ -181,6 +183,20 @@ def _findings_of_data(fn: FunctionClass, forward: Method, known: frozenset[Value
             fn.span(event.node),
             f"{fact}; the caller's tensor is silently overwritten, and torch does not notice if the backward of another "
             f"operation needs the old values. Work on a new tensor.",
+        )
+
+
+def _findings_of_shapes(fn: FunctionClass, forward: Method, marked: frozenset[Value]) -> Iterator[Finding]:
+    """A finding for each input whose own shape forward changes, at the first place."""
+    seen = set(marked)
+    for tensor, event in inputs_reshaped(forward):
+        if tensor in seen or never_happens(fn, forward, event) or _given_detached(fn, tensor):
+            continue
+        seen.add(tensor)
+        yield Finding(
+            fn.span(event.node),
+            f"`{event.how}` changes the shape of the input `{tensor.name}` itself; the caller's tensor silently keeps the new "
+            f"shape. Use `{event.how.removesuffix('_')}`, and continue with its result.",
         )
 
 

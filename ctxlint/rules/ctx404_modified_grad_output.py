@@ -203,7 +203,8 @@ def _message(method: Method, gradient: str, mutation: Mutation, condition: str =
     node = mutation.target_node
     written = code_of(node) if node is not None else gradient
     subject = f"`{mutation.doer}` modifies the incoming gradient `{gradient}` in place"
-    if written != gradient and "\n" not in written and (condition or not unless_copied(mutation)):
+    through = written != gradient and not gradient.startswith(f"{written}[") and "\n" not in written
+    if through and (condition or not unless_copied(mutation)):
         subject += f" through `{written}`"
     subject += " if no branch has replaced it" if gradient_written(mutation) is None else under_flag(mutation)
     wrong = "wrong, or torch raises" if mutation.how in _RESHAPING else "silently wrong"

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ctxlint.model.analyses.saved_state_uses import Asked
 from ctxlint.model.analyses.stashes import Held
+from ctxlint.model.interpreter.events import ContextRead
 from ctxlint.rules.wording import quoted
 
 if TYPE_CHECKING:
@@ -40,6 +41,11 @@ def _in_order(metadata: str) -> tuple[int, str]:
     return (usual.index(metadata) if metadata in usual else len(usual)), metadata
 
 
+def _is_read_by_forward(stash: Stash) -> bool:
+    reads = (each for method in stash.fn.context_methods for each in method.facts.of(ContextRead))
+    return any(each.attribute == stash.write.attribute for each in reads)
+
+
 def remedy(stash: Stash) -> str:
     """What to write instead."""
     if not stash.uses.only_metadata and stash.held is Held.COMPUTED and stash.may_be_scratch:
@@ -53,5 +59,6 @@ def remedy(stash: Stash) -> str:
         return f"Use `save_for_backward`{forward}{' for the tensors in it' if stash.with_others else ''}."
     needed = len(stash.uses.metadata) + bool(_tested(stash))
     if not needed:
-        return "Leave it out." if stash.contained else "Drop it."
+        kept = "Keep it in a local variable instead." if _is_read_by_forward(stash) else "Drop it."
+        return "Leave it out." if stash.contained else kept
     return f"Keep only {'that' if needed == 1 else 'those'}."

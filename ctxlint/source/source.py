@@ -120,8 +120,13 @@ class Source:
         return word in self.text and any(f"{a}{word}{b}" in self.text for a in _QUOTES for b in _QUOTES)
 
     def count_as_attribute(self, word: str) -> int:
-        """How often a word occurs in the text after a dot or a quotation mark."""
-        return sum(self._is_attribute(each.start()) for each in re.finditer(rf"{word}\b", self.text))
+        """How often a word occurs in the text after a dot or a quotation mark, except in lines of comment."""
+        found = (each.start() for each in re.finditer(rf"{word}\b", self.text))
+        return sum(self._is_attribute(at) and not self._is_commented_out(at) for at in found)
+
+    def _is_commented_out(self, at: int) -> bool:
+        """Whether the line of an offset begins with ``#``."""
+        return self.text[self.text.rfind("\n", 0, at) + 1 : at].lstrip().startswith("#")
 
     def _is_attribute(self, at: int) -> bool:
         """Whether a dot or quotation mark precedes an offset. A pattern with both would take ten times as long."""

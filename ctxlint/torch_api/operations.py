@@ -116,6 +116,9 @@ SELF_RETURNING_METHODS = frozenset(
 )
 """Tensor methods that return the tensor itself, and change only flags and shape."""
 
+RESHAPING_METHODS = frozenset(_words("squeeze_ swapaxes_ swapdims_ t_ transpose_ unsqueeze_"))
+"""Those that change the shape of the tensor itself; ``squeeze_`` leaves many as they are."""
+
 INPLACE_METHODS = _methods(lambda each: bool(each.writes) and each.result == "tensor") - SELF_RETURNING_METHODS
 """Tensor methods that modify their tensor in place."""
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model.interpreter.events import DataReplaced, Escape, Mutation, Question
+from ctxlint.model.interpreter.events import DataReplaced, Escape, Mutation, Question, Reshaped
 from ctxlint.model.interpreter.type_tests import looks_excluded_as_tensor
 from ctxlint.model.interpreter.values import (
     Alias,
@@ -106,6 +106,15 @@ def data_modified(method: Method) -> Iterator[tuple[Parameter, Event, str]]:
         if is_input(origin) and not looks_excluded_as_tensor(origin.name, replaced.guards):
             if all(map(_is_result, replaced.value.options())):
                 yield origin, replaced, f"`{origin.name}.data = …` replaces the values of the input `{origin.name}`"
+
+
+def inputs_reshaped(method: Method) -> Iterator[tuple[Parameter, Reshaped]]:
+    """The inputs whose own shape a method changes, except those for which another call may change it back."""
+    changes = method.facts.of(Reshaped)
+    for each in changes:
+        value, others = each.value, {other.how for other in changes if other.value == each.value} - {each.how}
+        if is_input(value) and not (others or each.how == "squeeze_"):
+            yield value, each
 
 
 def _computes(mutation: Mutation) -> bool:

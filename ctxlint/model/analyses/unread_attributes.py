@@ -28,12 +28,15 @@ class UnreadAttribute:
     """``ctx.attribute = value``, which backward never reads.
 
     ``tested``: the input that is kept, if forward tests it. ``given_to`` are the parameters of functions that backward
-    passes it to, if none of them is read.
+    passes it to, if none of them is read. ``bound`` are the statements ``name = ctx.attribute``, if nothing reads
+    ``name``, and ``instead`` is ``name=1.0``, if backward passes that to a call.
     """
 
     write: ContextWrite
     tested: Input | None
-    given_to: tuple[Unread, ...]
+    given_to: tuple[Unread, ...] = ()
+    bound: tuple[cst.Assign, ...] = ()
+    instead: cst.Arg | None = None
 
 
 def unread_attributes(fn: FunctionClass, backward: Method) -> Iterator[UnreadAttribute]:
@@ -48,6 +51,10 @@ def unread_attributes(fn: FunctionClass, backward: Method) -> Iterator[UnreadAtt
         entry = _input(fn, first)
         tested = entry if entry is not None and _is_tested(fn, entry.name) else None
         if not all(_is_plain(fn, each) for each in writes):
+            continue
+        bound = _bound_for_nothing(fn, backward, name) if name in read else ()
+        if bound:
+            yield UnreadAttribute(first, tested, bound=bound, instead=_passed_instead(backward, bound[0]))
             continue
         given_to = () if name not in read else _given_to(fn, backward, name)
         if given_to is not None and (name not in read or tested is not None):
@@ -139,6 +146,25 @@ def _given_to(fn: FunctionClass, backward: Method, name: str) -> tuple[Unread, .
                 return None
             found.append(unread)
     return tuple(found) or None
+
+
+def _bound_for_nothing(fn: FunctionClass, backward: Method, name: str) -> tuple[cst.Assign, ...]:
+    """The statements that bind names to an attribute, if that is all that backward does with it."""
+    nodes = backward.context_attributes.get(name, ())
+    found = [node for node in (backward.parents[each] for each in nodes) if isinstance(node, cst.Assign)]
+    idle = len(found) == len(nodes) and not any(_uses(backward, each) for each in nodes)
+    return tuple(found) if idle and all(each.attribute != name for each in _reads_elsewhere(fn, backward)) else ()
+
+
+def _passed_instead(backward: Method, bound: cst.Assign) -> cst.Arg | None:
+    """The argument ``name=1.0`` of a call in backward, for the name that a statement binds."""
+    name = dotted(bound.targets[0].target)
+    given = (each for each in backward.nodes_of(cst.Arg) if each.keyword is not None and each.keyword.value == name)
+    return next((each for each in given if isinstance(each.value, _LITERALS) or dotted(each.value) in _FLAGS), None)
+
+
+_LITERALS = (cst.BaseNumber, cst.SimpleString)
+_FLAGS = ("True", "False")
 
 
 def _reads_elsewhere(fn: FunctionClass, backward: Method) -> Iterator[ContextRead]:

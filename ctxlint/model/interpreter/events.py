@@ -407,6 +407,14 @@ class KernelParameter(NamedTuple):
 
 
 @record
+class Reshaped(Event):
+    """The shape of ``value`` itself changed by the method ``how``: ``value.unsqueeze_(0)``."""
+
+    value: Value = UNKNOWN
+    how: str = ""
+
+
+@record
 class MemoryRead(Event):
     """The memory of ``value`` read without regard to its layout, or so it seems.
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model.interpreter.attribute_access import tuple_used
-from ctxlint.model.interpreter.events import Differentiated, GradientFlag, LayoutAsked, MemoryRead, Mutation
+from ctxlint.model.interpreter.events import Differentiated, GradientFlag, LayoutAsked, MemoryRead, Mutation, Reshaped
 from ctxlint.model.interpreter.layouts import (
     changed_layout,
     changes_dtype,
@@ -37,6 +37,7 @@ from ctxlint.model.interpreter.values import (
     TensorTuple,
     Tri,
     Value,
+    Variadic,
     View,
     is_none,
     is_tensor,
@@ -68,9 +69,11 @@ class Arguments:
         """Whether the ctx is among them, and whether it escapes is not recorded yet."""
 
     def value(self, position: int, name: str = "") -> Value | None:
-        """One argument by position or name; None if it is not passed or hidden in a star."""
+        """An argument by position or name; None if not passed, or hidden in a star other than a last ``*args``."""
         for at, slot in enumerate(self.positional):
             if slot.starred:
+                if position == at == len(self.positional) - 1 and isinstance(slot.value, Variadic):
+                    return Item(slot.value, 0)
                 break
             if at == position:
                 return slot.value
@@ -100,8 +103,7 @@ def tensor_method(
             mutated(walk, node, func.value, receiver, name)
         return receiver
     if name in operations.SELF_RETURNING_METHODS:
-        if name == "requires_grad_":
-            walk.record(GradientFlag, node, value=receiver, value_node=func.value, switched=True)
+        _note_change(walk, node, func, receiver, name)
         return receiver
     _note_use(walk, node, func, receiver, name)
     if isinstance(receiver, (Constant, Scalar)):
@@ -120,6 +122,14 @@ def tensor_method(
     if not shown and not tensor_when_used(receiver):
         return Single(node) if name in operations.TENSOR_METHODS else Opaque(node)
     return _tensor_result(node, name, receiver, arguments)
+
+
+def _note_change(walk: Walk, node: cst.Call, func: cst.Attribute, receiver: Value, name: str) -> None:
+    """Record a change of the flag or the shape of a tensor."""
+    if name == "requires_grad_":
+        walk.record(GradientFlag, node, value=receiver, value_node=func.value, switched=True)
+    elif name in operations.RESHAPING_METHODS:
+        walk.record(Reshaped, node, value=receiver, how=name)
 
 
 def _note_use(walk: Walk, node: cst.Call, func: cst.Attribute, receiver: Value, name: str) -> None:
