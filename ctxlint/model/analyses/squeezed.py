@@ -44,11 +44,15 @@ def squeezed_gradients(fn: FunctionClass) -> Iterator[tuple[int, Squeezed]]:
 
 
 def _written(method: Method, node: cst.BaseExpression | None) -> cst.BaseExpression | None:
-    """The expression of a gradient: what its name is assigned, if that is one thing, or else None."""
+    """The expression of a gradient: what its name is assigned, if that is one thing, or else None.
+
+    What is added to it or subtracted from it has to fit, too.
+    """
     if not isinstance(node, cst.Name):
         return node
-    bound = [each for each in method.assignments.get(node.value, ()) if each.value != NONE]
-    return bound[0].value_node if len(bound) == 1 and not bound[0].augmented else None
+    found = method.assignments.get(node.value, ())
+    bound = [each for each in found if not (each.value == NONE or each.augmented)]
+    return bound[0].value_node if len(bound) == 1 else None
 
 
 def _squeezed(fn: FunctionClass, method: Method, call: cst.Call) -> Squeezed | None:
