@@ -2,13 +2,16 @@
 
 Its nodes are some 180 frozen dataclasses. Compiling their methods takes half of the import, and a run needs few of
 them: here ``__init__`` is compiled for the first instance of a type, and all types share the methods that reject
-assignments. Nor are they abstract classes, which take four times as long to say that a node is none of theirs. Where
-LibCST was imported before, nothing changes.
+assignments. Nor are they abstract classes, which take four times as long to say that a node is none of theirs. The
+providers of metadata are imported for callers that read ``libcst.metadata``. Where LibCST was imported before, nothing
+changes.
 """
 
 from __future__ import annotations
 
+import os
 import sys
+from types import ModuleType
 from typing import Any
 
 
@@ -23,12 +26,38 @@ def import_libcst() -> None:
     abstract: Any = abc.ABC
     quick = _Quick(original)
     dataclasses.dataclass, abc.ABC = quick, _Concrete(abstract)  # type: ignore[assignment, misc]
+    sys.modules[_METADATA] = _bare_package(_METADATA)
     try:
-        import libcst  # noqa: F401
+        import libcst
     finally:
         dataclasses.dataclass, abc.ABC = original, abstract  # type: ignore[misc]
+        del sys.modules[_METADATA]
+    vars(libcst)["__getattr__"] = _metadata
     for each in quick.made:
         each.frozen = True  # for those who derive from them
+
+
+_METADATA = "libcst.metadata"
+
+
+def _bare_package(name: str) -> ModuleType:
+    """A package without its own code: what it contains can be imported."""
+    from importlib.util import find_spec
+
+    parent, _, last = name.rpartition(".")
+    spec, package = find_spec(parent), ModuleType(name)
+    places = spec.submodule_search_locations if spec is not None else None
+    package.__path__ = [os.path.join(each, last) for each in places or ()]
+    return package
+
+
+def _metadata(name: str) -> ModuleType:
+    """The attribute ``metadata`` of LibCST, for other code in this process."""
+    if name != "metadata":
+        raise AttributeError(f"module 'libcst' has no attribute {name!r}")
+    from importlib import import_module
+
+    return import_module(_METADATA)
 
 
 _NO_TEXT = " "

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import pickle
+import re
 import subprocess
 import sys
 from dataclasses import field, fields, replace
 
+import pytest
+
+from ctxlint.patterns import pattern
 from ctxlint.records import changed, entity, record
 
 
@@ -83,6 +87,8 @@ original = dataclasses.dataclass, abc.ABC
 import_libcst()
 assert (dataclasses.dataclass, abc.ABC) == original
 import libcst as cst
+assert "libcst.metadata.position_provider" not in sys.modules
+positions = cst.metadata.MetadataWrapper(cst.Module([])).resolve(cst.metadata.PositionProvider)
 from libcst.metadata import Scope
 assert type(cst.Name) is type and type(Scope) is abc.ABCMeta
 
@@ -100,12 +106,21 @@ name, module = cst.Name("x"), cst.parse_module("def f(a=1, *b):\\n    return a +
 assert refused(dataclasses.FrozenInstanceError, lambda: setattr(name, "value", "y"))
 assert refused(dataclasses.FrozenInstanceError, lambda: delattr(name, "value"))
 assert refused(cst.CSTValidationError, lambda: cst.Name("1 2"))
-assert refused(TypeError, lambda: cst.Name(other=1))
+assert refused(TypeError, lambda: cst.Name(other=1)) and refused(AttributeError, lambda: cst.metadat)
 assert Marked("y", mark=2).mark == 2 and name.with_changes(value="y").value == "y"
 assert pickle.loads(pickle.dumps(module)).deep_equals(module) and module.deep_clone().code == module.code
 """
 
 
 def test_nodes_of_libcst() -> None:
-    """They are validated and frozen, and one may derive from them."""
+    """They are validated and frozen, one may derive from them, and metadata is imported on demand."""
     subprocess.run([sys.executable, "-c", NODES], check=True)
+
+
+def test_patterns() -> None:
+    """A regular expression is compiled when it is used."""
+    broken, words = pattern("("), pattern(r"(\w+)!", re.IGNORECASE)
+    with pytest.raises(re.error):
+        broken.search("")
+    assert words.findall("a! b c!") == ["a", "c"] == [each[1] for each in words.finditer("a! b c!")]
+    assert words.flags & re.IGNORECASE

@@ -31,6 +31,7 @@ def run(arguments: Sequence[str]) -> int:
         format="%(asctime)s %(levelname)s %(name)s: %(message)s",
         stream=sys.stderr,
     )
+    import_asyncio()
     if not options.verbose:
         from ctxlint.editor.protocol_types import import_protocol_types
 
@@ -38,6 +39,18 @@ def run(arguments: Sequence[str]) -> int:
     from ctxlint.editor import language_server as server
 
     return server.run()
+
+
+def import_asyncio() -> None:
+    """Import asyncio as where Python has no ``ssl``: nothing here is encrypted, and loading OpenSSL takes long."""
+    hidden = "ssl" not in sys.modules
+    if hidden:
+        sys.modules["ssl"] = None  # type: ignore[assignment]
+    try:
+        import asyncio  # noqa: F401
+    finally:
+        if hidden:
+            del sys.modules["ssl"]
 
 
 def parser() -> Parser:

@@ -9,6 +9,7 @@ from typing import Any
 from ctxlint.config.options import BY_KEY, kind_of, nearest, version_allowed
 from ctxlint.config.project_files import PROJECT_FILE, ConfigurationError, bytes_of, shown
 from ctxlint.config.settings import Settings, added, anchored, per_file_ignores
+from ctxlint.patterns import pattern
 from ctxlint.records import record
 from ctxlint.source.boundary import is_inside
 from ctxlint.source.formats import Malformed, from_toml, text_of
@@ -195,7 +196,7 @@ def _line_of(text: str, keys: tuple[str, ...]) -> int:
     return best
 
 
-_HEADER = re.compile(r"\s*\[\[?([^\[\]]+)\]")
+_HEADER = pattern(r"\s*\[\[?([^\[\]]+)\]")
 
 
 def _split_key(dotted: str) -> tuple[str, ...]:

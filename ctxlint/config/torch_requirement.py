@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ctxlint.config.project_files import PROJECT_FILE, nearest, project_tables, read_text, table
 from ctxlint.config.torch_versions import LONGEST
+from ctxlint.patterns import pattern
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -109,8 +110,8 @@ def _setup_py(folder: str) -> _TorchSpecifiers:
     return _TorchSpecifiers(tuple(_specifiers(required)), tuple(_specifiers(extras)))
 
 
-_REQUIREMENTS = re.compile(r"(?:requirements|constraints).*\.txt")
-_CONDA = re.compile(r"(?:environment|conda).*\.ya?ml")
+_REQUIREMENTS = pattern(r"(?:requirements|constraints).*\.txt")
+_CONDA = pattern(r"(?:environment|conda).*\.ya?ml")
 
 
 def _environments(folder: str) -> Iterator[str]:
@@ -136,9 +137,9 @@ def _strings(value: object) -> list[str]:
 
 # Formats
 
-_SPACE_INSIDE = re.compile(r"(?<=\S)[ \t]+")
+_SPACE_INSIDE = pattern(r"(?<=\S)[ \t]+")
 """The standard library's parser needs time quadratic in the length of such whitespace."""
-_REQUIREMENT = re.compile(r"\s*torch\s*(?:\[[^\]]*\]\s*)?\(?\s*([<>=!~][^;#)\\]*?)\s*(?:[;#)\\]|\s--|$)", re.IGNORECASE)
+_REQUIREMENT = pattern(r"\s*torch\s*(?:\[[^\]]*\]\s*)?\(?\s*([<>=!~][^;#)\\]*?)\s*(?:[;#)\\]|\s--|$)", re.IGNORECASE)
 
 
 def _specifiers(requirements: Iterable[str]) -> Iterator[str]:
@@ -149,7 +150,7 @@ def _specifiers(requirements: Iterable[str]) -> Iterator[str]:
             yield re.sub(r"\s", "", found[1])
 
 
-_CONDA_ITEM = re.compile(r"""\s*-\s*["']?(?:[\w./-]+::)?(?:pytorch(?:-[cg]pu)?)\b(?!-)\s*([^"'#]*)""")
+_CONDA_ITEM = pattern(r"""\s*-\s*["']?(?:[\w./-]+::)?(?:pytorch(?:-[cg]pu)?)\b(?!-)\s*([^"'#]*)""")
 
 
 def _conda(lines: Iterable[str]) -> Iterator[str]:

@@ -10,6 +10,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from ctxlint.patterns import pattern
 from ctxlint.records import record
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ def normal(text: str) -> str:
     return f">={text}" if re.fullmatch(r"\d+(?:\.\d+)*", text) else text
 
 
-_AT_LEAST = re.compile(r">=\s*(\d+)(?:\.(\d+))?(?:\.\d+)*")
+_AT_LEAST = pattern(r">=\s*(\d+)(?:\.(\d+))?(?:\.\d+)*")
 """The most frequent form, which needs no package to parse."""
 
 

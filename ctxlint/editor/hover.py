@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from lsprotocol import types as lsp
 
+from ctxlint.patterns import pattern
 from ctxlint.rules import all_rules
 
 if TYPE_CHECKING:
@@ -15,8 +16,8 @@ if TYPE_CHECKING:
     from ctxlint.editor.session import Session
     from ctxlint.source.source import Position
 
-_CODE = re.compile(r"\bCTX\d{3}\b")
-_COMMENT = re.compile(r"(?P<code>[^#]*)#.*(?:noqa|ctxlint)", re.IGNORECASE)
+_CODE = pattern(r"\bCTX\d{3}\b")
+_COMMENT = pattern(r"(?P<code>[^#]*)#.*(?:noqa|ctxlint)", re.IGNORECASE)
 
 
 def register(session: Session) -> None:

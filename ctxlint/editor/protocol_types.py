@@ -1,7 +1,7 @@
 """Importing lsprotocol in less time.
 
 It defines 550 classes with attrs, which compiles the methods of each at every start. A session needs about a hundred of
-them: the methods of a class are compiled when it is used first.
+them: the fields of a class are made, and its methods compiled, when it is used first.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ _LOCK = RLock()
 def import_protocol_types() -> None:
     """Import ``lsprotocol.types``; its instances are compared by identity from then on."""
     attrs: Any = import_module("attrs")
-    define = attrs.define
+    define, field = attrs.define, attrs.field
     attrs.define = partial(_deferred, partial(define, init=True, slots=False, eq=False, repr=False))
+    attrs.field = partial(partial, field)
     try:
         from lsprotocol import types
     finally:
-        attrs.define = define
+        attrs.define, attrs.field = define, field
     _Fields.all_types = types.ALL_TYPES_MAP
     with suppress(ImportError):  # a private module: without it, all classes are used
         hooks: Any = import_module("lsprotocol._hooks")
@@ -85,6 +86,9 @@ class _Fields:
 
         with _LOCK:
             if vars(cls)["__attrs_attrs__"] is self:
+                for name, field in tuple(vars(cls).items()):
+                    if type(field) is partial:
+                        setattr(cls, name, field())
                 self._complete(cls)
                 attrs.resolve_types(cls, dict(self.all_types), {})
         return attrs.fields(cls)

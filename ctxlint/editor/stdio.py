@@ -20,13 +20,14 @@ from pygls.exceptions import (
 )
 
 from ctxlint.editor.protocol_types import drop_unread
+from ctxlint.patterns import pattern
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pygls.lsp.server import LanguageServer
 
-_LENGTH = re.compile(rb"Content-Length:[ \t]*(\d{1,10})[ \t]*\Z", re.IGNORECASE)
+_LENGTH = pattern(rb"Content-Length:[ \t]*(\d{1,10})[ \t]*\Z", re.IGNORECASE)
 _LONGEST_HEADER = 1 << 16
 _FUTURES_KEPT = 32
 _SECONDS_TO_END = 2.0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -12,6 +11,7 @@ from ctxlint.explain.gradient_rows import gradients_for, positions_certain, retu
 from ctxlint.explain.locations import one_line, place_in, place_of
 from ctxlint.explain.output_rows import output_rows, outputs_known
 from ctxlint.explain.unknowns import notes_of
+from ctxlint.patterns import pattern
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ctxlint.model.function import Evidence, FunctionClass, Input, SourceFile
     from ctxlint.model.interpreter.method import Method
 
-_SECOND_OF_A_NAME = re.compile(r"@\d+")
+_SECOND_OF_A_NAME = pattern(r"@\d+")
 """How the model distinguishes two classes with the same name: by their lines."""
 
 

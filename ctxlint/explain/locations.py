@@ -11,13 +11,14 @@ import libcst as cst
 
 from ctxlint.explain.contract_rows import PlaceRow
 from ctxlint.model.syntax import code_of
+from ctxlint.patterns import pattern
 from ctxlint.source.source import Span
 
 if TYPE_CHECKING:
     from ctxlint.model.function import FunctionClass
     from ctxlint.source.source import Source
 
-_CLOSING = re.compile(r"(?:\s|\\|#[^\r\n]*(?=[\r\n]))*\)")
+_CLOSING = pattern(r"(?:\s|\\|#[^\r\n]*(?=[\r\n]))*\)")
 
 
 def place_in(source: Source, span: Span) -> PlaceRow:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from ctxlint.explain.phrases import (
@@ -18,6 +17,7 @@ from ctxlint.explain.phrases import (
     whole_place,
     with_place,
 )
+from ctxlint.patterns import pattern
 from ctxlint.report.visible import visible
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ def code(text: str) -> str:
     return f"{fence} {text} {fence}"
 
 
-_BACKTICKS = re.compile("`+")
+_BACKTICKS = pattern("`+")
 
 
 def _code_or_word(text: str) -> str:

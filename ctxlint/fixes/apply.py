@@ -8,7 +8,6 @@ a bug in ctxlint: the file is returned unchanged, with a finding that reports it
 from __future__ import annotations
 
 import itertools
-import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -16,6 +15,7 @@ from ctxlint.diagnostic import Fixed
 from ctxlint.effort import STEPS_OF_FIXES, steps
 from ctxlint.fix import Applicability
 from ctxlint.fixes.imported_names import unused_imports
+from ctxlint.patterns import pattern
 from ctxlint.result import FileResult, internal_error, io_error, with_finding
 from ctxlint.source.ast_tree import tree_of
 from ctxlint.source.decode import encode
@@ -164,7 +164,7 @@ def plan(diagnostics: Iterable[Diagnostic]) -> tuple[list[Diagnostic], list[Edit
     return taken, sorted(edits, key=lambda each: (each.start, each.end))
 
 
-_APPENDED = re.compile(r", \S.*| \S.*,")
+_APPENDED = pattern(r", \S.*| \S.*,")
 """What can be inserted several times at one place."""
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-import re
 from bisect import bisect_left
 from collections import Counter
 from difflib import Match, SequenceMatcher
 from typing import TYPE_CHECKING, Optional
+
+from ctxlint.patterns import pattern
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -52,7 +53,7 @@ def _escaped(char: str) -> str:
     return "\\n" if char == "\n" else "".join(f"\\{byte:03o}" for byte in os.fsencode(char))
 
 
-_QUOTED = re.compile(r'["\\]')
+_QUOTED = pattern(r'["\\]')
 
 
 def _hunks(old: Sequence[str], new: Sequence[str]) -> Iterator[str]:

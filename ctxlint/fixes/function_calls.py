@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from ctxlint.fix import Applicability, Edit, Fix
+from ctxlint.patterns import pattern
 
 if TYPE_CHECKING:
     from ctxlint.model.function import ApplyCall, FunctionClass, SourceFile
     from ctxlint.source.source import Source
 
-DOTTED_NAME = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
-_WITHOUT_ARGUMENTS = re.compile(rf"({DOTTED_NAME.pattern})[ \t]*(\([ \t]*\))")
-_ATTRIBUTE = re.compile(r"\.(forward)\b")
+DOTTED_NAME = pattern(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
+_WITHOUT_ARGUMENTS = pattern(rf"({DOTTED_NAME.pattern})[ \t]*(\([ \t]*\))")
+_ATTRIBUTE = pattern(r"\.(forward)\b")
 
 
 def call_apply(file: SourceFile, fn: FunctionClass, call: ApplyCall) -> Fix | None:

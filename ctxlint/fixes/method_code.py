@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import re
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,7 @@ import libcst as cst
 from ctxlint.fix import Applicability, Edit, Fix
 from ctxlint.fixes.class_layout import layout_of
 from ctxlint.model.syntax import all_children, parents_below
+from ctxlint.patterns import pattern
 from ctxlint.records import record
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 Statement = cst.BaseSmallStatement | cst.BaseCompoundStatement
 
-_SEMICOLON = re.compile(r"[ \t]*;")
+_SEMICOLON = pattern(r"[ \t]*;")
 _SCOPES = (cst.FunctionDef, cst.Lambda, cst.ClassDef)
 
 

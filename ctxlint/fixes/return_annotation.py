@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model.syntax import dotted
+from ctxlint.patterns import pattern
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -16,8 +17,8 @@ if TYPE_CHECKING:
     from ctxlint.fixes.class_layout import Layout
     from ctxlint.model.interpreter.method import Method
 
-_IMPORTED = re.compile(r"^from typing import [^#\n]*\bTuple\b|^from typing import \([^)#]*\bTuple\b", re.MULTILINE)
-_NEWER = re.compile(
+_IMPORTED = pattern(r"^from typing import [^#\n]*\bTuple\b|^from typing import \([^)#]*\bTuple\b", re.MULTILINE)
+_NEWER = pattern(
     r"^from __future__ import [^#\n]*\bannotations\b|(?:->|:)[^#\n'\"=]*(?:\b(?:tuple|list|dict|set|type)\[|\| None\b)",
     re.MULTILINE,
 )

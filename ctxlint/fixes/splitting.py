@@ -21,6 +21,7 @@ from ctxlint.model.interpreter.events import Mutation
 from ctxlint.model.interpreter.local_names import times_bound
 from ctxlint.model.interpreter.method import ParameterKind
 from ctxlint.model.interpreter.values import Parameter, usual_storage
+from ctxlint.patterns import pattern
 from ctxlint.records import record
 
 if TYPE_CHECKING:
@@ -158,7 +159,7 @@ class _Split:
         return apply_edits(text, [Edit(layout.start(use) - start, layout.end(use) - start, "output") for use in uses])
 
 
-_PRAGMA = re.compile(
+_PRAGMA = pattern(
     r"#\s*(?:fmt|flake8|isort|mypy|pragma|pylint|pyre-\w+|pyright|ruff|type|yapf)\b\s*[:\[]", re.IGNORECASE
 )
 """Comments for tools, which are about the method rather than about the statement below."""

@@ -33,6 +33,7 @@ from ctxlint.model.interpreter.events import ContextRead
 from ctxlint.model.interpreter.trail import Trail
 from ctxlint.model.summaries.callables import tables_in
 from ctxlint.model.syntax import KnownParents
+from ctxlint.patterns import pattern
 from ctxlint.records import changed
 from ctxlint.source.recorded import RecordedSource
 from ctxlint.source.slices import Slice
@@ -55,8 +56,8 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
-_WORD = re.compile(r"[^\W\d]\w*")
-_STRING_OR_COMMENT = re.compile(
+_WORD = pattern(r"[^\W\d]\w*")
+_STRING_OR_COMMENT = pattern(
     r"""
     \#(?:(?<=\s\#)|(?<![\s\S]\#))[^\r\n]*
     | \"{3}(?:[^\\]|\\[\s\S])*?\"{3} | \'{3}(?:[^\\]|\\[\s\S])*?\'{3}
@@ -66,10 +67,10 @@ _STRING_OR_COMMENT = re.compile(
 )
 """Strings and comments. All begin with one of three characters, so that ``re`` finds them fast."""
 _TRIPLE = (3 * '"', 3 * "'")
-_STAR = re.compile(r"\bimport\s*\*|\bimport\s*\(\s*\*")
-_LINE = re.compile(r"\bline \d")
+_STAR = pattern(r"\bimport\s*\*|\bimport\s*\(\s*\*")
+_LINE = pattern(r"\bline \d")
 _OPERATOR_NAMES = ("custom_op", "triton_op", "register_autograd")
-_DEFINED = re.compile(r"def(?<=\bdef)\s+\w+")
+_DEFINED = pattern(r"def(?<=\bdef)\s+\w+")
 _WALKS_KEPT = 32
 _TRAILS_KEPT = 2
 """The walks over versions of a method to keep: over the current text, and with fixes applied."""

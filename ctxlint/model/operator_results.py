@@ -6,7 +6,6 @@ Torch rejects results that share memory with an input, or with each other, and t
 from __future__ import annotations
 
 import ast
-import re
 from typing import TYPE_CHECKING
 
 from ctxlint.effort import Effort, EffortExceeded
@@ -33,6 +32,7 @@ from ctxlint.model.interpreter.values import (
 )
 from ctxlint.model.operators import decorated_operators, gives_tensors
 from ctxlint.model.summaries.declared import declared_by
+from ctxlint.patterns import pattern
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -147,7 +147,7 @@ def _same_twice(results: list[Value]) -> tuple[bool, bool] | None:
 
 
 _COMPUTED = (Fresh, Opaque, Item)
-_TENSOR = re.compile(r"\bTensor\b")
+_TENSOR = pattern(r"\bTensor\b")
 
 
 def names_operators(text: str) -> bool:

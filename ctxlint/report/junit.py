@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape, quoteattr
 
+from ctxlint.patterns import pattern
 from ctxlint.report.paths import absolute
 from ctxlint.result import locate
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ctxlint.report import Report
     from ctxlint.result import FileResult
 
-_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_NOT_XML = pattern("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def render(report: Report) -> Iterator[str]:

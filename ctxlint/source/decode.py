@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import codecs
-import re
 import warnings
 from typing import TYPE_CHECKING
 
+from ctxlint.patterns import pattern
 from ctxlint.profiling import stage
 from ctxlint.source.disguise import FOREIGN_MARKS, SLOW
 from ctxlint.source.reading import Undecodable, refusal
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 NOTEBOOK = ".ipynb"
 _BOM = "\ufeff"
-_TWO_LINES = re.compile(rb"([^\r\n]*)(?:\r\n|\r|\n)?([^\r\n]*)")
-_LINE_END = re.compile(rb"\r\n|\r|\n")
+_TWO_LINES = pattern(rb"([^\r\n]*)(?:\r\n|\r|\n)?([^\r\n]*)")
+_LINE_END = pattern(rb"\r\n|\r|\n")
 _PLAIN = ("utf-8", "ascii", "iso-8859-1")
 """The usual encodings, which round-trip any bytes."""
 

@@ -7,9 +7,9 @@ memory than its size justifies.
 from __future__ import annotations
 
 import math
-import re
 from typing import TYPE_CHECKING, Any
 
+from ctxlint.patterns import pattern
 from ctxlint.source.reading import read_bytes
 
 if TYPE_CHECKING:
@@ -20,9 +20,9 @@ _DEEPEST = 200
 _MOST_DIGITS = 300
 _MOST_PARTS = 100
 
-_BRACKETS = re.compile(r"([\[{]+)|[\]}]+")
-_KEYS = re.compile(r"""[\w"'. \t-]+""")
-_PART = re.compile(r"""[\w"'-][ \t]*\.""")
+_BRACKETS = pattern(r"([\[{]+)|[\]}]+")
+_KEYS = pattern(r"""[\w"'. \t-]+""")
+_PART = pattern(r"""[\w"'-][ \t]*\.""")
 
 
 class Malformed(Exception):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from ctxlint.patterns import pattern
 from ctxlint.source.reading import read_bytes
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def read_import(statement: bytes) -> Import:
 
 
 _BLANK = b" \t\r\n\\"
-_IMPORT = re.compile(rb"\bimport\b")
+_IMPORT = pattern(rb"\bimport\b")
 _BLANKS = bytes(code if code >= 128 or chr(code).isalnum() or code == 95 else 32 for code in range(256))
 
 

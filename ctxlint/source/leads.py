@@ -11,6 +11,7 @@ import re
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
+from ctxlint.patterns import pattern
 from ctxlint.source.imports import imports_in
 from ctxlint.source.modules import holds, locate
 from ctxlint.source.reading import Unreadable, content_of
@@ -173,8 +174,8 @@ class _File:
             at = data.find(word, end)
 
 
-_WORD = re.compile(rb"[\w\x80-\xff]")
-_ATTRIBUTES = re.compile(rb"(?:\s*\.\s*[A-Za-z_]\w*)*")
+_WORD = pattern(rb"[\w\x80-\xff]")
+_ATTRIBUTES = pattern(rb"(?:\s*\.\s*[A-Za-z_]\w*)*")
 # Compiled at first use: a file without imports from its project needs none of them.
 _WORDS = rb"[\w\x80-\xff]+"
 _NAME = rb"[A-Za-z_][\w.]*"

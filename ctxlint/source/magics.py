@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 
-PLACEHOLDER = re.compile(r"(?<!\w)__+(?!\w)")
+from ctxlint.patterns import pattern
+
+PLACEHOLDER = pattern(r"(?<!\w)__+(?!\w)")
 """The replacement: a name of the same length that is otherwise unused."""
 
 _PYTHON_CELL_MAGICS = ("capture", "prun", "time", "timeit")
 """Cell magics whose cell runs as part of the notebook; the cell of any other may be anything."""
 
-_CELL_MAGIC = re.compile(r"\s*%%(\S*)")
-_TOKEN = re.compile(
+_CELL_MAGIC = pattern(r"\s*%%(\S*)")
+_TOKEN = pattern(
     r"""
     (?P<string> \"\"\"(?:[^\\]|\\.)*?(?:\"\"\"|\Z) | '''(?:[^\\]|\\.)*?(?:'''|\Z)
               | "(?:[^"\\\n]|\\.)*"? | '(?:[^'\\\n]|\\.)*'? )
@@ -24,12 +26,12 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-_LINE_MAGIC = re.compile(r"[ \t]*(?P<magic>[%!?])")
-_ASSIGNED = re.compile(
+_LINE_MAGIC = pattern(r"[ \t]*(?P<magic>[%!?])")
+_ASSIGNED = pattern(
     r"""[ \t]*[^\W\d](?:[\w.,* \t]|\[[^\]\n]*\])*(?::[^=\n'"#]*)?=[ \t]*(?P<magic>!|%(?=[^\W\d]))""",
 )
-_BINDING = re.compile(r"^[ \t]*%{1,2}(?:run|store|pylab|capture[ \t]+\w)", re.MULTILINE)
-_TO_LINE_END = re.compile(r"(?:[^\\\r\n]|\\(?:\r\n|.))*", re.DOTALL)
+_BINDING = pattern(r"^[ \t]*%{1,2}(?:run|store|pylab|capture[ \t]+\w)", re.MULTILINE)
+_TO_LINE_END = pattern(r"(?:[^\\\r\n]|\\(?:\r\n|.))*", re.DOTALL)
 """The rest of a line, and of the continuation lines after backslashes."""
 
 

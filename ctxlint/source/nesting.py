@@ -20,6 +20,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+from ctxlint.patterns import pattern
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -60,7 +62,7 @@ _AST = _Costs(block=0.5, bracket=1.85, parameters=0.6, link=0.25, string=0.0, wo
 _PATTERN_BRACKETS = 7
 """The maximum nesting of brackets in a ``case`` or ``del``: LibCST takes 0.1 s for eight, minutes for fourteen."""
 
-_MARK = re.compile(
+_MARK = pattern(
     r"""
     [()\[\]{},;:.\\\r\n\#"'+\-*/%@&|^~l]
     (?: (?<=[^"'\r\n\#l\\])
@@ -73,12 +75,12 @@ _MARK = re.compile(
     )""",
     re.VERBOSE,
 )
-_FORMATTED = re.compile(r"(?<!\w)(?:[fFtT][rR]?|[rR][fFtT])\Z")
+_FORMATTED = pattern(r"(?<!\w)(?:[fFtT][rR]?|[rR][fFtT])\Z")
 _LITERAL = {
-    quote: re.compile(rf"\\(?:\r\n|[^{{}}])|\{{\{{|\{{|{quote}" + (r"|[\r\n]" if len(quote) == 1 else ""))
+    quote: pattern(rf"\\(?:\r\n|[^{{}}])|\{{\{{|\{{|{quote}" + (r"|[\r\n]" if len(quote) == 1 else ""))
     for quote in ('"', "'", '"""', "'''")
 }
-_SPECIFICATION = re.compile(r"[{}]")
+_SPECIFICATION = pattern(r"[{}]")
 
 
 class _Depth(NamedTuple):

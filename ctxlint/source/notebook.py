@@ -10,12 +10,12 @@ which IPython dedents.
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from ctxlint.patterns import pattern
 from ctxlint.records import record
 from ctxlint.source.formats import Malformed, from_json
 from ctxlint.source.magics import PLACEHOLDER, binds_names, is_python, without_magics
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _GAP = "\n"
 _READ = ("cell_type", "metadata", "source")
-_NOT_TEXT = re.compile("[\0\ud800-\udfff]")
+_NOT_TEXT = pattern("[\0\ud800-\udfff]")
 
 
 @record

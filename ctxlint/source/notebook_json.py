@@ -7,16 +7,17 @@ import re
 from difflib import SequenceMatcher
 from typing import Any
 
+from ctxlint.patterns import pattern
 from ctxlint.source.formats import integer
 
 _DECODER = json.JSONDecoder(parse_int=integer)
-_SPACE = re.compile(r"[ \t\r\n]*")
-_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
-_CHARACTER = re.compile(r"\\(?:u[0-9a-fA-F]{4}|.)|[^\\]", re.DOTALL)
-_SECOND_HALF = re.compile(r"\\u[dD][c-fC-F]")
+_SPACE = pattern(r"[ \t\r\n]*")
+_STRING = pattern(r'"(?:[^"\\]|\\.)*"')
+_CHARACTER = pattern(r"\\(?:u[0-9a-fA-F]{4}|.)|[^\\]", re.DOTALL)
+_SECOND_HALF = pattern(r"\\u[dD][c-fC-F]")
 """The second half of a character that JSON writes as a surrogate pair."""
-_LINE = re.compile(r"[^\n]*\n|[^\n]+")
-_COLON = re.compile(r'":([ ]?)')
+_LINE = pattern(r"[^\n]*\n|[^\n]+")
+_COLON = pattern(r'":([ ]?)')
 
 
 def members(document: str, at: int) -> dict[str, tuple[int, int]]:

@@ -6,6 +6,7 @@ import re
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
+from ctxlint.patterns import pattern
 from ctxlint.source.disguise import contains_hidden_words, contains_words
 from ctxlint.source.imports import imports_in, read_import
 
@@ -165,7 +166,7 @@ class Transforming:
 
 _NOTHING: frozenset[bytes] = frozenset()
 _FEW = 16
-_STAR = re.compile(rb"import[\s\\(]*\*")
+_STAR = pattern(rb"import[\s\\(]*\*")
 
 
 def _has_attribute(data: bytes, names: Iterable[bytes]) -> bool:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections import Counter
 from dataclasses import field, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from ctxlint.config.settings import INTERNAL_ERROR
+from ctxlint.patterns import pattern
 from ctxlint.records import record
 from ctxlint.result import FileResult, Gone, Known
 from ctxlint.rule_names import opt_in_codes, rule_names
@@ -34,8 +34,8 @@ VERSION = 1
 _MOST_BYTES = 50_000_000
 """The maximum size of a baseline, which corresponds to some 300,000 findings."""
 _NEVER_KNOWN = (INTERNAL_ERROR, "CTX902")
-_HEADER = re.compile(r"(?:async\s+)?(?:def|class)\s+(\w+)")
-_FORMATTING = re.compile(r"[\s(),\\]+")
+_HEADER = pattern(r"(?:async\s+)?(?:def|class)\s+(\w+)")
+_FORMATTING = pattern(r"[\s(),\\]+")
 
 
 class MalformedBaseline(Exception):

@@ -14,6 +14,7 @@ from functools import cached_property, lru_cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
+from ctxlint.patterns import pattern
 from ctxlint.records import record
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from ctxlint.source.source import Source
 
 _LINE_END = r"(?:\r\n|\n|\r)"
-_CODE = re.compile(
+_CODE = pattern(
     rf"""(?P<comment>\#[^\r\n]*)
     | (?P<quote>\"\"\"|'''|"|')
     | (?P<open>[\[({{])
@@ -32,15 +33,15 @@ _CODE = re.compile(
     | (?P<newline>{_LINE_END})""",
     re.VERBOSE,
 )
-_FORMATTED_PREFIX = re.compile(r"(?<!\w)(?:[fFtT][rR]?|[rR][fFtT])\Z")
-_NOT_SPACE = re.compile(r"\S")
-_PLAIN_END = {quote: re.compile(rf"\\{_LINE_END}|\\.|{quote}|{_LINE_END}", re.DOTALL) for quote in ('"', "'")}
-_TRIPLE_END = {quote: re.compile(rf"\\.|{quote}", re.DOTALL) for quote in ('"""', "'''")}
+_FORMATTED_PREFIX = pattern(r"(?<!\w)(?:[fFtT][rR]?|[rR][fFtT])\Z")
+_NOT_SPACE = pattern(r"\S")
+_PLAIN_END = {quote: pattern(rf"\\{_LINE_END}|\\.|{quote}|{_LINE_END}", re.DOTALL) for quote in ('"', "'")}
+_TRIPLE_END = {quote: pattern(rf"\\.|{quote}", re.DOTALL) for quote in ('"""', "'''")}
 _FORMATTED_END = {
-    quote: re.compile(rf"\\N\{{[^}}\r\n]*\}}|\\{_LINE_END}|\\[^{{}}]|{quote}|\{{\{{|\}}\}}|\{{|{_LINE_END}", re.DOTALL)
+    quote: pattern(rf"\\N\{{[^}}\r\n]*\}}|\\{_LINE_END}|\\[^{{}}]|{quote}|\{{\{{|\}}\}}|\{{|{_LINE_END}", re.DOTALL)
     for quote in ('"', "'", '"""', "'''")
 }
-_SPEC_END = re.compile(rf"\{{|\}}|{_LINE_END}")
+_SPEC_END = pattern(rf"\{{|\}}|{_LINE_END}")
 
 
 class Comment(NamedTuple):
@@ -196,12 +197,12 @@ class _Scanner:
     def _string(self, frame: _Frame, at: int) -> int:
         """Advance to the end of the next piece of a string or format specification; returns its offset."""
         if frame.kind == "spec":
-            pattern = _SPEC_END
+            end = _SPEC_END
         elif frame.formatted:
-            pattern = _FORMATTED_END[frame.quote]
+            end = _FORMATTED_END[frame.quote]
         else:
-            pattern = (_TRIPLE_END if len(frame.quote) == 3 else _PLAIN_END)[frame.quote]
-        found = pattern.search(self.text, at)
+            end = (_TRIPLE_END if len(frame.quote) == 3 else _PLAIN_END)[frame.quote]
+        found = end.search(self.text, at)
         if found is None:
             self.frames.pop()
             self._note_string(frame, len(self.text))

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ctxlint.config.options import nearest, nearest_of
 from ctxlint.config.settings import INTERNAL_ERROR, is_prefix, specificity
+from ctxlint.patterns import pattern
 from ctxlint.profiling import stage
 from ctxlint.records import record
 from ctxlint.suppression.comment_layout import Comment, CommentLayout, Lines, read_layout
@@ -36,13 +37,13 @@ if TYPE_CHECKING:
     from ctxlint.diagnostic import Diagnostic
     from ctxlint.source.source import Source
 
-_POSSIBLE_DIRECTIVE = re.compile(r"#\s*(?:noqa|(?:ctxlint|flake8)\s*[:=])", re.IGNORECASE)
-_LINE = re.compile(r"#\s*noqa", re.IGNORECASE)
-_FILE = re.compile(r"#\s*(?P<tool>ctxlint|flake8)\s*[:=]\s*noqa", re.IGNORECASE)
-_OWN = re.compile(r"#\s*ctxlint\s*:\s*ignore(?!\w)\s*(?:\[(?P<rules>[^\]#]*)\])?", re.IGNORECASE)
-_OWN_TOOL = re.compile(r"#\s*ctxlint\s*:\s*(?P<word>[\w-]*)", re.IGNORECASE)
+_POSSIBLE_DIRECTIVE = pattern(r"#\s*(?:noqa|(?:ctxlint|flake8)\s*[:=])", re.IGNORECASE)
+_LINE = pattern(r"#\s*noqa", re.IGNORECASE)
+_FILE = pattern(r"#\s*(?P<tool>ctxlint|flake8)\s*[:=]\s*noqa", re.IGNORECASE)
+_OWN = pattern(r"#\s*ctxlint\s*:\s*ignore(?!\w)\s*(?:\[(?P<rules>[^\]#]*)\])?", re.IGNORECASE)
+_OWN_TOOL = pattern(r"#\s*ctxlint\s*:\s*(?P<word>[\w-]*)", re.IGNORECASE)
 _CODE = r"(?:CTX(?!\w)|[A-Z]+[0-9]+)"
-_CODES = re.compile(rf"\s*:\s*(?P<codes>{_CODE}(?:[\s,]*{_CODE})*)", re.IGNORECASE)
+_CODES = pattern(rf"\s*:\s*(?P<codes>{_CODE}(?:[\s,]*{_CODE})*)", re.IGNORECASE)
 
 
 class Word(NamedTuple):

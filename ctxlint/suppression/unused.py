@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ctxlint.config.settings import is_prefix, specificity
 from ctxlint.fix import Applicability, Edit, Fix
+from ctxlint.patterns import pattern
 from ctxlint.records import record
 from ctxlint.suppression.noqa import Reach
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from ctxlint.suppression.noqa import Directive, Suppression, Word
 
 CODE, NAME = "CTX910", "unused-suppression"
-_MEANS_SOMETHING = re.compile(r"[\w.-]+\s*[:=]|noqa", re.IGNORECASE)
+_MEANS_SOMETHING = pattern(r"[\w.-]+\s*[:=]|noqa", re.IGNORECASE)
 """A reason that another tool might interpret as a directive at the start of the comment: ``type: ignore``."""
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from ctxlint.patterns import pattern
+
 _NAMES = frozenset({"_C", "_ext"})
 _ENDINGS = ("_cpp", "_cuda", "_ext", "_gpu")
 
@@ -33,5 +35,5 @@ def may_be_of_extension(callee: str) -> bool:
     return _BACKWARD.search(function) is not None
 
 
-_BACKWARD = re.compile(r"backward|(^|_)bwd(_|$)", re.IGNORECASE)
+_BACKWARD = pattern(r"backward|(^|_)bwd(_|$)", re.IGNORECASE)
 _PYTHON = frozenset(["builtins", "torch"])

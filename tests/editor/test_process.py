@@ -229,6 +229,16 @@ def test_classes_of_the_protocol_are_the_same_when_they_are_completed_late() -> 
     assert int(found[0].split()[0]) > 500
 
 
+def test_asyncio_is_imported_without_ssl() -> None:
+    code = (
+        "import sys; from ctxlint.commands.server import import_asyncio; import_asyncio(); print('ssl' in sys.modules)"
+    )
+    found = subprocess.check_output(
+        [sys.executable, "-c", f"{code}\nimport asyncio, ssl\nprint(ssl.create_default_context)"]
+    )
+    assert found.startswith(b"False")
+
+
 def test_capabilities_that_nothing_reads_are_dropped() -> None:
     hover = {"contentFormat": ["markdown"]}
     parameters = {

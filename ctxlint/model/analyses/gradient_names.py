@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from ctxlint.model.interpreter.events import Assigned
 from ctxlint.model.interpreter.values import NONE
 from ctxlint.model.syntax import root_name
+from ctxlint.patterns import pattern
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Sequence
@@ -105,7 +106,7 @@ def _is_generic(gradient: str) -> bool:
 _MANY = 10_000
 """The number of placements that are looked at."""
 
-_GRADIENT_OF = re.compile(r"^(?:grads?_?(?:of_|wrt_)?|d_?l_?d_?|d_?)|_grads?$|_?grad$")
+_GRADIENT_OF = pattern(r"^(?:grads?_?(?:of_|wrt_)?|d_?l_?d_?|d_?)|_grads?$|_?grad$")
 """Affixes of gradient names, in addition to the name of the input."""
 
 

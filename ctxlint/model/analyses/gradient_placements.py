@@ -6,7 +6,6 @@ it also determines where the missing None belong.
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from itertools import takewhile
 from typing import TYPE_CHECKING
@@ -30,6 +29,7 @@ from ctxlint.model.interpreter.values import (
     storage,
 )
 from ctxlint.model.syntax import children
+from ctxlint.patterns import pattern
 from ctxlint.records import record
 
 if TYPE_CHECKING:
@@ -350,7 +350,7 @@ def _likely_without_gradient(fn: FunctionClass, index: int) -> bool:
     return has_typical_name or is_plain(fn, index) or not any(each.tensor for each in entry.evidence)
 
 
-_NO_GRADIENT = re.compile(r"(?:^|_)(?:idx|index|indexes|indices|inds|ids|mask|masks|lens|lengths|seqlens|offsets)\d*$")
+_NO_GRADIENT = pattern(r"(?:^|_)(?:idx|index|indexes|indices|inds|ids|mask|masks|lens|lengths|seqlens|offsets)\d*$")
 """Typical names of tensors of indices, lengths and flags."""
 
 

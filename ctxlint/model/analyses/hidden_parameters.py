@@ -12,17 +12,18 @@ from ctxlint.model.analyses.kept_values import kept_value
 from ctxlint.model.interpreter.events import Differentiated
 from ctxlint.model.interpreter.values import ContextAttribute, Tri, is_input
 from ctxlint.model.syntax import last_name, words_of
+from ctxlint.patterns import pattern
 from ctxlint.records import record
 
 if TYPE_CHECKING:
     from ctxlint.model.function import FunctionClass, Input
     from ctxlint.model.interpreter.method import Method
 
-_ACCUMULATES = re.compile(r"\w*(?:wgrad|accum)\w*|(?:add|put|set|store|update)_\w*grad\w*")
+_ACCUMULATES = pattern(r"\w*(?:wgrad|accum)\w*|(?:add|put|set|store|update)_\w*grad\w*")
 """What a method is called that takes a gradient for an optimizer."""
 
-_PARAMETER = re.compile(r"(?:\w+_)?(?:weight|bias)s?\d*")
-_ANCHOR = re.compile(r"dummy|anchor|param|weight|bias|phantom", re.IGNORECASE)
+_PARAMETER = pattern(r"(?:\w+_)?(?:weight|bias)s?\d*")
+_ANCHOR = pattern(r"dummy|anchor|param|weight|bias|phantom", re.IGNORECASE)
 """What an input or a local name is called that may be a parameter, or there only to require a gradient."""
 
 _ITERATES = frozenset({"enumerate", "list", "reversed", "tuple", "zip"})

@@ -15,6 +15,7 @@ from ctxlint.model.interpreter.local_names import borrowed_names
 from ctxlint.model.interpreter.summary import COLLECTIVE, EXTENSION, KERNEL
 from ctxlint.model.interpreter.values import Item, Parameter, Tri, Variadic, View, is_input
 from ctxlint.model.syntax import code_of, dotted, last_name, words_of
+from ctxlint.patterns import pattern
 from ctxlint.records import record
 from ctxlint.torch_api import operations
 
@@ -158,7 +159,7 @@ def _input_of_any_layout(fn: FunctionClass, value: Value) -> Input | None:
     return entry if not calls or any(entry.index in call.any_layout for call in calls) else None
 
 
-_PARAMETER = re.compile(r"(?:\w+_)?(?:weight|bias|gamma|beta|kernel|filter)s?\d*|[wb]\d*", re.IGNORECASE)
+_PARAMETER = pattern(r"(?:\w+_)?(?:weight|bias|gamma|beta|kernel|filter)s?\d*|[wb]\d*", re.IGNORECASE)
 """What a layer calls its parameters, which are contiguous."""
 
 

@@ -32,6 +32,7 @@ from ctxlint.model.interpreter.values import (
     whole,
 )
 from ctxlint.model.syntax import children, dotted, root_name, signed_integer, single_index, words_of
+from ctxlint.patterns import pattern
 from ctxlint.records import record
 
 if TYPE_CHECKING:
@@ -350,14 +351,14 @@ def dropped_gradients(fn: FunctionClass) -> list[OutputGradient]:
     return list(found.values())
 
 
-_FLOATING_NAMES = re.compile(
+_FLOATING_NAMES = pattern(
     r"lse|logsumexp|loss|entropy|prob|score|logit|norm|rms|rstd|mean|var(?!len)|std|attn|attention|energy|weight"
     r"|accum|alpha|colou?r|depth|dist(?!rib)|densit|feat|hidden|image|opac|render",
     re.IGNORECASE,
 )
 """Parts of names that suggest a floating dtype, for tensors of unknown dtype."""
 
-_INTEGRAL_NAMES = re.compile(
+_INTEGRAL_NAMES = pattern(
     r"mask|ind(?:ex|ices)|idx|(?:^|_|\b)ids?(?:_|\b)|arg(?:max|min|sort)|perm|count|num|size|len|offset|shape|rng|seed|token"
     r"|label|flag|buffer|state|handle|workspace|meta",
     re.IGNORECASE,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -12,6 +11,7 @@ from ctxlint.model.index.apply_calls import ArgumentKind
 from ctxlint.model.interpreter.events import Assigned
 from ctxlint.model.interpreter.values import ContextAttribute, Item, SavedTensor, Tri, is_input
 from ctxlint.model.syntax import code_of, last_name
+from ctxlint.patterns import pattern
 from ctxlint.records import record
 from ctxlint.torch_api import operations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from ctxlint.model.interpreter.method import Method
     from ctxlint.model.interpreter.values import Value
 
-_GRADIENT = re.compile(r"(?!requires_)(?:\w+_)?grad")
+_GRADIENT = pattern(r"(?!requires_)(?:\w+_)?grad")
 _ADDING = frozenset({"add_", "sub_", "copy_", "index_add_", "addmm_", "addcmul_", "scatter_add_"})
-_PARAMETER = re.compile(r"(?:\w+_)?(?:weight|bias)s?\d*")
+_PARAMETER = pattern(r"(?:\w+_)?(?:weight|bias)s?\d*")
 """What a layer calls its parameters; an input that has such an attribute is not a tensor."""
 
 _FUNCTIONS = (cst.Lambda, cst.FunctionDef)

@@ -60,6 +60,7 @@ from ctxlint.model.interpreter.values import (
     usual_storage,
 )
 from ctxlint.model.syntax import children, code_of, dotted, last_name, words_of
+from ctxlint.patterns import pattern
 from ctxlint.records import record
 from ctxlint.torch_api import autograd, operations
 
@@ -72,7 +73,7 @@ if TYPE_CHECKING:
     from ctxlint.model.interpreter.values import Value
 
 
-_RELEASES = re.compile(r"__version__|torch_?(version|v?\d|[gl][et]_?\d)|(old|new)_?torch", re.IGNORECASE)
+_RELEASES = pattern(r"__version__|torch_?(version|v?\d|[gl][et]_?\d)|(old|new)_?torch", re.IGNORECASE)
 """What a condition mentions that distinguishes torch releases; other versions are those of GPUs and formats."""
 
 
@@ -544,8 +545,8 @@ def _named(fn: FunctionClass, test: cst.BaseExpression) -> cst.BaseExpression:
 
 _MEASURES = re.compile(r"numel|nelement|shape|size|len").search
 _COUNT = r"(\bnumel\(.*\)|\bnelement\(\)|\bprod\(.*\)|\.shape\[[^]]*\]|\bsize\(.+\)|\blen\(.*\))"
-_EMPTY = re.compile(rf"{_COUNT} *(==|<=) *0$|{_COUNT} *< *1$|^0 *== *.*{_COUNT}$")
-_ANY = re.compile(rf"{_COUNT}( *(!=|>) *0| *>= *1)?$")
+_EMPTY = pattern(rf"{_COUNT} *(==|<=) *0$|{_COUNT} *< *1$|^0 *== *.*{_COUNT}$")
+_ANY = pattern(rf"{_COUNT}( *(!=|>) *0| *>= *1)?$")
 
 
 def _gets_more_than_zeros(fn: FunctionClass, index: int) -> bool:

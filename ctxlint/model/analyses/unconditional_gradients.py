@@ -13,6 +13,7 @@ from ctxlint.model.analyses.returns import returned_by
 from ctxlint.model.interpreter.events import Assigned, GenericCall, NeedsInputGradRead
 from ctxlint.model.interpreter.values import NONE, Context
 from ctxlint.model.syntax import code_of, dotted
+from ctxlint.patterns import pattern
 from ctxlint.records import record
 from ctxlint.torch_api import operations
 
@@ -34,7 +35,7 @@ _EXPENSIVE = frozenset(
     )
 )
 _LAYOUT = frozenset(_words("contiguous flatten float permute reshape sum t to transpose type_as view"))
-_FLAG_WORDS = re.compile(r"grad|train|frozen|freeze|need|want", re.IGNORECASE)
+_FLAG_WORDS = pattern(r"grad|train|frozen|freeze|need|want", re.IGNORECASE)
 """What a test mentions that may be about whether a gradient is needed."""
 
 

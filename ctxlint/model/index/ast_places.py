@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import ast
-import re
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.patterns import pattern
 from ctxlint.records import entity
 from ctxlint.source.source import Position, Source, Span
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_HEAD = re.compile(r"(?:async[ \t]+)?(?:def|class)[ \t]+")
+_HEAD = pattern(r"(?:async[ \t]+)?(?:def|class)[ \t]+")
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ctxlint.model.index.indexer import index_module
 from ctxlint.model.index.scopes import LOCAL, dotted_name, meanings
+from ctxlint.patterns import pattern
 from ctxlint.source.ast_tree import tree_of
 from ctxlint.torch_api import autograd
 
@@ -161,9 +162,9 @@ def _mentioned(taker: _Taker, param: str) -> frozenset[str]:
     return read | _found(taker.home, taker.function, rf"getattr(?<=\bgetattr)\(\s*{param}\s*,\s*['\"](\w+)")
 
 
-def _found(unit: Unit, function: _FunctionNode, pattern: str) -> frozenset[str]:
-    """What a pattern finds in the text of a function."""
-    return _matches(pattern, _text_of(unit, function))
+def _found(unit: Unit, function: _FunctionNode, expression: str) -> frozenset[str]:
+    """What a regular expression finds in the text of a function."""
+    return _matches(expression, _text_of(unit, function))
 
 
 def _text_of(unit: Unit, function: _FunctionNode) -> str:
@@ -171,8 +172,8 @@ def _text_of(unit: Unit, function: _FunctionNode) -> str:
 
 
 @lru_cache(maxsize=512)  # by the text: an editor parses all methods of a class again when one of them changes
-def _matches(pattern: str, text: str) -> frozenset[str]:
-    return frozenset(re.findall(pattern, text))
+def _matches(expression: str, text: str) -> frozenset[str]:
+    return frozenset(re.findall(expression, text))
 
 
 @lru_cache(maxsize=512)  # as above
@@ -210,11 +211,11 @@ def _read_of(function: _FunctionNode, param: str) -> set[str]:
     return found
 
 
-_GIVEN_CTX = re.compile(r"\(\s*(?:ctx|context)\s*[,)]")
-_DOTTED_AT_END = re.compile(r"\b[A-Za-z_][\w.]*\Z")
+_GIVEN_CTX = pattern(r"\(\s*(?:ctx|context)\s*[,)]")
+_DOTTED_AT_END = pattern(r"\b[A-Za-z_][\w.]*\Z")
 _LONGEST_NAME = 200
 _MOST_HELPERS = 100
 
-_CONTEXT_NAME = re.compile(r"ctx|context", re.IGNORECASE)
+_CONTEXT_NAME = pattern(r"ctx|context", re.IGNORECASE)
 _OF_CTX = autograd.FUNCTION_CTX_ATTRIBUTES | autograd.CONTEXT_METHODS
 _WITHOUT_FORWARD = frozenset(autograd.PROTOCOL) - {"forward"}

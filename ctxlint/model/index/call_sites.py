@@ -30,6 +30,7 @@ from ctxlint.model.index.passed_tensors import (
 from ctxlint.model.index.project import Definition
 from ctxlint.model.index.results import differentiated, display_before, located, written
 from ctxlint.model.index.scopes import Scope, bindings, dotted_name, mentions, resolutions
+from ctxlint.patterns import pattern
 from ctxlint.torch_api.autograd import GRADIENTS_OFF, OPERATOR_KERNELS, PROTOCOL
 from ctxlint.torch_api.operations import TORCH_SINGLE, TUPLE_METHODS
 from ctxlint.torch_api.transforms import may_use_transforms
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
     from ctxlint.model.index.project import Project
     from ctxlint.model.index.results import CallPlace, Differentiation, Written
 
-_GRADIENTS = re.compile(
+_GRADIENTS = pattern(
     r"req\w*grad|need\w*grad|grad_?(?:enabled?|mode|required)|^grad(?:s|ients?)?$|autograd|checkpoint|training|inference"
     r"|(?:^|_)(?:is|no|with|wants?|enable|disable|ignore|compute|has|use|return)_(?:\w+_)?grad",
     re.IGNORECASE,
@@ -825,7 +826,7 @@ class _Found(NamedTuple):
 _FACTS_KEPT = 3
 """A file is searched with and without the names from other files."""
 
-_REQUEST = re.compile(r"\.\s*requires_grad")
+_REQUEST = pattern(r"\.\s*requires_grad")
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import libcst as cst
 
 from ctxlint.model.index.bare_nodes import bare
+from ctxlint.patterns import pattern
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -575,10 +576,10 @@ def _names(names: list[str]) -> list[cst.NameItem]:
 
 
 _INFINITE = float("inf")
-_SELF_DOCUMENTING = re.compile(r"=\s*[!:}]")
+_SELF_DOCUMENTING = pattern(r"=\s*[!:}]")
 """What may be an expression with its text in an f-string: ``{x=}``."""
 
-_ONE_STRING = re.compile(
+_ONE_STRING = pattern(
     r"""[a-zA-Z]{0,2}
     (?: "{3} [^"\\]*(?:(?:\\[\s\S]|"(?!""))[^"\\]*)* "{3} | '{3} [^'\\]*(?:(?:\\[\s\S]|'(?!''))[^'\\]*)* '{3}
       | "(?!"") [^"\\]*(?:\\[\s\S][^"\\]*)* " | '(?!'') [^'\\]*(?:\\[\s\S][^'\\]*)* ' )""",

@@ -21,6 +21,7 @@ from ctxlint.model.index.file_index import (
     one_of_several,
 )
 from ctxlint.model.index.scopes import Bound, Scope, dotted_name, mentions, resolutions
+from ctxlint.patterns import pattern
 from ctxlint.torch_api.autograd import PROTOCOL
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ EXPECT_ERRORS = frozenset(
 )
 """The last part of the names of functions that expect an exception or a warning in tests."""
 
-_VERSION = re.compile(r"version|hasattr|getattr|torch_?(?:\d|major|minor)|_[gl][te]_", re.IGNORECASE)
+_VERSION = pattern(r"version|hasattr|getattr|torch_?(?:\d|major|minor)|_[gl][te]_", re.IGNORECASE)
 """What a condition mentions that distinguishes releases."""
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
 from ctxlint.effort import spend
 from ctxlint.model.index.scopes import Scope, dotted_name, resolve
+from ctxlint.patterns import pattern
 
 if TYPE_CHECKING:
     from ctxlint.model.index.project import Definition
@@ -41,5 +41,5 @@ def reads_one_element(definition: Definition) -> frozenset[str]:
     return frozenset(parameters - used)
 
 
-_WORD = re.compile(r"\w+")
-_LOADED = re.compile(r"\bload\(\s*(\w+)\s*\)")
+_WORD = pattern(r"\w+")
+_LOADED = pattern(r"\bload\(\s*(\w+)\s*\)")

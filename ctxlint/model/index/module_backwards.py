@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ctxlint.model.index.project import Definition
 from ctxlint.model.index.scopes import dotted_name
+from ctxlint.patterns import pattern
 from ctxlint.records import record
 from ctxlint.source.ast_tree import tree_of
 from ctxlint.source.source import Position, Span
@@ -27,11 +28,11 @@ class ModuleBackward:
     span: Span
 
 
-_GRADIENT = re.compile(r"grad|^d_?(out|y|z|l)\w*$|^delta", re.IGNORECASE)
+_GRADIENT = pattern(r"grad|^d_?(out|y|z|l)\w*$|^delta", re.IGNORECASE)
 """Typical names of a parameter that takes the gradient of an output."""
 
 
-_OF_A_TRAINER = re.compile(r"loss|graph|optim", re.IGNORECASE)
+_OF_A_TRAINER = pattern(r"loss|graph|optim", re.IGNORECASE)
 """Names of what a method gets that starts the backward pass itself."""
 
 

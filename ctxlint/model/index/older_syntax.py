@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.patterns import pattern
 from ctxlint.source.ast_tree import tree_of
 from ctxlint.source.nesting import too_deep
 from ctxlint.source.slices import Slice, parse_slice
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
 
 
 _NEW_WORDS = tuple(
-    re.compile(pattern)
-    for version, pattern in (
+    pattern(expression)
+    for version, expression in (
         ((3, 11), r"except(?<=\bexcept)\s*\*"),
         ((3, 11), r"[\[,:]\s*\*\s*[\w(\[]"),
         ((3, 12), r"def(?<=\bdef)\s+\w+\s*\["),
@@ -37,8 +38,8 @@ _NEW_WORDS = tuple(
     if sys.version_info < version
 )
 """Newer syntax contains one of these, except inside f-strings. All begin with what ``re`` finds fast."""
-_FORMATTED = re.compile(r"""[fFrR](?<!\w[fFrR])(?:(?<=[fF])[rR]?|(?<=[rR])[fF])(?=["'])""")
-_STRING = re.compile(
+_FORMATTED = pattern(r"""[fFrR](?<!\w[fFrR])(?:(?<=[fF])[rR]?|(?<=[rR])[fF])(?=["'])""")
+_STRING = pattern(
     r"""\w*(?:"{3}(?:[^\\]|\\.)*?"{3}|'{3}(?:[^\\]|\\.)*?'{3}|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')""", re.DOTALL
 )
 

@@ -8,7 +8,6 @@ similar texts reuses results in ``ParsedPieces``.
 from __future__ import annotations
 
 import ast
-import re
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable
@@ -21,6 +20,7 @@ from typing import TYPE_CHECKING, TypeVar, Union
 from ctxlint.model.index.older_syntax import in_older_syntax, may_hold_newer_syntax
 from ctxlint.model.index.reparsing import reparsed
 from ctxlint.model.index.statement_pieces import StatementLines, hard_starts, note_parsed, statements
+from ctxlint.patterns import pattern
 from ctxlint.profiling import stage
 from ctxlint.records import record
 from ctxlint.source.nesting import too_deep_for_ast
@@ -110,7 +110,7 @@ def _parse(text: str, first: int = 1) -> ast.Module:
             raise
 
 
-LINE_NAMED = re.compile(r"\b(at|on) line (\d+)")
+LINE_NAMED = pattern(r"\b(at|on) line (\d+)")
 """As in ``expected an indented block after 'if' statement on line 3``."""
 
 
@@ -137,7 +137,7 @@ def _fails_within(broken: BrokenStatement, piece: StatementLines) -> bool:
     return broken.position.line < piece.last and _READ_NO_FURTHER.match(broken.message) is not None
 
 
-_READ_NO_FURTHER = re.compile(r"invalid syntax\Z|expected ':'\Z|unterminated string literal")
+_READ_NO_FURTHER = pattern(r"invalid syntax\Z|expected ':'\Z|unterminated string literal")
 """The errors that Python reports at the last token that it has read."""
 
 

@@ -11,10 +11,10 @@ with those when it comes to the change, so that neither the rest of the tree nor
 from __future__ import annotations
 
 import ast
-import re
 from copy import copy
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
+from ctxlint.patterns import pattern
 from ctxlint.source.changes import change_between
 
 if TYPE_CHECKING:
@@ -29,8 +29,8 @@ _UNLIKELY = ("\t", "\r", "\f")
 
 _HARD = ("'", '"', "\\", "\f")
 """What may make another thing of what follows it on the line."""
-_OPEN = re.compile(r"[\"'\\#]")
-_CONTINUES = re.compile(r"\s*(?:elif|else|except|finally|case)\b")
+_OPEN = pattern(r"[\"'\\#]")
+_CONTINUES = pattern(r"\s*(?:elif|else|except|finally|case)\b")
 _OWN_ERRORS = ("invalid syntax", "expected ':'")
 """The errors of which Python says no more than where they are."""
 

@@ -8,6 +8,7 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctxlint.model.index.reparsing import blocks_of
+from ctxlint.patterns import pattern
 from ctxlint.records import record
 from ctxlint.source.changes import change_between
 from ctxlint.source.source import line_starts
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from ctxlint.source.changes import Change
     from ctxlint.source.source import Source
 
-_TOKEN = re.compile(
+_TOKEN = pattern(
     r"""
     \#[^\r\n]*
     | \([^()\[\]{}"'\#\\\r\n]*\) | \[[^()\[\]{}"'\#\\\r\n]*\]  # closed again on the same line
@@ -31,11 +32,11 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-_TRIPLE_ENDS = {quotes: re.compile(rf"(?:[^\\]|\\.)*?{quotes}", re.DOTALL) for quotes in ('"""', "'''")}
+_TRIPLE_ENDS = {quotes: pattern(rf"(?:[^\\]|\\.)*?{quotes}", re.DOTALL) for quotes in ('"""', "'''")}
 _NO_START = frozenset(("#", ")", "]", "}", ""))
-_CONTINUES = re.compile(r"(?:else|elif|except|finally)\b")
-_DECORATOR = re.compile(r"@[^\S\r\n]*\w")
-_HARD_START = re.compile(r"(?:class|def|async|import|from|if|for|while|with|try)\b|@")
+_CONTINUES = pattern(r"(?:else|elif|except|finally)\b")
+_DECORATOR = pattern(r"@[^\S\r\n]*\w")
+_HARD_START = pattern(r"(?:class|def|async|import|from|if|for|while|with|try)\b|@")
 _HARD_STARTS = frozenset("cdaifwt@")
 """The first characters of these."""
 

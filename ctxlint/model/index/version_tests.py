@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctxlint.config.torch_versions import ALL_RELEASES, Releases
 from ctxlint.model.index.scopes import dotted_name, resolutions
+from ctxlint.patterns import pattern
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -169,7 +169,7 @@ def _converts(node: ast.expr) -> bool:
 _MOST_STEPS = 50
 _TORCH = ("torch.__version__", "torch.version.__version__")
 _CONVERTERS = frozenset({"parse", "str", "int", "tuple", "list", "map"})
-_NUMBERS = re.compile(r"\d{1,4}(?:\.\d{1,4}){0,2}")
+_NUMBERS = pattern(r"\d{1,4}(?:\.\d{1,4}){0,2}")
 _COMPARISONS = frozenset({ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotEq})
 _MIRRORED: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Lt: ast.Gt,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from typing import TYPE_CHECKING, NamedTuple
 
 import libcst as cst
@@ -14,6 +13,7 @@ from ctxlint.model.interpreter.events import Misfit
 from ctxlint.model.interpreter.method import Binding, Decorator, Param, ParameterKind
 from ctxlint.model.interpreter.values import NONE, Opaque, Scalar, Tri, Value, constant
 from ctxlint.model.syntax import children, code_of, dotted
+from ctxlint.patterns import pattern
 from ctxlint.source.nesting import too_deep
 from ctxlint.torch_api import autograd
 from ctxlint.torch_api import known_decorators as decorators
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
     from ctxlint.model.index.scopes import Scope
 
-_AUTOCAST_PAIR = re.compile(r"(?:^|[._])custom_(?:fwd|bwd)$")
+_AUTOCAST_PAIR = pattern(r"(?:^|[._])custom_(?:fwd|bwd)$")
 _RECEIVERS = ("self", "cls")
-_CONTEXT_NAME = re.compile(r"_*ctx_*|_*context_*")
+_CONTEXT_NAME = pattern(r"_*ctx_*|_*context_*")
 
 Meaning = Wrapping | str | None
 """What a decorator's name means: a function of the project, a dotted name from outside it, or unknown."""

@@ -32,6 +32,7 @@ from ctxlint.model.interpreter.values import (
     tensor_when_used,
 )
 from ctxlint.model.syntax import dotted, last_name
+from ctxlint.patterns import pattern
 from ctxlint.torch_api import operations, python
 
 if TYPE_CHECKING:
@@ -169,7 +170,7 @@ def sounds_final(func: cst.BaseExpression) -> bool:
     return _FINAL.search(last_name(func)) is not None
 
 
-_FINAL = re.compile(
+_FINAL = pattern(
     r"raise|error|exception|fail|abort|unreach|unsupported|not_?impl|not_supported|exit|skip|fatal|assert",
     re.IGNORECASE,
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,6 +14,7 @@ from ctxlint.model.interpreter.method import Binding
 from ctxlint.model.interpreter.sequences import literal
 from ctxlint.model.interpreter.values import NONE, UNKNOWN, Choice, ProjectObject, Sequence, Slot
 from ctxlint.model.summaries.callables import owner_of
+from ctxlint.patterns import pattern
 from ctxlint.torch_api import types
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ _CHANGES_ACCESS = frozenset(["__new__", "__getattribute__", "__getattr__", "__se
 _PROPERTIES = {"builtins.property", "functools.cached_property"}
 
 _NOT_OF_PROJECT = ("torch.", "builtins.", "typing.")
-_NAME = re.compile(r"\.*\w+(?:[.:]\w+)*")
+_NAME = pattern(r"\.*\w+(?:[.:]\w+)*")
 
 
 class _Field(NamedTuple):

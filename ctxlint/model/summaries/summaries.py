@@ -7,7 +7,6 @@ not it is cached: so results do not depend on the order in which files are read.
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -60,6 +59,7 @@ from ctxlint.model.summaries.resolver import STEPS_IN_VAIN, CalleeResolver, Know
 from ctxlint.model.summaries.unbound_reads import KINDS_FOR_UNBOUND, unbound_reads_of
 from ctxlint.model.summaries.wrappers import changes_nothing, wrapper_of
 from ctxlint.model.summaries.writes import writes_of
+from ctxlint.patterns import pattern
 from ctxlint.torch_api.known_decorators import CONTEXT_MANAGER, OPERATOR_DECORATORS, SIGNATURE_KEEPING_DECORATORS
 
 if TYPE_CHECKING:
@@ -461,4 +461,4 @@ def _asks_type(guard: Guard) -> bool:
     return "isinstance" in words or "is_tensor" in words or ("type" in words and bool(_TYPE_OF.search(guard.text)))
 
 
-_TYPE_OF = re.compile(r"(?<![\w.])type\(")
+_TYPE_OF = pattern(r"(?<![\w.])type\(")

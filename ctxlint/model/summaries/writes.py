@@ -29,6 +29,7 @@ from ctxlint.model.interpreter.values import (
     usual_storage,
 )
 from ctxlint.model.syntax import parents_below
+from ctxlint.patterns import pattern
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -78,7 +79,7 @@ def _number_of_arms(guard: Guard) -> int:
     return int(case["count"]) if case is not None else sys.maxsize
 
 
-_CASE = re.compile(r"case \d+ of (?P<count>\d+)")
+_CASE = pattern(r"case \d+ of (?P<count>\d+)")
 
 
 def _written(target: Value | None) -> Value | None:
@@ -181,19 +182,19 @@ def _raises(block: cst.BaseSuite) -> bool:
 _LONGEST_TEST = 1000
 """A longer test is not read: the patterns need quadratic time."""
 
-_COUNTS_PROCESSES = re.compile(
+_COUNTS_PROCESSES = pattern(
     r"\b\w*(?:world|group|parallel|tp|sp|cp|dp|mp|ep|pp)_?(?:world_)?size\w*(?:\(.*\))?\s*(?:==|!=|<=|>=|<|>)\s*[12]\b"
     r"|\.size\(\)\s*(?:==|!=|<=|>=|<|>)\s*[12]\b"
     r"|\b[12]\s*(?:==|!=|<=|>=|<|>)\s*\w*(?:world|group|parallel)_?size"
 )
 """Tests of the number of processes: a single process has nothing to send; users have several."""
 
-_NAME_COMPARED = re.compile(r"(?P<name>[A-Za-z_]\w*)\s*(?:==|!=|<=|>=|<|>)\s*[12]")
+_NAME_COMPARED = pattern(r"(?P<name>[A-Za-z_]\w*)\s*(?:==|!=|<=|>=|<|>)\s*[12]")
 
-_NUMBER_OF_PROCESSES = re.compile(r"(?:world|group|parallel)_?(?:world_)?size$|group\w*\.size$")
+_NUMBER_OF_PROCESSES = pattern(r"(?:world|group|parallel)_?(?:world_)?size$|group\w*\.size$")
 
-_PLACE = re.compile(r"\.is_cuda$|\.is_contiguous\(\)$")
+_PLACE = pattern(r"\.is_cuda$|\.is_contiguous\(\)$")
 
-_OTHER_BUSINESS = re.compile(r"grad|training|inference|debug|test", re.IGNORECASE)
+_OTHER_BUSINESS = pattern(r"grad|training|inference|debug|test", re.IGNORECASE)
 
-_NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
+_NAME = pattern(r"(?<![\w.])[A-Za-z_]\w*")
