@@ -1,4 +1,4 @@
-"""Source text as a tree of ``ast``."""
+"""Source text as a tree of ``ast``, and the nodes of one."""
 
 from __future__ import annotations
 
@@ -18,3 +18,28 @@ def tree_of(text: str) -> ast.Module | None:
             return ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
+
+
+def nodes_in(top: ast.AST) -> list[ast.AST]:
+    """A node and all in it, in the order of ``ast.walk`` and in half its time, but without contexts and operators."""
+    found = [top]
+    for node in found:
+        for name in _FIELDS[type(node)]:
+            value = getattr(node, name, None)
+            if isinstance(value, list):
+                found += [each for each in value if isinstance(each, ast.AST)]
+            elif isinstance(value, ast.AST):
+                found.append(value)
+    return found
+
+
+class _Fields(dict[type[ast.AST], tuple[str, ...]]):
+    """The names of the fields that may contain nodes, by node type."""
+
+    def __missing__(self, kind: type[ast.AST]) -> tuple[str, ...]:
+        self[kind] = found = tuple(name for name in kind._fields if name not in _WITHOUT_NODES)
+        return found
+
+
+_FIELDS = _Fields()
+_WITHOUT_NODES = frozenset({"arg", "attr", "ctx", "id", "kind", "op", "type_comment"})

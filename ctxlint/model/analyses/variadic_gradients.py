@@ -131,7 +131,7 @@ class _Lengths:
 
     def of_name(self, node: cst.Name | cst.Attribute, method: Method) -> _Length | None:
         """A variable, ``ctx.name`` or ``ctx.saved_tensors``."""
-        name = code_of(node)
+        name = dotted(node) or code_of(node)
         if (method.name, name) in self.open:
             return None
         collected = self.of_collected(name, method) if isinstance(node, cst.Name) else None

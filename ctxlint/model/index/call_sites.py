@@ -31,6 +31,7 @@ from ctxlint.model.index.project import Definition
 from ctxlint.model.index.results import differentiated, display_before, located, written
 from ctxlint.model.index.scopes import Scope, bindings, dotted_name, mentions, resolutions
 from ctxlint.patterns import pattern
+from ctxlint.source.ast_tree import nodes_in
 from ctxlint.torch_api.autograd import GRADIENTS_OFF, OPERATOR_KERNELS, PROTOCOL
 from ctxlint.torch_api.operations import TORCH_SINGLE, TUPLE_METHODS
 from ctxlint.torch_api.transforms import may_use_transforms
@@ -220,7 +221,7 @@ class CallSites:
     def takes(self, name: str, scope: Scope) -> bool:
         """Whether a name is a parameter of the function of a scope: what it patches is known where it is called."""
         record = self.index.functions.get(scope.qualname) if scope.kind == "function" else None
-        params = ast.walk(record.node.args) if record is not None else ()
+        params = nodes_in(record.node.args) if record is not None else ()
         return any(isinstance(each, ast.arg) and each.arg == name for each in params)
 
     def imported_functions(self, at: ast.expr) -> Iterator[str]:
@@ -570,7 +571,7 @@ class CallSites:
         entry = self.index.functions.get(scope.qualname) if scope.kind == "function" else None
         if entry is None or not isinstance(node, ast.Name) or scope.owner(node.id) is not scope:
             return False
-        reads = [each for each in ast.walk(entry.node) if isinstance(each, ast.Name) and each.id == node.id]
+        reads = [each for each in nodes_in(entry.node) if isinstance(each, ast.Name) and each.id == node.id]
         return [each for each in reads if isinstance(each.ctx, ast.Load)] == [node]
 
     def bound_value(self, node: ast.Name, scope: Scope) -> ast.expr | None:
@@ -635,8 +636,8 @@ class CallSites:
         if any(each.line != record.node.lineno for each in scope.names.get(name, ())):
             return True
         if scope.qualname not in self.tested:
-            tests = [test for node in ast.walk(record.node) for test in _tests_in(node)]
-            names = (part.id for test in tests for part in ast.walk(test) if isinstance(part, ast.Name))
+            tests = [test for node in nodes_in(record.node) for test in _tests_in(node)]
+            names = (part.id for test in tests for part in nodes_in(test) if isinstance(part, ast.Name))
             self.tested[scope.qualname] = frozenset(names)
         return name in self.tested[scope.qualname]
 
@@ -648,11 +649,11 @@ class CallSites:
             return []
         if record.qualname not in self.assigned:
             found = self.assigned[record.qualname] = {}
-            for node in ast.walk(record.node):
+            for node in nodes_in(record.node):
                 targets = node.targets if isinstance(node, ast.Assign) else [node] if isinstance(node, _TARGETS) else []
                 for target in targets:
                     stored = target.target if isinstance(target, _TARGETS) else target
-                    for each in ast.walk(stored):
+                    for each in nodes_in(stored):
                         if isinstance(each, ast.Attribute):
                             value = (
                                 getattr(node, "value", None)
@@ -693,7 +694,7 @@ class CallSites:
         if record is None:
             return frozenset()
         if record.qualname not in self.registered:
-            calls = [each for each in ast.walk(record.node) if isinstance(each, ast.Call) and each.args]
+            calls = [each for each in nodes_in(record.node) if isinstance(each, ast.Call) and each.args]
             self.registered[record.qualname] = frozenset(
                 str(each.args[0].value)
                 for each in calls
@@ -743,7 +744,8 @@ class CallSites:
         if entry is None:
             return frozenset()
         if scope.qualname not in self.requested:
-            self.requested[scope.qualname] = names_requested(entry.node) if self.requests(entry.node) else frozenset()
+            code = self.source.lines(entry.node.lineno, entry.node.end_lineno or entry.node.lineno)
+            self.requested[scope.qualname] = names_requested(entry.node) if _REQUEST.search(code) else frozenset()
         return self.requested[scope.qualname]
 
     def may_be_stored(self, node: ast.expr, scope: Scope) -> bool:
@@ -888,14 +890,14 @@ def _parameters_in(part: FileIndex) -> frozenset[str]:
     if "Parameter" not in part.call_names:
         return frozenset()
     if parameters_among not in part.notes:
-        part.notes[parameters_among] = parameters_among(node for each in part.statements for node in ast.walk(each))
+        part.notes[parameters_among] = parameters_among(node for each in part.statements for node in nodes_in(each))
     found: frozenset[str] = part.notes[parameters_among]
     return found
 
 
 def _mentions_flag(record: ClassRecord) -> bool:
     """Whether a class mentions ``requires_grad``."""
-    for node in ast.walk(record.node):
+    for node in nodes_in(record.node):
         named = node.attr if isinstance(node, ast.Attribute) else node.arg if isinstance(node, ast.keyword) else None
         if named in _FREEZING:
             return True

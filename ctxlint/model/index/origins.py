@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from ctxlint.source.ast_tree import nodes_in
 from ctxlint.torch_api.operations import FLOAT_CONVERSIONS, FLOAT_METHODS, KIND_KEEPING, VIEW_METHODS
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def _bindings(statement: ast.stmt, known: Mapping[str, str]) -> Iterator[tuple[s
         if several and isinstance(target, ast.Tuple):
             yield from ((each.id, _origin(value, known) or "") for each in target.elts if isinstance(each, ast.Name))
             return
-    for node in ast.walk(statement):
+    for node in nodes_in(statement):
         if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
             yield node.id, ""
         elif isinstance(node, ast.Attribute) and node.attr in _FLAGS and isinstance(node.value, ast.Name):

@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from ctxlint.model.index.scopes import dotted_name
+from ctxlint.source.ast_tree import nodes_in
 from ctxlint.torch_api.operations import USUAL_VIEW_METHODS, VIEW_ATTRIBUTES, VIEW_METHODS
 
 if TYPE_CHECKING:
@@ -109,7 +110,7 @@ _CONVERTING = frozenset(
 
 def takes_requests(node: ast.AST) -> bool:
     """Whether code mentions ``requires_grad``: then a tensor that it makes may get a gradient later."""
-    return any(isinstance(each, ast.Attribute) and each.attr.startswith("requires_grad") for each in ast.walk(node))
+    return any(isinstance(each, ast.Attribute) and each.attr.startswith("requires_grad") for each in nodes_in(node))
 
 
 NOT_TENSORS = ("container", "number", "bool", "string")
@@ -143,7 +144,7 @@ _SORTS = {int: "number", float: "number", bool: "bool", str: "string"}
 def names_requested(node: ast.AST) -> frozenset[str]:
     """The names that code requests a gradient of: ``x.requires_grad_()``, ``x = y.detach().requires_grad_()``."""
     found: set[str] = set()
-    for each in ast.walk(node):
+    for each in nodes_in(node):
         if isinstance(each, ast.Attribute) and isinstance(each.value, ast.Name):
             if each.attr == "requires_grad_" or (each.attr == "requires_grad" and isinstance(each.ctx, ast.Store)):
                 found.add(each.value.id)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ctxlint.model.index.scopes import dotted_name
 from ctxlint.records import record
+from ctxlint.source.ast_tree import nodes_in
 from ctxlint.torch_api.operations import INPLACE_METHODS
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def display_before(place: CallPlace, name: str) -> ast.Tuple | ast.List | None:
 
 def _named(node: ast.AST) -> set[str]:
     """The names in code."""
-    return {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
+    return {each.id for each in nodes_in(node) if isinstance(each, ast.Name)}
 
 
 def _start_of(node: ast.stmt | ast.expr) -> tuple[int, int]:
@@ -142,7 +143,7 @@ def _writes_argument(call: ast.Call, name: str, meant: Callable[[ast.Call], ast.
     for statement in method.body:
         if _writes(statement, param):
             return True
-        leaves = any(isinstance(each, (ast.Return, ast.Raise)) for each in ast.walk(statement))
+        leaves = any(isinstance(each, (ast.Return, ast.Raise)) for each in nodes_in(statement))
         if leaves or param in set(_stored(statement)):
             return False
     return False
@@ -170,7 +171,7 @@ def _names_passed(statement: ast.stmt, call: ast.Call) -> dict[str, int]:
 def _is_used(statements: Sequence[ast.stmt], name: str) -> bool:
     """Whether one of the statements reads the values of a tensor, before its name is rebound."""
     for statement in statements:
-        nodes = list(ast.walk(statement))
+        nodes = nodes_in(statement)
         asked = [each.value for each in nodes if isinstance(each, ast.Attribute) and each.attr in _SHAPE]
         reads = (each for each in nodes if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Load))
         if any(each.id == name and each not in asked for each in reads):
@@ -256,7 +257,7 @@ def _is_of(node: ast.expr, name: str) -> bool:
 
 def _stored(statement: ast.stmt) -> Iterator[str]:
     """The names that a statement may bind or delete."""
-    for node in ast.walk(statement):
+    for node in nodes_in(statement):
         if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
             yield node.id
 

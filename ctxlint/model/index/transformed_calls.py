@@ -16,6 +16,7 @@ from ctxlint.model.index.certain_calls import certain_calls, computes_with
 from ctxlint.model.index.denoted_code import MOST_HOPS, Applied, Called, CalledCode, CalledOperator, DenotedCode
 from ctxlint.model.index.outside_facts import OF_NO_FUNCTION
 from ctxlint.model.index.scopes import dotted_name
+from ctxlint.source.ast_tree import nodes_in
 from ctxlint.torch_api.transforms import DERIVATIVES, FUNCTIONAL_CALLS, NEEDS_JVP, TRANSFORMS
 
 if TYPE_CHECKING:
@@ -53,10 +54,10 @@ class Transforms:
         return {
             id(each)
             for statement in self.index.statements
-            for tried in ast.walk(statement)
+            for tried in nodes_in(statement)
             if isinstance(tried, ast.Try) and tried.handlers
             for inner in tried.body
-            for each in ast.walk(inner)
+            for each in nodes_in(inner)
             if isinstance(each, ast.Call)
         }
 

@@ -247,7 +247,7 @@ def _method_call(walk: Walk, node: cst.Call, func: cst.Attribute, receiver: Valu
     keeps = isinstance(receiver, Item) and isinstance(receiver.of, Imported)
     arguments = _evaluate_arguments(walk, node, f".{name}", keeps_context=keeps)
     if calls_loaded_extension(walk, func):
-        read_by(walk, node, arguments, EXTENSION, code_of(func))
+        read_by(walk, node, arguments, EXTENSION, dotted(func) or code_of(func))
     if any(is_mutable(option) for option in receiver.options()):
         return _container_method(walk, node, receiver, name, arguments)
     if not tensor_when_used(receiver):

@@ -48,7 +48,7 @@ from ctxlint.model.interpreter.values import (
     tensor_when_used,
     without,
 )
-from ctxlint.model.syntax import code_of, root_name
+from ctxlint.model.syntax import code_of, dotted, root_name
 from ctxlint.torch_api import autograd, operations, python
 
 if TYPE_CHECKING:
@@ -233,7 +233,8 @@ def _sent(walk: Walk, node: cst.Call, callee: str, arguments: Arguments) -> None
     value = arguments.value(1, parameter)
     if isinstance(value, (Argument, Item, Parameter)):
         given = arguments.node(1) or arguments.keywords[parameter].node
-        walk.record(MemoryRead, node, value=value, value_node=given, how=COLLECTIVE, reader=code_of(node.func))
+        reader = dotted(node.func) or code_of(node.func)
+        walk.record(MemoryRead, node, value=value, value_node=given, how=COLLECTIVE, reader=reader)
 
 
 def _each_mutated(walk: Walk, node: cst.Call, how: str, arguments: Arguments) -> None:

@@ -18,6 +18,7 @@ from ctxlint.model.index.scopes import LOCAL, Scope, dotted_name, resolve, resol
 from ctxlint.model.interpreter.events import Misfit, Step
 from ctxlint.model.summaries.callables import owner_of
 from ctxlint.model.summaries.in_force import is_in_force
+from ctxlint.source.ast_tree import nodes_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -135,7 +136,7 @@ def _returns_tuned(function: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scop
     """Whether all that a decorator, or one that it returns if it is ``called``, returns is a tuned kernel."""
     inner = {each.name: each for each in function.body if isinstance(each, ast.FunctionDef)}
     own = [each for each in function.body if not isinstance(each, ast.FunctionDef)]
-    returned = [each.value for part in own for each in ast.walk(part) if isinstance(each, ast.Return)]
+    returned = [each.value for part in own for each in nodes_in(part) if isinstance(each, ast.Return)]
     if called:
         return bool(returned) and all(
             _tunes(each, scope)
@@ -333,7 +334,7 @@ class _Kernel:
             return True
         if isinstance(test, ast.Compare) and self.varies(test):
             return False
-        for each in ast.walk(test):
+        for each in nodes_in(test):
             if isinstance(each, ast.Name) and (each.id in self.launched or each.id not in self.pointers):
                 if each.id in self.launched or not self.called(each).startswith(("triton", "numba")):
                     return True
@@ -350,10 +351,13 @@ class _Kernel:
 
     def varies(self, node: ast.expr) -> bool:
         """Whether an expression differs between the programs of a launch: by their index, or by what they load."""
-        return any(
-            each.id in self.varying if isinstance(each, ast.Name) else self.is_called(each.func, _VARYING)
-            for each in _names_and_calls(node)
-        )
+        for each in nodes_in(node):
+            if isinstance(each, ast.Name):
+                if each.id in self.varying:
+                    return True
+            elif isinstance(each, ast.Call) and self.is_called(each.func, _VARYING):
+                return True
+        return False
 
     def assigned(self, node: ast.Assign | ast.AnnAssign | ast.AugAssign) -> Found:
         """An assignment: names that point somewhere, and, for numba, items that are written."""
@@ -478,23 +482,3 @@ def _inside(node: ast.AST) -> Iterator[ast.AST]:
         for name in ("body", "orelse", "handlers", "finalbody", "cases"):
             for each in getattr(node, name, ()):
                 yield from _inside(each)
-
-
-def _names_and_calls(node: ast.expr) -> Iterator[ast.Name | ast.Call]:
-    """The names and calls in an expression; ``ast.walk`` takes three times as long."""
-    pending: list[ast.AST] = [node]
-    for each in pending:
-        kind = type(each)
-        if kind is ast.Constant:
-            continue
-        if kind is ast.Attribute:
-            pending.append(each.value)  # type: ignore[attr-defined]
-            continue
-        if isinstance(each, (ast.Name, ast.Call)):
-            yield each
-        for name in each._fields if kind is not ast.Name else ():
-            value = getattr(each, name)
-            if isinstance(value, ast.AST):
-                pending.append(value)
-            elif isinstance(value, list):
-                pending += [part for part in value if part is not None]
