@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model.analyses.foreign_names import names_of_forward, undefined_names
+from ctxlint.model.analyses.foreign_names import misused_builtins, names_of_forward, undefined_names
 from ctxlint.model.analyses.gradient_names import is_for_an_input
 from ctxlint.model.analyses.outputs import is_read
 from ctxlint.model.analyses.saved_reads import read_backs
@@ -90,6 +90,7 @@ class NameOfForward(Rule[FunctionClass]):
         for name in ("forward", "setup_context"):
             method = fn.methods.get(name)
             if method is not None and not method.inherited:
+                yield from _misused(fn, method)
                 yield from _undefined(fn, method, set())
         saved = saved_counts(fn, saving_call(backward))
         if saved is not None and any(mismatched(backward, saved)):  # CTX305: the unpacking raises first
@@ -106,6 +107,14 @@ class NameOfForward(Rule[FunctionClass]):
                 f"{_remedy(fn, backward, node.value)}.",
             )
         yield from _undefined(fn, backward, seen)
+
+
+def _misused(fn: FunctionClass, method: Method) -> Iterator[Finding]:
+    """The finding about the first builtin that a method uses as a tensor."""
+    for node, error in misused_builtins(fn, method):
+        what = f"`{node.value}` in `{method.name}` of `{fn.name}` is Python's builtin"
+        yield Finding(fn.span(node), f"{what}; it raises {error} at `apply`. Write the name of the tensor.")
+        return
 
 
 def _undefined(fn: FunctionClass, method: Method, seen: set[str]) -> Iterator[Finding]:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 
 _BUILTINS = frozenset(dir(builtins))
+_BUILTIN_FUNCTIONS = frozenset(name for name in _BUILTINS if isinstance(getattr(builtins, name), BuiltinFunctionType))
 
 RECEIVERS = frozenset({"self", "cls"})
 """What authors call the parameter for the instance or the class."""
@@ -48,6 +49,15 @@ def names_of_forward(fn: FunctionClass, method: Method) -> Iterator[tuple[cst.Na
             error = _error_of_builtin(method, node) if node.value in _BUILTINS else "NameError"
             if error is not None:
                 yield node, error
+
+
+def misused_builtins(fn: FunctionClass, method: Method) -> Iterator[tuple[cst.Name, str]]:
+    """The reads in a method of a builtin such as ``input`` as only a tensor can be, each with the exception."""
+    bound = _unbound(fn, method, _BUILTIN_FUNCTIONS.intersection(method.named))
+    for node in method.variables if bound else ():
+        error = _error_of_builtin(method, node) if node.value in bound else None
+        if error is not None and _is_read(method, node) and not never_runs(fn, method, node):
+            yield node, error
 
 
 def undefined_names(fn: FunctionClass, method: Method) -> Iterator[cst.Name]:
@@ -118,9 +128,9 @@ def _unbound(fn: FunctionClass, method: Method, names: frozenset[str] | set[str]
 
 def _error_of_builtin(method: Method, node: cst.Name) -> str | None:
     """What a builtin function raises if it is used like a tensor; None if it is called or passed on."""
-    builtin, parent = getattr(builtins, node.value), next(method.above(node), None)
-    if not isinstance(builtin, BuiltinFunctionType):
+    if node.value not in _BUILTIN_FUNCTIONS:
         return None
+    builtin, parent = getattr(builtins, node.value), next(method.above(node), None)
     if isinstance(parent, cst.Attribute) and parent.value is node:
         return "AttributeError" if not hasattr(builtin, parent.attr.value) else None
     computed = isinstance(parent, cst.BinaryOperation) and not isinstance(parent.operator, cst.Modulo)  # "%s" % input
