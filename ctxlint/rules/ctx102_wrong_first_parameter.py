@@ -15,7 +15,7 @@ from ctxlint.model.function import Binding, FunctionClass, GenericCall, Paramete
 from ctxlint.model.interpreter.signatures import is_context_name, used_as_context
 from ctxlint.model.syntax import dotted
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
-from ctxlint.rules.wording import moment, refusal
+from ctxlint.rules.wording import if_it_runs, moment, refusal
 from ctxlint.torch_api.autograd import CONTEXT_ONLY
 
 if TYPE_CHECKING:
@@ -231,14 +231,21 @@ def _unbound_receiver(fn: FunctionClass, method: Method) -> Iterator[Finding]:
     if not reads:
         return
     name = reads[0].value
-    message = f"`{name}` is not defined in `{method.name}` of `{fn.name}`; it raises NameError {moment(method)}. "
+    message = f"`{name}` is not defined in `{method.name}` of `{fn.name}`; it raises NameError {moment(method)}"
+    message += f"{if_it_runs(method, reads[0])}. "
     if method.ctx is None:
         yield Finding(fn.span(reads[0]), f"{message}Pass what it holds to `apply` as an input.")
     elif all(_is_of_ctx(fn, method, node) for node in reads):
         yield Finding(fn.span(reads[0]), f"{message}Write `{method.ctx.name}`.", write_ctx(fn, method, reads))
     else:
-        kept = f"keep it on `{method.ctx.name}`"
-        yield Finding(fn.span(reads[0]), f"{message}Pass what it holds to `apply` as an input, and {kept}.")
+        kept = f", and keep it on `{method.ctx.name}`" if _needed_later(fn, method) else ""
+        yield Finding(fn.span(reads[0]), f"{message}Pass what it holds to `apply` as an input{kept}.")
+
+
+def _needed_later(fn: FunctionClass, method: Method) -> bool:
+    """Whether a method that gets no inputs uses the instance: this one, or another."""
+    others = (each for each in fn.reading_methods if each not in fn.context_methods)
+    return method not in fn.context_methods or any(next(unbound_receivers(fn, each), None) for each in others)
 
 
 def _is_of_ctx(fn: FunctionClass, method: Method, node: cst.Name) -> bool:

@@ -12,7 +12,7 @@ from ctxlint.model.analyses.flags import (
     needed_at,
     none_uses,
     saves_only_under_others,
-    shares_its_statement,
+    is_computed_with_another,
     stored_flags,
     stored_only_under_others,
     unbound_inside,
@@ -224,9 +224,13 @@ def _remedy(fn: FunctionClass, backward: Method, use: MaybeUnbound, flags: froze
     names = [(index, node.value) for index, node in slots if isinstance(node, cst.Name)]
     returned = {index for index, name in names if name == use.name}
     if len(returned) == 1 and returned.isdisjoint(flags):
-        too = " too" if shares_its_statement(fn, use.name) else ""
+        flag = f"`{_test(fn, backward, *returned)}`{' too' * is_computed_with_another(fn, use.name)}"
         saved = saves_only_under_others(fn, backward, use.name, frozenset(returned))
-        return f"{'Save what it needs, and compute it,' if saved else 'Compute it'} under `{_test(fn, backward, *returned)}`{too}"
+        steps = ["save what it needs"] * saved + [f"compute it{',' * saved} under {flag}"]
+        if not needed_at(backward, use):
+            steps.insert(0, f"write `{use.name} = None` first")
+        remedy = f"{', '.join(steps[:-1])}{', and ' * (len(steps) > 1)}{steps[-1]}"
+        return remedy[0].upper() + remedy[1:]
     if fix is not None:
         return f"Write `{use.name} = None` before the test"
     asked = flags_of(use.guards)

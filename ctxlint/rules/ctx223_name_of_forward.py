@@ -14,7 +14,7 @@ from ctxlint.model.analyses.saved_tensors import mismatched, saved_counts, savin
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.syntax import is_name
 from ctxlint.rules.base import Finding, Rule
-from ctxlint.rules.wording import quoted
+from ctxlint.rules.wording import if_it_runs, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -103,7 +103,8 @@ class NameOfForward(Rule[FunctionClass]):
             here = "a name of `forward` only" if error == "NameError" else "Python's builtin, not a name of `forward`"
             yield Finding(
                 fn.span(node),
-                f"`{node.value}` in `{backward.name}` of `{fn.name}` is {here}; it raises {error} at backward. "
+                f"`{node.value}` in `{backward.name}` of `{fn.name}` is {here}; it raises {error} at backward"
+                f"{if_it_runs(backward, node)}. "
                 f"{_remedy(fn, backward, node.value)}.",
             )
         yield from _undefined(fn, backward, seen)
@@ -135,7 +136,8 @@ def _undefined(fn: FunctionClass, method: Method, seen: set[str]) -> Iterator[Fi
         named = quoted(names) if more <= 0 else f"{', '.join(f'`{each}`' for each in names)} and {more} more"
         what = f"{named} in `{method.name}` of `{fn.name}` {'is' if len(nodes) == 1 else 'are'} not defined"
         advice = remedy if len(nodes) == 1 else "Define or import them"
-        yield Finding(fn.span(nodes[0]), f"{what}; it raises NameError at {when}. {advice}.")
+        runs = if_it_runs(method, nodes[0])
+        yield Finding(fn.span(nodes[0]), f"{what}; it raises NameError at {when}{runs}. {advice}.")
 
 
 _DEFINE = "Define or import it"

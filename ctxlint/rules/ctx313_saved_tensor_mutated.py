@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ctxlint.model.analyses.grad_mode import is_on
-from ctxlint.model.analyses.mutations import through_data
+from ctxlint.model.analyses.mutations import computes, through_data
 from ctxlint.model.analyses.saved_state import Buffer, ChangedInBackward, changed_in_backward
 from ctxlint.model.analyses.undefined_attributes import never_happens
 from ctxlint.model.function import FunctionClass
@@ -39,7 +39,7 @@ class SavedTensorMutated(Rule[FunctionClass]):
 
     A buffer of the caller, which `backward` fills or overwrites before it reads it, must not be saved either: a second
     backward raises `RuntimeError: one of the variables needed for gradient computation has been modified by an inplace
-    operation`, and with hooks such as `save_on_cpu`, `backward` gets another tensor, so nothing is written to the
+    operation`, and with hooks that copy what is saved, `backward` gets another tensor, so nothing is written to the
     buffer. Store it as an attribute of ctx.
 
     ## Example
@@ -144,8 +144,9 @@ def _message(fn: FunctionClass, change: ChangedInBackward, *, noticed: bool) -> 
     """The finding about a change; ``noticed``: torch notices one of the changes of the same tensor."""
     name = change.name
     if change.buffer is not None:
-        fact = f"{'fills' if change.buffer is Buffer.RESULT else 'overwrites'} the saved input `{name}`"
-        lost = "hooks such as `save_on_cpu` silently lose the result" if change.buffer is Buffer.RESULT else ""
+        verb = "updates" if computes(change.mutation) else "fills"
+        fact = f"{verb if change.buffer is Buffer.RESULT else 'overwrites'} the saved input `{name}`"
+        lost = "hooks that copy what is saved silently lose the result" if change.buffer is Buffer.RESULT else ""
         effects = ", and ".join(filter(None, (lost, "a second backward raises RuntimeError" if noticed else "")))
         return f"`{change.mutation.doer}` {fact}; {effects}. Keep it as `{fn.reading_ctx}.{name}` instead of saving it."
     partly = ", which `forward` returns on some paths" if change.partly else ""

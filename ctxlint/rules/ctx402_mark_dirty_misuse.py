@@ -235,12 +235,13 @@ def _remedy(fn: FunctionClass, name: str, tensor: Value) -> str:
     """What to write for an input that is marked but not returned; a buffer, whose gradient is None, needs no mark."""
     if not _may_be_changed(fn, tensor):
         return "Drop the mark."
-    changes = fn.forward.facts.of(Mutation) if fn.forward is not None else ()
-    is_changed = any(each.target is not None and usual_storage(each.target) == tensor for each in changes)
+    changes = [each.target for each in fn.forward.facts.of(Mutation)] if fn.forward is not None else []
+    if not any(target is not None and usual_storage(target) == tensor for target in changes):
+        return f"Return `{name}` itself if it is modified in place, else drop the mark."
     is_buffer = isinstance(tensor, Parameter) and any(
         each.index == tensor.index and each.gradient is Tri.NO for each in fn.inputs
     )
-    return f"Return `{name}` itself, or {'modify a copy and ' if is_changed and not is_buffer else ''}drop the mark."
+    return f"Return `{name}` itself, or {'' if is_buffer else 'modify a copy and '}drop the mark."
 
 
 def _may_be_changed(fn: FunctionClass, tensor: Value) -> bool:

@@ -93,11 +93,12 @@ class KernelArguments(Rule[FunctionClass]):
     subject = FunctionClass
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
-        for _method, event, misfit, by, when in misfits(fn, launched=True):
+        for found in misfits(fn, launched=True):
+            when = f"{found.when}{found.unless_skipped}"
             yield Finding(
-                fn.span(event.node),
-                f"{by} launches `{misfit.callee}` {_problem(misfit, when)}.",
-                related=way_to(fn, event),
+                fn.span(found.event.node),
+                f"{found.by} launches `{found.misfit.callee}` {_problem(found.misfit, when)}.",
+                related=way_to(fn, found.event),
             )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctxlint.model.interpreter.events import MisfitCall
-from ctxlint.rules.wording import counted, quoted
+from ctxlint.rules.wording import counted, if_it_runs, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,13 +16,17 @@ if TYPE_CHECKING:
 
 
 class MisfitFound(NamedTuple):
-    """A call that raises: the method and its event, the misfit, the caller as code ``by``, and ``when`` it happens."""
+    """A call that raises: the method and its event, the misfit, the caller as code ``by``, and ``when`` it happens.
+
+    ``unless_skipped`` is the condition if it may not run.
+    """
 
     method: Method
     event: MisfitCall
     misfit: Misfit
     by: str
     when: str
+    unless_skipped: str
 
 
 def misfits(fn: FunctionClass, launched: bool) -> Iterator[MisfitFound]:
@@ -35,9 +39,9 @@ def misfits(fn: FunctionClass, launched: bool) -> Iterator[MisfitFound]:
             if misfit is None or misfit.launched is not launched or event.is_in_try or key in seen:
                 continue
             seen.add(key)
-            yield MisfitFound(
-                method, event, misfit, f"`{event.by}`" if event.by else f"`{method.name}` of `{fn.name}`", when
-            )
+            by = f"`{event.by}`" if event.by else f"`{method.name}` of `{fn.name}`"
+            skipped = if_it_runs(method, event.node) or " if that line runs" * misfit.conditional
+            yield MisfitFound(method, event, misfit, by, when, skipped)
 
 
 def fact(misfit: Misfit) -> str:

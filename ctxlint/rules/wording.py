@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.model.analyses.conditional_code import Runs, runs
 from ctxlint.model.analyses.context_parameter import works_by_accident
 from ctxlint.model.analyses.mutations import usually_no_copy
 
@@ -90,6 +91,14 @@ _MOMENTS = {
     "jvp": "under forward-mode AD",
     "vmap": "under `torch.vmap`",
 }
+
+
+def if_it_runs(method: Method, node: cst.CSTNode) -> str:
+    """`` if this line runs`` for code that a condition may skip; empty for code that always runs."""
+    return _IF_IT_RUNS[runs(method, node)]
+
+
+_IF_IT_RUNS = {Runs.ALWAYS: "", Runs.STATEMENT: " if this line runs", Runs.OPERAND: " if this is evaluated"}
 
 
 def refusal(fn: FunctionClass, method: Method) -> str:

@@ -201,6 +201,11 @@ OVERWRITING = frozenset(
 )
 """The writes whose result does not depend on what was there."""
 
+IDEMPOTENT = frozenset(
+    str.split("abs_ ceil_ clamp_ clamp_max_ clamp_min_ clip_ floor_ nan_to_num_ relu_ round_ sign_ trunc_ tril_ triu_")
+)
+"""The in-place methods that change nothing when they are applied again with the same arguments."""
+
 WRITING_FUNCTIONS = {
     **{
         f"{module}.{name}": parameter

@@ -319,8 +319,8 @@ def wrong_test(fn: FunctionClass, gradient: Misplaced) -> cst.CSTNode | None:
     return next(iter(tests.values())) if len(tests) == 1 else None
 
 
-def shares_its_statement(fn: FunctionClass, name: str) -> bool:
-    """Whether one statement computes a gradient together with another one: ``grad_x, grad_weight = f(...)``."""
+def is_computed_with_another(fn: FunctionClass, name: str) -> bool:
+    """Whether one statement computes a gradient and another one, ``grad_x, grad_weight = f(...)``, or one call fills both."""
     if fn.backward is None or not name:
         return False
     others = _other_gradients(fn, name)
@@ -330,7 +330,21 @@ def shares_its_statement(fn: FunctionClass, name: str) -> bool:
         for each in bindings
         if each.name == name and each.statement is not None and flags_of(each.guards)
     }
-    return any(each.name in others and id(each.statement) in statements for each in bindings)
+    together = any(each.name in others and id(each.statement) in statements for each in bindings)
+    calls = fn.backward.nodes_of(cst.Call) if not together else ()
+    return together or any(name in (passed := _names_passed(each)) and not others.isdisjoint(passed) for each in calls)
+
+
+def _names_passed(call: cst.Call) -> set[str]:
+    """The names in the arguments of a call."""
+    found: set[str] = set()
+    pending: list[cst.CSTNode] = [each.value for each in call.args]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, cst.Name):
+            found.add(node.value)
+        pending += children(node)
+    return found
 
 
 def shares_its_test(fn: FunctionClass, name: str) -> bool:

@@ -99,7 +99,7 @@ def data_modified(method: Method) -> Iterator[tuple[Parameter, Event, str]]:
     """
     for written in method.facts.of(Mutation):
         origin = usual_storage(written.target) if written.target is not None and through_data(written.target) else None
-        if _computes(written) and is_input(origin) and not looks_excluded_as_tensor(origin.name, written.guards):
+        if computes(written) and is_input(origin) and not looks_excluded_as_tensor(origin.name, written.guards):
             yield origin, written, f"`{written.doer}` modifies the input `{origin.name}` in place through `.data`"
     for replaced in method.facts.of(DataReplaced):
         origin = replaced.target
@@ -117,7 +117,7 @@ def inputs_reshaped(method: Method) -> Iterator[tuple[Parameter, Reshaped]]:
             yield value, each
 
 
-def _computes(mutation: Mutation) -> bool:
+def computes(mutation: Mutation) -> bool:
     """Whether a write computes with the values that were there."""
     augmented = mutation.how.endswith("=") and not mutation.how.startswith("[") and mutation.how != "out="
     resizes = mutation.how.startswith("resize")

@@ -11,7 +11,7 @@ import libcst as cst
 from ctxlint.model.analyses.flags import flag_of_conditional
 from ctxlint.model.analyses.kept_values import kept_value
 from ctxlint.model.analyses.lasting_writes import is_left_for_others, is_overwritten_first
-from ctxlint.model.analyses.mutations import copying_method, gradient_written, without_gradient
+from ctxlint.model.analyses.mutations import copying_method, gradient_written, through_data, without_gradient
 from ctxlint.model.analyses.outputs import differentiable_outputs
 from ctxlint.model.analyses.repeats import happens_after, repeated
 from ctxlint.model.analyses.reverted_writes import lasting
@@ -235,11 +235,12 @@ def changed_in_backward(fn: FunctionClass) -> Iterator[ChangedInBackward]:
         saved = isinstance(read, SavedTensor)
         if is_input(origin):
             entry = fn.inputs[origin.index] if origin.index < len(fn.inputs) else None
-            if entry is not None and entry.is_tensor is Tri.YES:
+            if entry is not None and entry.is_tensor is Tri.YES and not _done_before(fn, mutation, origin):
                 if is_overwritten_first(backward, mutation):
                     scratch.append(origin)
                 left = is_left_for_others(backward, mutation)
-                buffer = Buffer.RESULT if left else Buffer.SCRATCH if origin in scratch else None
+                kept = left or through_data(mutation.target)  # written on purpose
+                buffer = Buffer.RESULT if kept else Buffer.SCRATCH if origin in scratch else None
                 buffer = buffer if entry.gradient is Tri.NO else None
                 if buffer is None or (saved and not copier):
                     yield ChangedInBackward(mutation, "input", origin.name, saved, left, buffer, chosen, copier)
@@ -248,6 +249,14 @@ def changed_in_backward(fn: FunctionClass) -> Iterator[ChangedInBackward]:
             left = is_left_for_others(backward, mutation)
             partly = not all(any(slot.value == origin for slot in each.slots) for each in fn.outputs)
             yield ChangedInBackward(mutation, "output", name, saved, left, None, chosen, copier, partly)
+
+
+def _done_before(fn: FunctionClass, mutation: Mutation, tensor: Value) -> bool:
+    """Whether forward has certainly applied the same operation, which changes nothing when it is applied again."""
+    if mutation.how not in operations.IDEMPOTENT or fn.forward is None:
+        return False
+    before = (each for each in fn.forward.facts.of(Mutation) if each.how == mutation.how and not each.guards)
+    return any(each.target is not None and usual_storage(each.target) == tensor for each in before)
 
 
 def changed_after_saving(fn: FunctionClass) -> Iterator[tuple[Mutation, ContextCall]]:

@@ -120,6 +120,8 @@ class _Indexer:
 
     def function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope, place: _Place) -> None:
         qualname = _join(scope, node.name)
+        if qualname in self.index.classes:  # a class of this name, in another branch: both count
+            qualname = one_of_several(qualname, node.lineno)
         scope.bind(node.name, _bound("def", node.lineno, place, qualname))
         earlier = self.index.functions.get(qualname)
         certain = earlier is None or not (place.conditional or earlier.conditional)
@@ -129,7 +131,7 @@ class _Indexer:
             record.alternatives = (*before, self.several(qualname, record))
         self.index.functions[qualname] = record
         self.functions += 1
-        inner = Scope("function", qualname, scope)
+        inner = Scope("function", qualname, scope, fallback=place.fallback)
         parameter = Bound("other", node.lineno, False)
         arguments = node.args
         for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
@@ -155,10 +157,10 @@ class _Indexer:
 
     def class_(self, node: ast.ClassDef, scope: Scope, place: _Place) -> None:
         qualname = _join(scope, node.name)
-        if qualname in self.index.classes:  # a second class of this name, in another branch: both count
+        if qualname in self.index.classes or qualname in self.index.functions:  # in another branch: both count
             qualname = one_of_several(qualname, node.lineno)
         scope.bind(node.name, _bound("class", node.lineno, place, qualname))
-        inner = Scope("class", qualname, scope)
+        inner = Scope("class", qualname, scope, fallback=place.fallback)
         alternative = place.fallback or any(mentions(test, _VERSION) for test in place.tests)
         record = ClassRecord(qualname, node, scope, inner, self.number, self.classes, alternative)
         self.index.classes[qualname] = record

@@ -67,6 +67,8 @@ class Scope:
     """What dotted names that are bound here may denote, seen from an inner scope; see ``resolutions``."""
     followed: dict[tuple[str, int, int], str | None] = field(default_factory=dict)
     """What dotted names that are assigned here denote, by name, line and depth."""
+    fallback: bool = False
+    """Whether the function or class is defined in an ``except`` clause."""
 
     def bind(self, name: str, bound: Bound) -> None:
         """Add a binding."""
@@ -190,9 +192,15 @@ def meanings(dotted: str, scope: Scope, line: int) -> list[str | None]:
 
 
 def bindings(name: str, owner: Scope, scope: Scope, line: int) -> list[Bound]:
-    """The bindings of a name of ``owner`` that are visible to code at ``line`` of ``scope``; see ``meanings``."""
+    """The bindings of a name of ``owner`` that are visible to code at ``line`` of ``scope``; see ``meanings``.
+
+    What an ``except`` clause defines sees the fallbacks.
+    """
     if owner is scope:
         return owner.intended(name, line)
+    if scope.fallback:
+        fallbacks = [bound for bound in owner.live(name) if bound.handler]
+        return fallbacks or owner.intended(name)
     lines = [bound.line for bound in owner.names[name]]
     return [] if min(lines) < line < max(lines) else owner.intended(name)
 

@@ -551,6 +551,7 @@ class Misfit:
     It passes ``surplus`` arguments more by position than the ``takes`` parameters, none for those ``missing``, and two
     for those ``twice``. ``unknown`` are keywords that are none of its parameters: for a kernel, options of a
     backend, or mistakes. ``steps`` lead there. ``raises`` is the exception; Triton raises that of a launch.
+    ``conditional``: a condition in the function that makes the call may skip it.
     """
 
     callee: str
@@ -562,6 +563,7 @@ class Misfit:
     steps: tuple[Step, ...] = ()
     raises: str = "TypeError"
     launched: bool = True
+    conditional: bool = False
 
 
 @record

@@ -421,7 +421,8 @@ def _misfits(definition: Definition, facts: MethodFacts) -> Iterator[Misfit]:
                 f"`{definition.name}` calls `{each.by}` here" if each.by else f"`{each.misfit.callee}` {at_once} here"
             )
             step = Step(definition.unit.path, span, note)
-            yield replace(each.misfit, steps=(step, *each.misfit.steps))
+            skipped = each.misfit.conditional or any(guard.test is not None for guard in each.guards)
+            yield replace(each.misfit, steps=(step, *each.misfit.steps), conditional=skipped)
 
 
 def _name_of_context(bindings: MappingOf[str, Value]) -> str:
