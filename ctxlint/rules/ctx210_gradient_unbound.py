@@ -9,10 +9,10 @@ import libcst as cst
 from ctxlint.fixes.unbound_gradients import bind_none_first
 from ctxlint.model.analyses.flags import (
     flags_of,
+    is_computed_with_another,
     needed_at,
     none_uses,
     saves_only_under_others,
-    is_computed_with_another,
     stored_flags,
     stored_only_under_others,
     unbound_inside,

@@ -116,7 +116,7 @@ def _problem(call: ApplyCall, forward: Method, gradients: int | None) -> str | N
         lacking = "a parameter" if wrong.surplus == 1 else f"{wrong.surplus} parameters"
         advice = f"Add {lacking} to `forward`, as `backward` returns {gradients} gradients"
         if call.keywords or gradients != call.positional:
-            advice = _those(positional) + (", by position" if call.keywords and positional else "")
+            advice = _without(call, positional) + (", by position" if call.keywords and positional else "")
         return f"passes {passed} but `forward` takes {least}{len(positional)}; {_RAISES} {advice}."
     if wrong.missing and wrong.unknown:
         what = f"{_keywords(wrong.unknown)}, which `forward` does not take, and omits {quoted(wrong.missing)}"
@@ -164,10 +164,19 @@ def _keywords(names: Sequence[str]) -> str:
     return quoted(names) if len(names) <= _MOST_NAMES else counted(len(names), "keyword")
 
 
-def _those(positional: tuple[Param, ...]) -> str:
-    """What to pass instead of too many arguments: the surplus need not be the last ones."""
-    names = [param.name for param in positional]
-    return f"Pass only {quoted(names)}" if 0 < len(names) <= _MOST_NAMES else "Remove the surplus"
+def _without(call: ApplyCall, positional: tuple[Param, ...]) -> str:
+    """What to pass instead of too many arguments: the surplus need not be the last ones, and is known if all have names.
+
+    Arguments with other names than the parameters are perhaps meant for another Function.
+    """
+    names, given = [param.name for param in positional], [name.rpartition(".")[2] for name in call.names]
+    others = [name for name in given if name not in names]
+    complete = len(given) == call.positional and "" not in given and not call.keywords
+    if complete and [name for name in given if name in names] == names and len(others) <= _MOST_NAMES:
+        return f"Remove {quoted(others)}"
+    if not 0 < len(names) <= _MOST_NAMES:
+        return "Pass one argument for each parameter"
+    return f"Pass only {quoted(names)}{', if this Function is meant' if complete and not {*names} <= {*given} else ''}"
 
 
 _MOST_NAMES = 4

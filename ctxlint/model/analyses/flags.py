@@ -320,7 +320,7 @@ def wrong_test(fn: FunctionClass, gradient: Misplaced) -> cst.CSTNode | None:
 
 
 def is_computed_with_another(fn: FunctionClass, name: str) -> bool:
-    """Whether one statement computes a gradient and another one, ``grad_x, grad_weight = f(...)``, or one call fills both."""
+    """Whether a statement computes a gradient with another one, ``grad_x, grad_w = f(...)``, or a call fills both."""
     if fn.backward is None or not name:
         return False
     others = _other_gradients(fn, name)

@@ -232,18 +232,24 @@ class _Names:
     ) -> list[ast.Name | ast.Attribute]:
         """The reads of a name that a binding of it may reach: not those before it, nor those after the next one.
 
-        Reads of other scopes happen at any time, and those in a loop before it.
+        Reads of other scopes happen at any time. In a loop, the last of several bindings also reaches the reads before
+        the first one.
         """
         bindings = self.bindings(target, home)
-        if not 1 < len(bindings) <= _MOST_BINDINGS or self._in_loop(target):
+        if not 1 < len(bindings) <= _MOST_BINDINGS:
             return reads
-        start, block = _position(target), self._block(target)
-        later = (each for each in bindings if self._block(each) is block and _position(each) > start)
-        end = min((_end(self._statement(each)) for each in later), default=None)
+        start, block, loop = _position(target), self._block(target), self._loop(target)
+        together = [each for each in bindings if self._block(each) is block]
+        if loop is not None and (block is None or len(together) < 2 or _may_jump(loop)):
+            return reads
+        end = min((_end(self._statement(each)) for each in together if _position(each) > start), default=None)
+        first = min((_end(self._statement(each)) for each in together), default=start)
         return [
             each
             for each in reads
-            if self._scopes[each] is not home or (start < _position(each) and (end is None or _position(each) < end))
+            if self._scopes[each] is not home
+            or (start < _position(each) and (end is None or _position(each) < end))
+            or (loop is not None and end is None and _position(each) < first)
         ]
 
     def _statement(self, node: ast.AST) -> ast.AST:
@@ -260,12 +266,18 @@ class _Names:
         blocks = (getattr(around, each, None) for each in ("body", "orelse", "finalbody"))
         return next((each for each in blocks if isinstance(each, list) and statement in each), None)
 
-    def _in_loop(self, node: ast.AST) -> bool:
+    def _loop(self, node: ast.AST) -> ast.AST | None:
+        """The innermost loop around a node in its function or class."""
         while not isinstance(node, (*_SCOPES, ast.Module)):
             node = self.parents[node]
             if isinstance(node, (ast.For, ast.AsyncFor, ast.While)):
-                return True
-        return False
+                return node
+        return None
+
+
+def _may_jump(loop: ast.AST) -> bool:
+    """Whether a loop may skip the rest of its body."""
+    return any(isinstance(each, (ast.Break, ast.Continue)) for each in ast.walk(loop))
 
 
 _SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign)
