@@ -16,10 +16,11 @@ from ctxlint.model.analyses.absent_inputs import (
 )
 from ctxlint.model.analyses.gradient_placements import exact_calls, shortfalls
 from ctxlint.model.analyses.reachability import judged_gradients
+from ctxlint.model.analyses.refused_gradients import is_refused_gradient
 from ctxlint.model.analyses.shifted import is_shifted
 from ctxlint.model.analyses.tensor_containers import container_inputs_with_gradient, holds_tensors
 from ctxlint.model.function import FunctionClass
-from ctxlint.model.interpreter.values import NONE, Tri, View, is_container, is_none
+from ctxlint.model.interpreter.values import NONE, Tri, View, is_none
 from ctxlint.model.syntax import dotted
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.rules.releases import defaults_are_bound
@@ -137,6 +138,8 @@ class GradientForNonTensor(Rule[FunctionClass]):
 
 def _refused(fn: FunctionClass, returned: Returned) -> list[Input]:
     """The inputs that get a gradient and certainly are not tensors."""
+    if is_refused_gradient(returned.value):
+        return []  # CTX213: it is one gradient, whatever it holds
     if not returned.known or (fn.variadic_inputs is None and is_shifted(returned, len(fn.inputs))):
         return []
     found: list[Input] = []
@@ -144,8 +147,6 @@ def _refused(fn: FunctionClass, returned: Returned) -> list[Input]:
     for entry, slot in zip(fn.inputs, returned.slots):
         if slot.starred or entry in containers:
             break  # further gradients may be for the contents of the container: CTX216
-        if is_container(slot.value) is Tri.YES:
-            continue  # CTX213, whichever input it is for
         if is_none(slot.value) is Tri.NO and entry.against_a_gradient and not holds_tensors(entry):
             found.append(entry)
     return found

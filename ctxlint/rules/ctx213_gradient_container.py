@@ -11,6 +11,7 @@ from ctxlint.fixes.tuples import return_a_tuple
 from ctxlint.model.analyses.reachability import judged_gradients
 from ctxlint.model.analyses.refused_gradients import refused_gradient
 from ctxlint.model.analyses.tensor_containers import container_inputs_with_gradient
+from ctxlint.model.analyses.variadic_gradients import before_variadic
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.interpreter.values import Constant, Mapping, Scalar, Sequence, Tri
 from ctxlint.rules.base import Finding, FixAvailability, Rule
@@ -110,14 +111,16 @@ class GradientContainer(Rule[FunctionClass]):
 
 def _fix(fn: FunctionClass, returned: Returned) -> Fix | None:
     """A tuple instead of a list, if it has a valid number of gradients."""
-    value = returned.value
-    if fn.backward is None or (isinstance(value, Sequence) and not _fits(fn, value)):
+    if fn.backward is None or not _fits(fn, returned):
         return None
     return return_a_tuple(fn, fn.backward, returned, fn.gradients, Applicability.SAFE)
 
 
-def _fits(fn: FunctionClass, value: Sequence) -> bool:
+def _fits(fn: FunctionClass, returned: Returned) -> bool:
     """Whether a tuple of these gradients may have the length that autograd expects."""
+    value, before = returned.value, before_variadic(fn, returned)
+    if not isinstance(value, Sequence) or before is not None:
+        return before is None or before == len(fn.inputs)
     too_many = fn.variadic_inputs is None and value.minimum > len(fn.inputs)
     return not too_many and (not value.exact or value.minimum >= fn.required_inputs)
 
@@ -127,7 +130,8 @@ def _complaint(fn: FunctionClass, returned: Returned, refused: RefusedGradient) 
     value = refused.value.options()[0]
     if refused.position is None:
         if isinstance(value, Sequence):
-            return f"{_kind(value)}, which torch treats as one gradient; it raises RuntimeError at backward. Return a tuple."
+            of_all = "" if _fits(fn, returned) else " of one gradient for each input"
+            return f"{_kind(value)}, which torch treats as one gradient; it raises RuntimeError at backward. Return a tuple{of_all}."
         return (
             f"{_kind(value)} instead of a gradient; torch raises RuntimeError at backward. Return a tensor, or `None`."
         )

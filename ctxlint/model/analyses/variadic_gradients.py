@@ -38,17 +38,22 @@ _ALL = _Length(0, ("",))
 
 def gradients_before_variadic(fn: FunctionClass) -> Iterator[tuple[Returned, int]]:
     """The returns of backward that certainly have one gradient for each of ``*args``, and how many before these."""
-    forward, backward = fn.forward, fn.backward
-    if forward is None or backward is None or forward.inherited or backward.inherited:
-        return
-    if fn.variadic_inputs is None or fn.required_inputs != len(fn.inputs) or fn.style is not Style.CTX_IN_FORWARD:
-        return
     for returned in judged_gradients(fn):
-        node = returned.event.node
-        if returned.count is None and isinstance(node, cst.Return) and node.value is not None:
-            length = _Lengths(fn, forward, backward).of(node.value, backward)
-            if length is not None and length.parts == ("",):
-                yield returned, length.fixed
+        before = before_variadic(fn, returned) if returned.count is None else None
+        if before is not None:
+            yield returned, before
+
+
+def before_variadic(fn: FunctionClass, returned: Returned) -> int | None:
+    """How many elements of a returned sequence come on top of exactly one for each of ``*args``; None if unknown."""
+    forward, backward, node = fn.forward, fn.backward, returned.event.node
+    if forward is None or backward is None or forward.inherited or backward.inherited:
+        return None
+    if fn.variadic_inputs is None or fn.required_inputs != len(fn.inputs) or fn.style is not Style.CTX_IN_FORWARD:
+        return None
+    value = node.value if isinstance(node, cst.Return) else None
+    length = _Lengths(fn, forward, backward).of(value, backward) if value is not None else None
+    return length.fixed if length is not None and length.parts == ("",) else None
 
 
 class _Lengths:
@@ -80,9 +85,13 @@ class _Lengths:
         return None
 
     def of_operation(self, node: cst.BinaryOperation, method: Method) -> _Length | None:
-        """``a + b``, ``(None,) * 2``."""
+        """``a + b``, ``(None,) * 2``, ``[None] * len(args)``."""
         if isinstance(node.operator, cst.Add):
             return _sum(self.of(each, method) for each in (node.left, node.right))
+        if isinstance(node.operator, cst.Multiply) and self.of(node.left, method) == _Length(1):
+            number = self.of_number(node.right, method)
+            if number is not None:
+                return number
         times = literal_integer(node.right) if isinstance(node.right, cst.Integer) else None
         length = self.of(node.left, method) if isinstance(node.operator, cst.Multiply) and times is not None else None
         return _Length(length.fixed * times) if length is not None and not length.parts and times is not None else None
