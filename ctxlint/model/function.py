@@ -80,7 +80,7 @@ class Evidence:
 
     ``container``: the input is a container, which may hold tensors. ``own_gradient``: the reason is what backward
     returns for this very input. ``call`` is the span of a call in this file that shows it; all other spans are those of
-    ``node``.
+    ``node``. ``by_default``: the caller passes a parameter of its own, which has this kind by default.
     """
 
     tensor: bool
@@ -90,6 +90,7 @@ class Evidence:
     own_gradient: bool = False
     call: Span | None = None
     container: bool = False
+    by_default: bool = False
 
 
 class InputKind(Enum):

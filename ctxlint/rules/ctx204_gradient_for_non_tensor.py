@@ -116,9 +116,14 @@ class GradientForNonTensor(Rule[FunctionClass]):
             if not refused or fn.backward is None:
                 continue
             first = refused[0]
-            reason = first.against_a_gradient[0].reason.replace("it is annotated", "annotated")
+            against = first.against_a_gradient[0]
+            reason = against.reason.replace("it is annotated", "annotated")
             names = quoted(each.name for each in refused)
-            what = f"is not a tensor ({reason})" if len(refused) == 1 else f"are not tensors (`{first.name}`: {reason})"
+            what = (
+                f"is not a tensor{' by default' * against.by_default} ({reason})"
+                if len(refused) == 1
+                else f"are not tensors (`{first.name}`: {reason})"
+            )
             if fn.variadic_inputs is None and len(returned.slots) > len(fn.inputs):
                 # The gradient there may be meant for another input: an earlier one may hold several tensors.
                 surplus = f" ({counted(len(returned.slots), 'gradient')} for {counted(len(fn.inputs), 'input')})"

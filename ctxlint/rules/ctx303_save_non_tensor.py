@@ -252,7 +252,10 @@ def _kind_of_input(fn: FunctionClass, index: int) -> str | None:
     if _may_be_none(entry.param.annotation, entry.param.default):
         strong = (each for each in strong if each in from_calls(index, fn.calls))
     against = next(strong, None)
-    return f"not a tensor ({against.reason.replace('it is annotated', 'annotated')})" if against is not None else None
+    if against is None:
+        return None
+    default = " by default" * against.by_default
+    return f"not a tensor{default} ({against.reason.replace('it is annotated', 'annotated')})"
 
 
 def _may_be_none(annotation: str | None, default: Value | None) -> bool:

@@ -278,7 +278,7 @@ def from_calls(index: int, calls: Iterable[ApplyCall]) -> list[Evidence]:
             found.append(Evidence(False, Trust.PROOF, f"{call.place} passes a {kind.value}", call=here))
         elif kind in (ArgumentKind.FLAG, ArgumentKind.OPTION):
             reason = f"{call.place} passes the {kind.value} `{call.names[index]}`"
-            found.append(Evidence(False, Trust.STRONG, reason, call=here))
+            found.append(Evidence(False, Trust.STRONG, reason, call=here, by_default=True))
         elif kind in (ArgumentKind.CONTAINER, ArgumentKind.TENSORS):
             found.append(Evidence(False, Trust.STRONG, f"{call.place} passes a container", call=here, container=True))
         elif kind is ArgumentKind.PLAIN_CONTAINER:

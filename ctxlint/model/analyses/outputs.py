@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from typing import TYPE_CHECKING
 
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.model.analyses.unread_arguments import Unread
-    from ctxlint.model.function import FunctionClass, Operator, Returned
+    from ctxlint.model.function import ApplyCall, FunctionClass, Operator, Returned
     from ctxlint.model.interpreter.events import Guard
     from ctxlint.model.interpreter.method import Method, Param
 
@@ -94,6 +95,26 @@ def unfit_flag(fn: FunctionClass) -> tuple[Returned, Guard] | None:
             if _handles(fn, fn.backward, guard.test.value, guard.holds):
                 return each, guard
     return None
+
+
+def has_unfit_outputs(fn: FunctionClass, call: ApplyCall) -> bool:
+    """Whether constants that a call passes choose a return of forward that backward cannot take gradients for."""
+    if fn.backward is None:
+        return False
+    least, most = gradients_taken(fn.backward)
+    return any(not _fits(each, least, most) and _is_chosen(fn, each, call) for each in fn.outputs)
+
+
+def _is_chosen(fn: FunctionClass, returned: Returned, call: ApplyCall) -> bool:
+    """Whether forward certainly ends with a return if a call passes these constants for the flags that it tests."""
+    flags = {each.name: dict(call.literals).get(each.index) for each in fn.inputs}
+    guards = returned.event.guards
+    names = [guard.test.value if isinstance(guard.test, cst.Name) else "" for guard in guards]
+    passed = [flags.get(name) for name in names]
+    rebound = fn.forward is None or any(name in fn.forward.binders for name in names)
+    return not rebound and all(
+        code is not None and bool(ast.literal_eval(code)) is guard.holds for guard, code in zip(guards, passed)
+    )
 
 
 def _handles(fn: FunctionClass, backward: Method, flag: str, holds: bool) -> bool:
