@@ -29,12 +29,16 @@ _NAME = "ctx"
 
 
 def call_it_ctx(fn: FunctionClass, method: Method) -> Fix | None:
-    """Rename the parameter that gets the ctx, and its uses; None if ``ctx`` means something else in the method."""
+    """Rename the parameter that gets the ctx, and its uses; None if ``ctx`` means something else in the method.
+
+    Nor if a known call passes it by its name.
+    """
     layout, param = layout_of(fn, method), method.ctx
     if layout is None or param is None or not method.facts.complete:
         return None
     taken = mentions(method.node.body, _NAME) or any(each.name == _NAME for each in method.params)
-    if taken and not _only_unbound(method):
+    direct = (each for each in fn.calls if each.method == method.name)
+    if (taken and not _only_unbound(method)) or any(param.name in each.keywords for each in direct):
         return None
     try:
         edits = rename_parameter(layout, method.node, param.node, _NAME)

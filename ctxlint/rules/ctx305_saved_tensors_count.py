@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from ctxlint.fix import Fix
     from ctxlint.model.function import Input, SavedItem
     from ctxlint.model.interpreter.method import Method
-    from ctxlint.model.interpreter.values import Value
 
 
 class SavedTensorsCount(Rule[FunctionClass]):
@@ -91,7 +90,11 @@ class SavedTensorsCount(Rule[FunctionClass]):
         for method in fn.reading_methods:
             call = saving_call(method)
             saved = saved_counts(fn, call)
-            if saved is None or (method.inherited and (fn.forward is None or fn.forward.inherited)):
+            if (
+                saved is None
+                or _passes_container(fn, call)
+                or (method.inherited and (fn.forward is None or fn.forward.inherited))
+            ):
                 continue
             for taken in mismatched(method, saved):
                 message = (
@@ -102,10 +105,10 @@ class SavedTensorsCount(Rule[FunctionClass]):
                 yield Finding(fn.span(taken.node), message, fix, related=(*way_to(fn, taken), *saves(fn, call)))
 
 
-def _container(fn: FunctionClass, call: str) -> Value | None:
-    """The list or dict that is passed, for which ``apply`` raises (CTX303); what belongs there is another number."""
+def _passes_container(fn: FunctionClass, call: str) -> bool:
+    """Whether a list or dict is passed: ``apply`` raises (CTX303), and how many tensors belong there is unknown."""
     passed = (argument.value for each in fn.context_calls(call) for argument in each.arguments if not argument.starred)
-    return next((each for each in passed if isinstance(each, (Sequence, Mapping))), None)
+    return any(isinstance(each, (Sequence, Mapping)) for each in passed)
 
 
 def _fix(fn: FunctionClass, method: Method, call: str, taken: Unpacking | SavedItem) -> Fix | None:
@@ -133,9 +136,7 @@ def _given(fn: FunctionClass, method: Method, call: str, saved: frozenset[int]) 
 
 def _error(fn: FunctionClass, call: str, taken: Unpacking | SavedItem) -> str:
     error = "ValueError" if isinstance(taken, Unpacking) else "IndexError"
-    container, others = _container(fn, call), _others_saved(fn, call)
-    if container is not None:
-        return f"TypeError at `apply`, as it gets a {container.kind if isinstance(container, Sequence) else 'dict'}"
+    others = _others_saved(fn, call)
     if not others:
         return error
     not_tensors = f"{quoted(others)} {'is not a tensor' if len(others) == 1 else 'are not tensors'}"
@@ -160,8 +161,6 @@ def _is_not_a_tensor(entry: Input, call: str) -> bool:
 
 
 def _advice(fn: FunctionClass, method: Method, call: str, taken: Unpacking | SavedItem, saved: frozenset[int]) -> str:
-    if _container(fn, call) is not None:
-        return "Save the tensors in it."
     if not isinstance(taken, Unpacking):
         return "Save it, or use another index."
     least = "at least " if taken.starred else ""

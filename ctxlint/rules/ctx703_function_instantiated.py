@@ -141,7 +141,10 @@ def _of_instance(file: SourceFile, fn: FunctionClass, call: ApplyCall) -> Iterat
         remedy = f"Drop the `{made[len(name) :]}`."
     elif instance.use is InstanceUse.METHOD_CALLED:
         fact = f"`{made}` creates an instance whose methods are called directly; autograd does not run its `backward`."
-        remedy = f"Call `{name}.apply`, with {_given(fn)}." if has_arguments else f"Call `{name}.apply`."
+        given = f", with {_given(fn)}" * has_arguments
+        by_hand = any(method in ("backward", "vjp") for method, _count in instance.methods)
+        then = f"{',' * bool(given)} and `torch.autograd.grad` with its result" if by_hand else ""
+        remedy = f"Call `{name}.apply`{given}{then}."
     elif has_arguments and instance.use is InstanceUse.UNKNOWN and "__init__" not in fn.methods:
         fact, only_warns = f"`{made}` creates an instance of the class; it silently computes nothing.", False
         remedy = f"Write `{name}.apply(...)`."
@@ -191,7 +194,7 @@ def _is_namespace(fn: FunctionClass, instance: Instance) -> bool:
         and method.binding is Binding.STATIC
         and method.ctx is not None
         and method.variadic is None
-        and count == len(method.positional) + 1
+        and sum(param.required for param in method.positional) < count <= len(method.positional) + 1
         for method, count in called
     )
 

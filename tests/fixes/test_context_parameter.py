@@ -116,3 +116,10 @@ def test_forward_loses_a_ctx_that_it_does_not_use(before: str, after: str) -> No
 def test_another_name_for_the_ctx() -> None:
     before = _forward("context, x):\n        context.context = x\n        return x * 2\n")
     assert_fixed("CTX109", before, before.replace("(context", "(ctx").replace(" context.", " ctx."))
+
+
+def test_a_ctx_that_is_passed_by_its_name_is_not_renamed() -> None:
+    text = _forward("context, x):\n        return x\n")
+    assert fixed_by("CTX109", text) != text
+    called = f"{text}\n\ndef f(x):\n    return F.forward(context=None, x=x)\n"
+    assert fixed_by("CTX109", called) == called

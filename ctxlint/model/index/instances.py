@@ -304,8 +304,9 @@ _AUTOGRAD = ("torch.autograd.", "autograd.", "torch.autograd.gradcheck.")
 
 def _method(call: ast.Call) -> tuple[str, int]:
     """The method that ``fn.method(...)`` calls, and the number of its arguments; -1 if that is unknown."""
-    known = not call.keywords and not any(isinstance(each, ast.Starred) for each in call.args)
-    return call.func.attr if isinstance(call.func, ast.Attribute) else "", len(call.args) if known else -1
+    known = not any(isinstance(each, ast.Starred) for each in call.args) and all(each.arg for each in call.keywords)
+    count = len(call.args) + len(call.keywords) if known else -1
+    return call.func.attr if isinstance(call.func, ast.Attribute) else "", count
 
 
 def _position(node: ast.AST) -> tuple[int, int]:
