@@ -12,7 +12,7 @@ from ctxlint.model.function import ContextCall, FunctionClass, Trust, Unpacking
 from ctxlint.model.interpreter.values import Mapping, Sequence, Tri, is_input
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.rules.related import saves, way_to
-from ctxlint.rules.wording import counted, doer, quoted
+from ctxlint.rules.wording import counted, doer, if_it_runs, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -99,7 +99,7 @@ class SavedTensorsCount(Rule[FunctionClass]):
             for taken in mismatched(method, saved):
                 message = (
                     f"{doer(fn, method, taken)} {_taken(taken)} but {_given(fn, method, call, saved)}; it raises "
-                    f"{_error(fn, call, taken)}. {_advice(fn, method, call, taken, saved)}"
+                    f"{_error(fn, method, call, taken)}. {_advice(fn, method, call, taken, saved)}"
                 )
                 fix = _fix(fn, method, call, taken)
                 yield Finding(fn.span(taken.node), message, fix, related=(*way_to(fn, taken), *saves(fn, call)))
@@ -134,8 +134,9 @@ def _given(fn: FunctionClass, method: Method, call: str, saved: frozenset[int]) 
     return f"`{call}` saves {numbers}"
 
 
-def _error(fn: FunctionClass, call: str, taken: Unpacking | SavedItem) -> str:
+def _error(fn: FunctionClass, method: Method, call: str, taken: Unpacking | SavedItem) -> str:
     error = "ValueError" if isinstance(taken, Unpacking) else "IndexError"
+    error += if_it_runs(method, taken.node)
     others = _others_saved(fn, call)
     if not others:
         return error

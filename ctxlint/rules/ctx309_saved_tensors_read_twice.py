@@ -15,6 +15,7 @@ from ctxlint.model.index.indexer import EXPECT_ERRORS
 from ctxlint.model.syntax import dotted
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
 from ctxlint.rules.related import way_to
+from ctxlint.rules.wording import if_it_runs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -111,9 +112,10 @@ class SavedTensorsReadTwice(Rule[FunctionClass]):
             if again is not None:
                 read, when = again
                 remedy, fix = _remedy(fn, method, reads, read)
+                runs = if_it_runs(method, read.node).strip()
                 yield Finding(
                     fn.span(read.node),
-                    f"{_subject(read)} {when}; torch unpacks all saved tensors again and raises CheckpointError under "
+                    f"{_subject(read)} {when}; {f'{runs}, ' * bool(runs)}torch unpacks all saved tensors again and raises CheckpointError under "
                     f"non-reentrant checkpointing. {remedy}.",
                     fix,
                     way_to(fn, *reads),

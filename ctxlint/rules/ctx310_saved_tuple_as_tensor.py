@@ -11,6 +11,7 @@ from ctxlint.model.analyses.saved_tensors import saved_counts, saving_call
 from ctxlint.model.function import FunctionClass, GradientsUsedAsTensor, SavedRead, TupleUsedAsTensor
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.rules.related import way_to
+from ctxlint.rules.wording import if_it_runs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -92,7 +93,8 @@ class SavedTupleAsTensor(Rule[FunctionClass]):
                 if read.called:
                     yield Finding(
                         fn.span(read.node),
-                        f"`{read.via}` is a tuple; calling it raises TypeError. Write it without the parentheses.",
+                        f"`{read.via}` is a tuple; calling it raises TypeError{if_it_runs(method, read.node)}. "
+                        "Write it without the parentheses.",
                         None if read.by else without_call(fn, method, read),
                         way_to(fn, read),
                     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -27,7 +28,7 @@ def runs(method: Method, node: cst.CSTNode) -> Runs:
             return Runs.OPERAND
         if isinstance(parent, (cst.BooleanOperation, cst.Comparison)) and _may_be_skipped(parent, at):
             return Runs.OPERAND
-        if isinstance(parent, (cst.If, cst.While)) and at is not parent.test:
+        if isinstance(parent, cst.If) and at is not parent.test:
             found = Runs.STATEMENT
         if isinstance(parent, (cst.ExceptHandler, cst.MatchCase, cst.Lambda)):
             found = Runs.STATEMENT
@@ -46,7 +47,7 @@ def _may_be_skipped(parent: cst.BooleanOperation | cst.Comparison, child: cst.CS
 
 def _returns_before(method: Method, node: cst.CSTNode) -> bool:
     """Whether the method may return before it reaches a node."""
-    before = method.body_nodes[: method.body_nodes.index(node)]
     around = set(method.above(node))
-    returns = [each for each in before if isinstance(each, cst.Return) and each not in around]
+    before = takewhile(lambda each: each is not node, method.body_nodes)
+    returns = (each for each in before if isinstance(each, cst.Return) and each not in around)
     return any(method.around(each, cst.FunctionDef) is method.node for each in returns)

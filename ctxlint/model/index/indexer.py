@@ -120,7 +120,7 @@ class _Indexer:
 
     def function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope, place: _Place) -> None:
         qualname = _join(scope, node.name)
-        if qualname in self.index.classes:  # a class of this name, in another branch: both count
+        if qualname in self.index.classes:  # a class of this name: both count
             qualname = one_of_several(qualname, node.lineno)
         scope.bind(node.name, _bound("def", node.lineno, place, qualname))
         earlier = self.index.functions.get(qualname)
@@ -157,7 +157,9 @@ class _Indexer:
 
     def class_(self, node: ast.ClassDef, scope: Scope, place: _Place) -> None:
         qualname = _join(scope, node.name)
-        if qualname in self.index.classes or qualname in self.index.functions:  # in another branch: both count
+        function = self.index.functions.get(qualname)
+        in_another_branch = function is not None and (place.conditional or function.conditional)
+        if qualname in self.index.classes or in_another_branch:  # both count
             qualname = one_of_several(qualname, node.lineno)
         scope.bind(node.name, _bound("class", node.lineno, place, qualname))
         inner = Scope("class", qualname, scope, fallback=place.fallback)
