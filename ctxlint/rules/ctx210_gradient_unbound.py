@@ -226,11 +226,8 @@ def _remedy(fn: FunctionClass, backward: Method, use: MaybeUnbound, flags: froze
     if len(returned) == 1 and returned.isdisjoint(flags):
         flag = f"`{_test(fn, backward, *returned)}`{' too' * is_computed_with_another(fn, use.name)}"
         saved = saves_only_under_others(fn, backward, use.name, frozenset(returned))
-        steps = ["save what it needs"] * saved + [f"compute it{',' * saved} under {flag}"]
-        if not needed_at(backward, use):
-            steps.insert(0, f"write `{use.name} = None` first")
-        remedy = f"{', '.join(steps[:-1])}{', and ' * (len(steps) > 1)}{steps[-1]}"
-        return remedy[0].upper() + remedy[1:]
+        remedy = f"{'save what it needs and ' * saved}compute it under {flag}"
+        return f"First bind `None`; {remedy}" if not needed_at(backward, use) else remedy[0].upper() + remedy[1:]
     if fix is not None:
         return f"Write `{use.name} = None` before the test"
     asked = flags_of(use.guards)

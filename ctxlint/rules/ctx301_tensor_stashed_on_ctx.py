@@ -9,7 +9,7 @@ from ctxlint.model.analyses.arrays_on_ctx import arrays_on_ctx
 from ctxlint.model.analyses.attribute_uses import released_explicitly
 from ctxlint.model.analyses.stashes import Held, Stash, moved_to_cpu, stashes
 from ctxlint.model.function import FunctionClass
-from ctxlint.model.interpreter.values import Kind, Parameter, Sequence, Tri, is_tensor, kind_of, leaves
+from ctxlint.model.interpreter.values import NONE, Kind, Parameter, Sequence, Tri, is_tensor, kind_of, leaves
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
 from ctxlint.rules.related import merged, reads_of, way_to
 from ctxlint.rules.stash_wording import metadata_clause, remedy
@@ -187,9 +187,20 @@ def _are_several(stash: Stash) -> bool:
 
 def _paths(stash: Stash) -> str:
     """On which paths the attribute keeps that."""
-    if stash.on_some_paths:
+    if stash.on_some_paths or (stash.held is Held.OUTPUT and _is_returned_on_some_paths(stash)):
         return " on some paths"
     return ", depending on the path" if stash.one_of else ""
+
+
+def _is_returned_on_some_paths(stash: Stash) -> bool:
+    """Whether forward returns what is kept on some paths only, and something else on others."""
+    kept = stash.write.value
+    every = [each for each in stash.fn.outputs if each.value != NONE]
+    if stash.contained or kept is None or any(not each.known for each in every):
+        return False
+    certain = [any({*slot.value.options()} == {kept} for slot in each.slots) for each in every]
+    possible = [any(kept in slot.value.options() for slot in each.slots) for each in every]
+    return any(possible) and not all(certain)
 
 
 def _cycle(stash: Stash, found: tuple[Stash, ...]) -> str:

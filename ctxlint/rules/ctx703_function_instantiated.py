@@ -142,8 +142,8 @@ def _of_instance(file: SourceFile, fn: FunctionClass, call: ApplyCall) -> Iterat
     elif instance.use is InstanceUse.METHOD_CALLED:
         fact = f"`{made}` creates an instance whose methods are called directly; autograd does not run its `backward`."
         given = f", with {_given(fn)}" * has_arguments
-        by_hand = any(method in ("backward", "vjp") for method, _count in instance.methods)
-        then = f"{',' * bool(given)} and `torch.autograd.grad` with its result" if by_hand else ""
+        calls_backward = any(method in ("backward", "vjp") for method, _count in instance.methods)
+        then = f"{',' * bool(given)} and `torch.autograd.grad` with its result" if calls_backward else ""
         remedy = f"Call `{name}.apply`{given}{then}."
     elif has_arguments and instance.use is InstanceUse.UNKNOWN and "__init__" not in fn.methods:
         fact, only_warns = f"`{made}` creates an instance of the class; it silently computes nothing.", False

@@ -118,6 +118,10 @@ def _remedy(found: MisfitFound) -> str:
     only = call.args[0].value if isinstance(call, cst.Call) and len(call.args) == 1 and not found.event.by else None
     if isinstance(only, cst.Tuple) and len(only.elements) == misfit.takes and misfit.missing:
         return "Remove the inner parentheses"
+    if misfit.receiver and len(misfit.missing) == 1 and not misfit.surplus:
+        kind = "classmethod" if misfit.receiver == "cls" else "staticmethod"
+        without = "" if misfit.receiver == "cls" else f", and drop `{misfit.receiver}`"
+        return f"Write `@{kind}` above `{misfit.callee}`{without}"
     if _is_shifted(found):
         return "Pass one argument for each parameter"
     if len(misfit.missing) == len(misfit.unknown) == 1:

@@ -45,7 +45,7 @@ def gradients_before_variadic(fn: FunctionClass) -> Iterator[tuple[Returned, int
 
 
 def before_variadic(fn: FunctionClass, returned: Returned) -> int | None:
-    """How many elements of a returned sequence come on top of exactly one for each of ``*args``; None if unknown."""
+    """How many elements a returned sequence has apart from exactly one for each of ``*args``; None if unknown."""
     forward, backward, node = fn.forward, fn.backward, returned.event.node
     if forward is None or backward is None or forward.inherited or backward.inherited:
         return None

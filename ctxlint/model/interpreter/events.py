@@ -551,7 +551,8 @@ class Misfit:
     It passes ``surplus`` arguments more by position than the ``takes`` parameters, none for those ``missing``, and two
     for those ``twice``. ``unknown`` are keywords that are none of its parameters: for a kernel, options of a
     backend, or mistakes. ``steps`` lead there. ``raises`` is the exception; Triton raises that of a launch.
-    ``conditional``: a condition in the function that makes the call may skip it.
+    ``conditional``: a condition in the function that makes the call may skip it. ``receiver``: the parameter ``cls``,
+    or an unused ``self``, of a method without a decorator, to which the first argument goes.
     """
 
     callee: str
@@ -564,6 +565,7 @@ class Misfit:
     raises: str = "TypeError"
     launched: bool = True
     conditional: bool = False
+    receiver: str = ""
 
 
 @record

@@ -7,6 +7,7 @@ not it is cached: so results do not depend on the order in which files are read.
 
 from __future__ import annotations
 
+import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -183,8 +184,12 @@ class Summaries:
         if head is None or not _KEEPING.issuperset(names):
             return None
         raises = "RuntimeError" if any(name in _COMPILED for name in names) else "TypeError"
-        taken = positional + (binding_of(head.decorators) is Binding.CLASS)
-        return misfit_of(definition.name, head.params, taken, keywords, raises)
+        binding = binding_of(head.decorators)
+        found = misfit_of(definition.name, head.params, positional + (binding is Binding.CLASS), keywords, raises)
+        if found is None or binding is not Binding.INSTANCE or "." not in definition.qualname or not head.params:
+            return found
+        first, used = head.params[0].name, {each.id for each in ast.walk(record.node) if isinstance(each, ast.Name)}
+        return replace(found, receiver=first) if first == "cls" or (first == "self" and first not in used) else found
 
     def _from_the_deepest(self, call: _Call) -> KnownSummary:
         """The summary of a call; callees that are too deep come first, so that it does not depend on depth."""
