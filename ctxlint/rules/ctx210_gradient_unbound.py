@@ -227,7 +227,9 @@ def _remedy(fn: FunctionClass, backward: Method, use: MaybeUnbound, flags: froze
         flag = f"`{_test(fn, backward, *returned)}`{' too' * is_computed_with_another(fn, use.name)}"
         saved = saves_only_under_others(fn, backward, use.name, frozenset(returned))
         remedy = f"{'save what it needs and ' * saved}compute it under {flag}"
-        return f"First bind `None`; {remedy}" if not needed_at(backward, use) else remedy[0].upper() + remedy[1:]
+        if needed_at(backward, use):
+            return remedy[0].upper() + remedy[1:]
+        return f"Bind `None`{'; ' if saved else ' first, and '}{remedy}"
     if fix is not None:
         return f"Write `{use.name} = None` before the test"
     asked = flags_of(use.guards)
