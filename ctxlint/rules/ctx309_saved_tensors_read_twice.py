@@ -112,7 +112,9 @@ class SavedTensorsReadTwice(Rule[FunctionClass]):
             if again is not None:
                 read, when = again
                 remedy, fix = _remedy(fn, method, reads, read)
-                runs = if_it_runs(method, read.node).strip()
+                before = dict(repeated(reads)).get(read)
+                together = before is not None and before.guards == read.guards
+                runs = "" if together else if_it_runs(method, read.node).strip()
                 yield Finding(
                     fn.span(read.node),
                     f"{_subject(read)} {when}; {f'{runs}, ' * bool(runs)}torch unpacks all saved tensors again and raises CheckpointError under "
