@@ -74,7 +74,8 @@ class SavedTensorsCount(Rule[FunctionClass]):
 
     ## Known limits
     Not reported if a number is not certain: a starred argument, a ctx that is passed to another function, an unpacking
-    that matches one of several calls of `save_for_backward`, a test of the length.
+    that matches one of several calls of `save_for_backward`, a test of the length; nor if a list or dict is saved, for
+    which `apply` raises (save-non-tensor, CTX303).
 
     ## References
     - [FunctionCtx.save_for_backward](https://pytorch.org/docs/stable/generated/torch.autograd.function.FunctionCtx.save_for_backward.html)

@@ -39,7 +39,7 @@ class SavedTensorMutated(Rule[FunctionClass]):
 
     A buffer of the caller, which `backward` fills or overwrites before it reads it, must not be saved either: a second
     backward raises `RuntimeError: one of the variables needed for gradient computation has been modified by an inplace
-    operation`, and with hooks that copy what is saved, `backward` gets another tensor, so nothing is written to the
+    operation`, and with hooks that give back another tensor, such as `save_on_cpu` on a GPU, nothing is written to the
     buffer. Store it as an attribute of ctx.
 
     ## Example
@@ -81,8 +81,8 @@ class SavedTensorMutated(Rule[FunctionClass]):
 
     ## Known limits
     Not reported: an intermediate of `forward`, which may be overwritten to save memory; a tensor that is one of
-    several, depending on the path; a modification that a later one reverts, such as `x += y` and then `x -= y`; a
-    buffer stored as an attribute, if it is an input without gradient and `backward` either does not read what it writes
+    several, depending on the path; a modification that a later one reverts, such as `x += y` and then `x -= y`; one
+    that changes nothing, because `forward` has already done the same, such as `x.clamp_(max=1)`; a buffer stored as an attribute, if it is an input without gradient and `backward` either does not read what it writes
     or overwrites all of it before it reads it. Further modifications in the same class are notes of the first finding.
 
     ## References
@@ -146,7 +146,7 @@ def _message(fn: FunctionClass, change: ChangedInBackward, *, noticed: bool) -> 
     if change.buffer is not None:
         verb = "updates" if computes(change.mutation) else "fills"
         fact = f"{verb if change.buffer is Buffer.RESULT else 'overwrites'} the saved input `{name}`"
-        lost = "hooks that copy what is saved silently lose the result" if change.buffer is Buffer.RESULT else ""
+        lost = "hooks that give back another tensor silently lose the result" if change.buffer is Buffer.RESULT else ""
         effects = ", and ".join(filter(None, (lost, "a second backward raises RuntimeError" if noticed else "")))
         return f"`{change.mutation.doer}` {fact}; {effects}. Keep it as `{fn.reading_ctx}.{name}` instead of saving it."
     partly = ", which `forward` returns on some paths" if change.partly else ""

@@ -86,7 +86,7 @@ class AttributeOfSavedTensor(Rule[FunctionClass]):
             return
         for read, store, what in lost_attributes(fn):
             name = code_of(store.value_node) if store.value_node is not None else "it"
-            when = "" if what == "output" else "under hooks that copy what is saved, "
+            when = "" if what == "output" else "under hooks that give back another tensor, "
             yield Finding(
                 fn.span(read.node),
                 f"`{code_of(read.node)}` is set in `forward` on the {what} `{name}`, which is saved without it; {when}this "
