@@ -76,7 +76,8 @@ class HelperArguments(Rule[FunctionClass]):
 
     ## Known limits
     Not reported: calls with `*args` or `**kwargs`; calls under `try`; methods of objects; functions that a name is bound
-    to again, that have several definitions, or that a decorator of the project changes.
+    to again, that have several definitions, or that a decorator of the project changes; in `backward`, a call in another
+    function that `forward` always runs into.
 
     ## References
     - [Calls](https://docs.python.org/3/reference/expressions.html#calls)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.model.function import FunctionClass
-    from ctxlint.model.interpreter.events import Misfit
+    from ctxlint.model.interpreter.events import Misfit, Step
     from ctxlint.model.interpreter.method import Method
 
 
@@ -30,8 +30,12 @@ class MisfitFound(NamedTuple):
 
 
 def misfits(fn: FunctionClass, launched: bool) -> Iterator[MisfitFound]:
-    """The calls of functions, or launches of kernels, that certainly raise, in the methods of a Function; each once."""
-    for method in fn.own_protocol_methods:
+    """The calls of functions, or launches of kernels, that certainly raise, in the methods of a Function; each once.
+
+    One in another function that forward always runs into is left out in backward: it raises first.
+    """
+    first: set[Step] = set()
+    for method in sorted(fn.own_protocol_methods, key=lambda each: each not in fn.context_methods):
         when = "`apply`" if method in fn.context_methods else "backward"
         seen = set()
         for event in method.facts.of(MisfitCall):
@@ -39,8 +43,12 @@ def misfits(fn: FunctionClass, launched: bool) -> Iterator[MisfitFound]:
             if misfit is None or misfit.launched is not launched or event.is_in_try or key in seen:
                 continue
             seen.add(key)
+            if first.intersection(misfit.steps[-1:]):
+                continue
             by = f"`{event.by}`" if event.by else f"`{method.name}` of `{fn.name}`"
             skipped = if_it_runs(method, event.node) or " if that line runs" * misfit.conditional
+            if method in fn.context_methods and not skipped:
+                first.update(misfit.steps[-1:])
             yield MisfitFound(method, event, misfit, by, when, skipped)
 
 
