@@ -74,7 +74,9 @@ def remedy(misfit: Misfit) -> str:
         return "Pass one argument for each parameter"
     if misfit.missing:
         return f"Pass {_them(misfit.missing)} too"
-    return f"Pass {_them(misfit.twice)} once" if misfit.twice else f"Remove {_them(misfit.unknown)}"
+    if misfit.twice:
+        return f"Pass {_them(misfit.twice)} once"
+    return f"Remove {_them(misfit.unknown)}, or call a function that takes {_them(misfit.unknown)}"
 
 
 def _them(names: tuple[str, ...]) -> str:
