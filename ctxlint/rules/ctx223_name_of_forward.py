@@ -114,7 +114,8 @@ def _misused(fn: FunctionClass, method: Method) -> Iterator[Finding]:
     """The finding about the first builtin that a method uses as a tensor."""
     for node, error in misused_builtins(fn, method):
         what = f"`{node.value}` in `{method.name}` of `{fn.name}` is Python's builtin"
-        yield Finding(fn.span(node), f"{what}; it raises {error} at `apply`. Write the name of the tensor.")
+        runs = if_it_runs(method, node)
+        yield Finding(fn.span(node), f"{what}; it raises {error} at `apply`{runs}. Write the name of the tensor.")
         return
 
 
