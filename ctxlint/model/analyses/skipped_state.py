@@ -418,7 +418,10 @@ _FLAGS = (Question.REQUIRES_GRAD, Question.NEEDS_INPUT_GRAD)
 def _one_arm(fn: FunctionClass, forward: Method, what: str, events: list[ContextEvent]) -> SkippedState | None:
     """Every event that stores it is in one branch of a test of an input, or of a choice between two computations."""
     first, shared = events[0], set.intersection(*(set(event.guards) for event in events))
-    guards = tuple(guard for guard in first.guards if guard in shared)
+    always = shared & _always(forward)
+    guards = tuple(guard for guard in first.guards if guard in shared - always)
+    if any(not {*guard.words}.isdisjoint(other.words) for guard in guards for other in always):
+        return None  # a test that raises otherwise may decide it
     known = [guard for guard in guards if _tests_type(guard) or _tests_input_for_none(guard)]
     if not guards:
         return None
