@@ -1,4 +1,4 @@
-"""Inputs, as they were saved, with respect to which backward differentiates: a frozen one needs no gradient."""
+"""Inputs with respect to which backward, or forward itself, differentiates: a frozen one needs no gradient."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ _GRAD = "torch.autograd.grad"
 class FrozenElement:
     """An element of the second argument of ``torch.autograd.grad`` that requires a gradient only if an input does.
 
-    It is the input as it was saved; or, if ``copied`` is not None, a detached copy with the flag of the input, of which
-    it is the code.
+    It is the input as it was saved, or as ``forward`` got it; or, if ``copied`` is not None, a detached copy with the flag
+    of the input, of which it is the code.
     """
 
     node: cst.BaseExpression
@@ -46,30 +46,37 @@ class FrozenElement:
 
 
 def frozen_inputs(fn: FunctionClass, method: Method) -> Iterator[FrozenElement]:
-    """Elements of the second argument of ``torch.autograd.grad`` that are an input as it was saved, or have its flag.
+    """Elements of the second argument of ``torch.autograd.grad`` that are an input as it was passed, or have its flag.
 
     Only if another input may be the one that needs a gradient, and if nothing asks which of them do, or sets the flag.
     """
     if sum(each.gradient is Tri.YES for each in fn.inputs) < 2 or fn.escapes:
         return
-    if bool(method.facts.of(GradientFlag)) or bool(method.facts.of(NeedsInputGradRead)):
+    if any(_may_concern_inputs(fn, method, each) for each in method.facts.of(GradientFlag)):
+        return
+    if method.facts.of(NeedsInputGradRead):
         return
     for call in method.facts.of(GenericCall):
-        if call.callee != _GRAD or call.guards or method.name in fn.called_directly:
+        if call.callee != _GRAD or method.name in fn.called_directly or any(each.arm != "loop" for each in call.guards):
             continue
         if call.arguments and _always_raises(fn, method, call):
             continue
         by = call.arguments[1] if len(call.arguments) > 1 else dict(call.keywords).get("inputs")
         slots = by.value.slots if by is not None and isinstance(by.value, Sequence) else ()
         for slot in slots if len(slots) > 1 else ():
-            stored = kept_value(fn, slot.value)
+            stored = slot.value if method is fn.forward else kept_value(fn, slot.value)
             origin = _input_of(fn, stored)
-            copied = _copied_with_flag(fn, stored) if origin is None else None
+            copied = _copied_with_flag(fn, stored) if origin is None and method is not fn.forward else None
             parameter = origin or (
                 _input_of(fn, before_views(stored)) if copied is not None and stored is not None else None
             )
             if parameter is not None and slot.node is not None and not slot.starred:
                 yield FrozenElement(slot.node, parameter, copied)
+
+
+def _may_concern_inputs(fn: FunctionClass, method: Method, flag: GradientFlag) -> bool:
+    """Whether it may read or set the flag of an input: in forward, ``x.detach().requires_grad_()`` does not."""
+    return method is not fn.forward or not flag.switched or flag.value is None or not detaches(flag.value)
 
 
 def _always_raises(fn: FunctionClass, method: Method, call: GenericCall) -> bool:

@@ -11,6 +11,7 @@ from ctxlint.model.interpreter.events import Assigned, Differentiated
 from ctxlint.model.interpreter.values import (
     NONE,
     ContextAttribute,
+    Fresh,
     Item,
     Parameter,
     SavedTensor,
@@ -158,7 +159,7 @@ def _is_only_read(method: Method, grad: cst.Attribute, inner: cst.CSTNode | None
 
 
 def _writes_other_grads_only(method: Method, grad: cst.Attribute) -> bool:
-    """Whether every ``.grad`` that the method does not only read is that of another saved tensor."""
+    """Whether every ``.grad`` that the method does not only read is that of another saved tensor, or of a new one."""
     bound: dict[str, list[Value | None]] = {}
     for event in method.facts.of(Assigned):
         bound.setdefault(event.name, []).append(event.value)
@@ -168,7 +169,7 @@ def _writes_other_grads_only(method: Method, grad: cst.Attribute) -> bool:
         called = isinstance(parent, cst.Call) and parent.func is each  # the method of a kernel
         if each.attr.value == "grad" and not called and not isinstance(parent, _PLAIN):
             held = bound.get(dotted(each.value) or "", [])
-            if len(held) != 1 or not isinstance(held[0], SavedTensor) or held[0] == mine:
+            if len(held) != 1 or not isinstance(held[0], (SavedTensor, Fresh)) or held[0] == mine:
                 return False
     return True
 
