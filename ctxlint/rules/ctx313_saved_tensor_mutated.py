@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ctxlint.model.analyses.grad_mode import is_on
 from ctxlint.model.analyses.mutations import computes, through_data
-from ctxlint.model.analyses.saved_state import Buffer, ChangedInBackward, changed_in_backward
+from ctxlint.model.analyses.saved_state import Buffer, ChangedInBackward, changed_in_backward, restored_in_backward
 from ctxlint.model.analyses.undefined_attributes import never_happens
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.interpreter.summary import KERNEL
@@ -41,6 +41,9 @@ class SavedTensorMutated(Rule[FunctionClass]):
     backward raises `RuntimeError: one of the variables needed for gradient computation has been modified by an inplace
     operation`, and with hooks that give back another tensor, such as `save_on_cpu` on a GPU, nothing is written to the
     buffer. Store it as an attribute of ctx.
+
+    A modification that `backward` itself reverts, such as `x.sub_(y)` and then `x.add_(y)`, has the same effect on a saved input:
+    torch counts modifications, not values. The error also occurs in the backward pass of any other operation that saved that tensor.
 
     ## Example
     ```python
@@ -81,7 +84,7 @@ class SavedTensorMutated(Rule[FunctionClass]):
 
     ## Known limits
     Not reported: an intermediate of `forward`, which may be overwritten to save memory; a tensor that is one of
-    several, depending on the path; a modification that a later one reverts, such as `x += y` and then `x -= y`; one
+    several, depending on the path; a modification of an output that a later one reverts; one
     that changes nothing, because `forward` has already done the same, such as `x.clamp_(max=1)`; a buffer stored as an attribute, if it is an input without gradient and `backward` either does not read what it writes
     or overwrites all of it before it reads it. Further modifications in the same class are notes of the first finding.
 
@@ -98,6 +101,13 @@ class SavedTensorMutated(Rule[FunctionClass]):
         backward = fn.backward
         if backward is None or backward.inherited:
             return
+        for first, second, name in list(restored_in_backward(fn))[:1]:
+            yield Finding(
+                fn.span(first.node),
+                f"`{first.doer}` modifies the saved input `{name}` in place; though `{second.doer}` restores it, torch raises RuntimeError "
+                f"in a second backward, and in later backward passes of others that saved it. Work on a copy.",
+                related=at(fn, [second.node], f"`{second.doer}` restores it here"),
+            )
         happening = (each for each in changed_in_backward(fn) if not never_happens(fn, backward, each.mutation))
         changes = sorted(happening, key=lambda each: fn.start(each.mutation.node))
         kinds = (None, *Buffer)

@@ -6,24 +6,43 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model.syntax import code_of
+from ctxlint.model.interpreter.values import storage
+from ctxlint.model.syntax import code_of, dotted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.model.interpreter.events import Mutation
+    from ctxlint.model.interpreter.values import Value
 
 
 def lasting(mutations: tuple[Mutation, ...]) -> Iterator[Mutation]:
     """The in-place modifications that no later one reverts: not ``x.sub_(y)`` followed by ``x.add_(y)``."""
+    gone = {each.order for pair in reverted(mutations) for each in pair}
+    return (each for each in mutations if each.order not in gone)
+
+
+def reverted(mutations: tuple[Mutation, ...]) -> Iterator[tuple[Mutation, Mutation]]:
+    """The in-place modifications that a later one reverts, each with that one."""
     steps = [each for each in mutations if each.how in _INVERSE]
-    gone: set[int] = set()
     for at, later in enumerate(steps):
         for earlier in steps[:at]:
-            if (earlier.target, earlier.guards, _INVERSE[earlier.how]) == (later.target, later.guards, later.how):
+            if (earlier.guards, _INVERSE[earlier.how]) == (later.guards, later.how) and _is_same(earlier, later):
                 if _operand(earlier) == _operand(later) != "":
-                    gone |= {earlier.order, later.order}
-    return (each for each in mutations if each.order not in gone)
+                    yield earlier, later
+
+
+def _is_same(earlier: Mutation, later: Mutation) -> bool:
+    """Whether both modify one tensor: ``x.data`` is a new view each time."""
+    if earlier.target == later.target or earlier.target is None or later.target is None:
+        return earlier.target == later.target
+    nodes = (earlier.target_node, later.target_node)
+    named = [dotted(each) for each in nodes if each is not None]
+    return len(named) == 2 and named[0] is not None and named[0] == named[1] and _storages(earlier) == _storages(later)
+
+
+def _storages(mutation: Mutation) -> Value | None:
+    return storage(mutation.target) if mutation.target is not None else None
 
 
 _PAIRS = (

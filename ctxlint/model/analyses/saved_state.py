@@ -14,7 +14,7 @@ from ctxlint.model.analyses.lasting_writes import is_left_for_others, is_overwri
 from ctxlint.model.analyses.mutations import copying_method, gradient_written, through_data, without_gradient
 from ctxlint.model.analyses.outputs import differentiable_outputs
 from ctxlint.model.analyses.repeats import happens_after, repeated
-from ctxlint.model.analyses.reverted_writes import lasting
+from ctxlint.model.analyses.reverted_writes import lasting, reverted
 from ctxlint.model.interpreter.events import Assigned, ContextCall, ContextWrite, Mutation, SavedRead, orders_of
 from ctxlint.model.interpreter.values import (
     NONE,
@@ -257,6 +257,21 @@ def _done_before(fn: FunctionClass, mutation: Mutation, tensor: Value) -> bool:
         return False
     before = (each for each in fn.forward.facts.of(Mutation) if each.how == mutation.how and not each.guards)
     return any(each.target is not None and usual_storage(each.target) == tensor for each in before)
+
+
+def restored_in_backward(fn: FunctionClass) -> Iterator[tuple[Mutation, Mutation, str]]:
+    """The in-place modifications of saved inputs that backward itself reverts: both, and the name of the input.
+
+    torch counts modifications, also for views; not those through ``.data``. Only if they happen whenever a gradient is needed.
+    """
+    for first, second in reverted(fn.backward.facts.of(Mutation)) if fn.backward is not None else ():
+        read = storage(first.target) if first.target is not None else None
+        stored = kept_value(fn, read) if isinstance(read, SavedTensor) else None
+        origin = storage(stored) if stored is not None else None
+        if not is_input(origin) or fn.inputs[origin.index].is_tensor is not Tri.YES or first.by:
+            continue
+        if not (through_data(first.target) or through_data(stored) or any(each.asks is None for each in first.guards)):
+            yield first, second, origin.name
 
 
 def changed_after_saving(fn: FunctionClass) -> Iterator[tuple[Mutation, ContextCall]]:

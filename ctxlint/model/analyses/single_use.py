@@ -17,13 +17,14 @@ from ctxlint.model.interpreter.summary import KERNEL
 from ctxlint.model.interpreter.values import (
     NONE,
     ContextAttribute,
+    Opaque,
     SavedTensor,
     Tri,
     is_input,
     is_tensor,
     storage,
 )
-from ctxlint.model.syntax import code_of, dotted
+from ctxlint.model.syntax import code_of, dotted, last_name
 from ctxlint.records import record
 from ctxlint.torch_api import operations
 
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
     from ctxlint.model.function import FunctionClass, Method
     from ctxlint.model.interpreter.events import Event
+    from ctxlint.model.interpreter.values import Value
 
 
 class End(Enum):
@@ -122,10 +124,16 @@ def _freed(fn: FunctionClass, backward: Method) -> Iterator[UsedUp]:
     for each in backward.facts.of(Differentiated):
         kept = kept_untouched(fn, backward, each.value)
         from_outside = is_input(kept)
-        if kept is None or from_outside or _has_unknown_guard(each) or _retains(each):
+        if kept is None or from_outside or _has_unknown_guard(each) or _retains(each) or _is_made_by_a_class(kept):
             continue
         if differentiated_untracked(fn, backward, each.value) is None:
             yield UsedUp(each.node, each.how, _code(each.value_node), End.FREED)
+
+
+def _is_made_by_a_class(value: Value) -> bool:
+    """Whether it is what a class outside the project made, such as ``wp.Tape()``, whose ``backward()`` may mean anything."""
+    callee = last_name(value.node.func) if isinstance(value, Opaque) and isinstance(value.node, cst.Call) else None
+    return callee is not None and callee[:1].isupper()
 
 
 def _code(node: cst.CSTNode | None) -> str:
