@@ -80,7 +80,7 @@ class BackwardParameterCount(Rule[FunctionClass]):
 
     ## Known limits
     Not reported if one return of `forward` fits, because the others may never be used in training, unless `backward`
-    tests the flag that decides it, `if ctx.flag:`. Also not reported if the number of outputs of a return is unknown (`return kernel(x)`), or if no output can have a gradient. Also not reported if
+    tests the flag that decides it, `if ctx.flag:`, or the other return is for an empty input. Also not reported if the number of outputs of a return is unknown (`return kernel(x)`), or if no output can have a gradient. Also not reported if
     `backward` returns only `None` and no output is certainly floating point, because the outputs may be integers. A
     `backward` that only raises is not checked: calling it is an error in any case.
 

@@ -36,8 +36,8 @@ _GRAD = "torch.autograd.grad"
 class FrozenElement:
     """An element of the second argument of ``torch.autograd.grad`` that requires a gradient only if an input does.
 
-    It is the input as it was saved, or as ``forward`` got it; or, if ``copied`` is not None, a detached copy with the flag
-    of the input, of which it is the code.
+    It is the input as it was saved, or as ``forward`` got it; or, if ``copied`` is not None, a detached copy with the
+    flag of the input, of which it is the code.
     """
 
     node: cst.BaseExpression

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model.analyses.decided_tests import never_runs
+from ctxlint.model.analyses.empty_tensors import implies_empty
 from ctxlint.model.analyses.unread_arguments import only_given_away
 from ctxlint.model.analyses.upstream import is_call_for_random_numbers
 from ctxlint.model.interpreter.events import Assigned, ContextCall, ContextWrite, Escape, Mutation, Question
@@ -70,23 +71,31 @@ def hides_tensors(value: Value) -> bool:
 
 
 def unfit_outputs(fn: FunctionClass) -> list[Returned]:
-    """The returns of forward, if backward cannot take one gradient per output for any of them."""
+    """The returns of forward, if backward cannot take one gradient per output for any of them.
+
+    One for an empty tensor may fit, because it is not what the Function is for.
+    """
     if fn.backward is None:
         return []
     least, most = gradients_taken(fn.backward)
     outputs = [each for each in fn.outputs if each.value != NONE]  # without outputs, backward never runs
-    return [] if any(_fits(each, least, most) for each in outputs) else outputs
+    usual = [each for each in outputs if _for_an_empty_tensor(fn, each) is None] or outputs
+    return [] if any(_fits(each, least, most) for each in usual) else usual
 
 
 def unfit_flag(fn: FunctionClass) -> tuple[Returned, Guard] | None:
     """A return of forward that backward cannot take gradients for, under a flag whose case backward handles itself.
 
-    Backward tests the flag, as forward kept it on ctx, so that it expects to run in both cases.
+    Backward tests the flag, as forward kept it on ctx, so that it expects to run in both cases. Or it is the return for
+    an input that is empty.
     """
     if fn.backward is None or len(fn.outputs) == 1:
         return None
     least, most = gradients_taken(fn.backward)
     for each in fn.outputs:
+        empty = _for_an_empty_tensor(fn, each)
+        if empty is not None and _measures_input(fn, empty) and each.value != NONE and not _fits(each, least, most):
+            return each, empty
         tests = [guard.test for guard in each.event.guards if guard.block != id(guard.test)]
         if each.value == NONE or _fits(each, least, most) or len(tests) != 1:
             continue
@@ -115,6 +124,16 @@ def _is_chosen(fn: FunctionClass, returned: Returned, call: ApplyCall) -> bool:
     return not rebound and all(
         code is not None and bool(ast.literal_eval(code)) is guard.holds for guard, code in zip(guards, passed)
     )
+
+
+def _for_an_empty_tensor(fn: FunctionClass, returned: Returned) -> Guard | None:
+    """The test of a return that tells that a tensor is empty, if it has one."""
+    return next((each for each in returned.event.guards if implies_empty(fn, each)), None)
+
+
+def _measures_input(fn: FunctionClass, test: Guard) -> bool:
+    """Whether a test asks for the size of an input that certainly is a tensor."""
+    return any(each.name in test.words for each in fn.inputs if each.is_tensor is Tri.YES)
 
 
 def _handles(fn: FunctionClass, backward: Method, flag: str, holds: bool) -> bool:

@@ -262,7 +262,8 @@ def _done_before(fn: FunctionClass, mutation: Mutation, tensor: Value) -> bool:
 def restored_in_backward(fn: FunctionClass) -> Iterator[tuple[Mutation, Mutation, str]]:
     """The in-place modifications of saved inputs that backward itself reverts: both, and the name of the input.
 
-    torch counts modifications, also for views; not those through ``.data``. Only if they happen whenever a gradient is needed.
+    torch counts modifications, also for views; not those through ``.data``. Only those that happen whenever a gradient
+    is needed.
     """
     for first, second in reverted(fn.backward.facts.of(Mutation)) if fn.backward is not None else ():
         read = storage(first.target) if first.target is not None else None

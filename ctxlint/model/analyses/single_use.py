@@ -131,7 +131,7 @@ def _freed(fn: FunctionClass, backward: Method) -> Iterator[UsedUp]:
 
 
 def _is_made_by_a_class(value: Value) -> bool:
-    """Whether it is what a class outside the project made, such as ``wp.Tape()``, whose ``backward()`` may mean anything."""
+    """Whether a class outside the project made it, such as ``wp.Tape()``: its ``backward()`` may mean anything."""
     callee = last_name(value.node.func) if isinstance(value, Opaque) and isinstance(value.node, cst.Call) else None
     return callee is not None and callee[:1].isupper()
 

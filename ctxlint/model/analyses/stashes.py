@@ -17,18 +17,17 @@ from ctxlint.model.analyses.attribute_uses import (
     without_the_data,
     written_by_backward,
 )
+from ctxlint.model.analyses.empty_tensors import implies_empty
 from ctxlint.model.analyses.inputs import given_by_a_call
 from ctxlint.model.analyses.outputs import differentiable_outputs, may_be_given_back
 from ctxlint.model.analyses.saved_state_uses import KeptUses, Place, uses_of_kept
 from ctxlint.model.analyses.upstream import is_call_for_zeros
 from ctxlint.model.analyses.variadic_inputs import all_get_gradients, some_get_gradients
-from ctxlint.model.interpreter.conditions import certain_parts
 from ctxlint.model.interpreter.events import (
     Assigned,
     ContextItemWrite,
     ContextRead,
     ContextStore,
-    ContextWrite,
     Mutation,
     Question,
 )
@@ -59,7 +58,7 @@ from ctxlint.model.interpreter.values import (
     same_object,
     usual_storage,
 )
-from ctxlint.model.syntax import children, code_of, dotted, last_name, words_of
+from ctxlint.model.syntax import children, code_of, dotted, last_name
 from ctxlint.patterns import pattern
 from ctxlint.records import record
 from ctxlint.torch_api import autograd, operations
@@ -235,7 +234,7 @@ def _wanted(fn: FunctionClass) -> Iterator[Stash]:
             continue
         if _is_wanted_itself(found, readers):
             continue
-        if any(_implies_empty(fn, guard) for guard in write.guards):
+        if any(implies_empty(fn, guard) for guard in write.guards):
             continue  # no memory is retained, and on this path there is nothing to compute
         yield found
 
@@ -518,35 +517,6 @@ def _is_of_this_iteration(fn: FunctionClass, write: ContextStore, tensor: Value)
     return any(
         each.value == tensor and write.implies(each) and (each.in_loop or each.name not in rebound) for each in bound
     )
-
-
-def _implies_empty(fn: FunctionClass, guard: Guard) -> bool:
-    """Whether the text of a guard implies that some tensor is empty. Used only to suppress findings."""
-    if guard.test is None:
-        return False
-    return any(
-        (_EMPTY if holds else _ANY).search(code_of(part).strip()) is not None
-        for test, outcome in certain_parts(guard.test, guard.holds)
-        for part, holds in certain_parts(_named(fn, test), outcome)
-        if any(map(_MEASURES, words_of(part)))
-    )
-
-
-def _named(fn: FunctionClass, test: cst.BaseExpression) -> cst.BaseExpression:
-    """What a test that is only a name, or an attribute of ctx, is bound to in forward; otherwise the test itself."""
-    bindings: list[Assigned] | list[ContextWrite] = []
-    if isinstance(test, cst.Name):
-        methods = fn.context_methods
-        bindings = [each for method in methods for each in method.facts.of(Assigned) if each.name == test.value]
-    elif isinstance(test, cst.Attribute) and dotted(test.value) == fn.storing_ctx:
-        bindings = fn.writes_by_attribute.get(test.attr.value, [])
-    return (bindings[0].value_node if len(bindings) == 1 else None) or test
-
-
-_MEASURES = re.compile(r"numel|nelement|shape|size|len").search
-_COUNT = r"(\bnumel\(.*\)|\bnelement\(\)|\bprod\(.*\)|\.shape\[[^]]*\]|\bsize\(.+\)|\blen\(.*\))"
-_EMPTY = pattern(rf"{_COUNT} *(==|<=) *0$|{_COUNT} *< *1$|^0 *== *.*{_COUNT}$")
-_ANY = pattern(rf"{_COUNT}( *(!=|>) *0| *>= *1)?$")
 
 
 def _gets_more_than_zeros(fn: FunctionClass, index: int) -> bool:
