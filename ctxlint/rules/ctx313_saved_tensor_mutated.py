@@ -101,12 +101,12 @@ class SavedTensorMutated(Rule[FunctionClass]):
         backward = fn.backward
         if backward is None or backward.inherited:
             return
-        for first, second, name in list(restored_in_backward(fn))[:1]:
+        for change, back, name in list(restored_in_backward(fn))[:1]:
             yield Finding(
-                fn.span(first.node),
-                f"`{first.doer}` modifies the saved input `{name}` in place; though `{second.doer}` restores it, torch raises RuntimeError "
+                fn.span(change.node),
+                f"`{change.doer}` modifies the saved input `{name}` in place; though `{back.doer}` restores it, torch raises RuntimeError "
                 f"in a second backward, and in later backward passes of others that saved it. Work on a copy.",
-                related=at(fn, [second.node], f"`{second.doer}` restores it here"),
+                related=at(fn, [back.node], f"`{back.doer}` restores it here"),
             )
         happening = (each for each in changed_in_backward(fn) if not never_happens(fn, backward, each.mutation))
         changes = sorted(happening, key=lambda each: fn.start(each.mutation.node))

@@ -76,7 +76,7 @@ def frozen_inputs(fn: FunctionClass, method: Method) -> Iterator[FrozenElement]:
 
 def _may_concern_inputs(fn: FunctionClass, method: Method, flag: GradientFlag) -> bool:
     """Whether it may read or set the flag of an input: in forward, ``x.detach().requires_grad_()`` does not."""
-    return method is not fn.forward or not flag.switched or flag.value is None or not detaches(flag.value)
+    return method is not fn.forward or not flag.switched or not isinstance(flag.value, View) or not detaches(flag.value)
 
 
 def _always_raises(fn: FunctionClass, method: Method, call: GenericCall) -> bool:

@@ -117,6 +117,8 @@ class ApplyCall:
     """Whether certainly no gradient is recorded: it is under ``torch.no_grad()`` or ``torch.inference_mode()``."""
     modified: Modified | None = None
     """Where the caller modifies the result in place."""
+    discarded: bool = False
+    """Whether it is a statement of its own in a function, so that nothing takes its result."""
     differentiated: str = ""
     """Where the caller differentiates the result, after requesting the gradient of an argument: ``line 6``."""
     differentiated_outputs: tuple[int, ...] = ()

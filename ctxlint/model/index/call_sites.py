@@ -406,7 +406,8 @@ class CallSites:
             plain.append(self.kind(argument, record.scope))
             names.append(_name_of(argument))
         parameters = (each for each in node.args if self.is_parameter(each, record.scope))
-        modified, at, of_same = self.result(record, how)
+        place = self.place(record) if how in APPLIES else None
+        modified, at, of_same = self.result(record, place)
         return ApplyCall(
             function=owner,
             how=how,
@@ -440,19 +441,19 @@ class CallSites:
             gradients_off=self.gradients_off(record) or self.without_gradients(record, arguments),
             under_no_grad=self.under_no_grad(record),
             modified=modified,
+            discarded=place is not None and place.discards and record.scope.kind == "function",
             differentiated=self.source.line_name(at.node.lineno) if at is not None else "",
             differentiated_outputs=at.outputs if at is not None else (),
             line=self.source.line_name(self.source.span_of(node).start.line),
         )
 
-    def result(self, record: CallRecord, how: str) -> tuple[Modified | None, Differentiation | None, tuple[str, ...]]:
+    def result(
+        self, record: CallRecord, place: CallPlace | None
+    ) -> tuple[Modified | None, Differentiation | None, tuple[str, ...]]:
         """What the function around a call of ``apply`` modifies, and where it differentiates its result.
 
         And the origins of the arguments.
         """
-        if how not in APPLIES:
-            return None, None, ()
-        place = self.place(record)
         if place is None:
             return None, None, ()
         found, at = written(place, partial(self.method_of_self, scope=record.scope)), differentiated(place)

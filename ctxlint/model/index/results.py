@@ -40,6 +40,12 @@ class CallPlace(NamedTuple):
     at: int
 
     @property
+    def discards(self) -> bool:
+        """Whether the call is a statement of its own."""
+        statement = self.block[self.at]
+        return isinstance(statement, ast.Expr) and statement.value is self.call
+
+    @property
     def before(self) -> Sequence[ast.stmt]:
         """The statements before it."""
         return self.block[max(self.at - _MOST_STATEMENTS, 0) : self.at]
