@@ -26,6 +26,27 @@ INTEGRAL_ANNOTATIONS = frozenset(
 )
 """Tensors of integers or bools."""
 
+_SHAPED = {
+    "Bool": "torch.BoolTensor",
+    **{f"{sign}Int{bits}": "torch.IntTensor" for sign in ("", "U") for bits in ("", "8", "16", "32", "64")},
+    "Integer": "torch.IntTensor",
+    **{
+        kind: "torch.Tensor"
+        for base in ("Float", "Complex")
+        for kind in (base, *(f"{base}{bits}" for bits in ("16", "32", "64", "128")))
+    },
+    **dict.fromkeys(("BFloat16", "Inexact", "Num", "Real", "Shaped"), "torch.Tensor"),
+}
+
+
+def shaped_tensor(head: str, of: str) -> str | None:
+    """The type of torch in an annotation with a shape, ``Float[Tensor, "n 3"]`` of jaxtyping; None for another."""
+    if head == "torchtyping.TensorType":
+        return "torch.Tensor"
+    package, _, kind = head.rpartition(".")
+    return _SHAPED.get(kind) if package == "jaxtyping" and of in TENSOR_ANNOTATIONS else None
+
+
 NON_TENSOR_ANNOTATIONS = frozenset(
     {
         "builtins.int",

@@ -69,6 +69,16 @@ SIGNATURES = {
     "w: typing.Optional[torch.Tensor]": OPTIONAL,
     "w: 'Optional[torch.Tensor]'": OPTIONAL,
     "w: torch.Tensor = None": OPTIONAL,
+    "w: Float[Tensor, 'n 3']": TENSOR,
+    "w: jaxtyping.Int64[torch.Tensor, 'n']": TENSOR,
+    "w: Optional[Float[Tensor, 'n']]": OPTIONAL,
+    "w: Float[Tensor, 'n'] | None": OPTIONAL,
+    "w: TensorType['n', 3]": TENSOR,
+    "w: Float[numpy.ndarray, 'n']": UNKNOWN,
+    "w: Float[jax.Array, 'n']": UNKNOWN,
+    "w: Float[Elsewhere, 'n']": UNKNOWN,
+    "w: jaxtyping.PyTree[Tensor]": UNKNOWN,
+    "w: Float": UNKNOWN,
     "w: int": NO_TENSOR,
     "w: bool": NO_TENSOR,
     "w: str": NO_TENSOR,
@@ -112,7 +122,10 @@ def test_annotations_and_defaults(parameter: str) -> None:
     code = f"""
         import typing
         from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
+        import jaxtyping
+        from jaxtyping import Float
         from torch import Tensor
+        from torchtyping import TensorType
 
         class Fn(Function):
             @staticmethod

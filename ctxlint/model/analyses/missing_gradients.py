@@ -12,6 +12,7 @@ from ctxlint.model.interpreter.events import Assigned
 from ctxlint.model.interpreter.values import Kind, Tri, is_none, kind_of
 from ctxlint.model.syntax import words_of
 from ctxlint.records import record
+from ctxlint.torch_api import types
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,7 +37,8 @@ def missing_gradients(fn: FunctionClass) -> Iterator[MissingGradient]:
         return
     if any(each.gradient is Tri.YES for each in fn.inputs) and not _gives_otherwise(backward):
         for entry in fn.inputs:
-            if entry.against_a_gradient or not _always_none(fn, entry.index):
+            integral = entry.param.annotation in types.INTEGRAL_ANNOTATIONS
+            if integral or entry.against_a_gradient or not _always_none(fn, entry.index):
                 continue
             calls = [each for each in fn.calls if each.applies and not each.expects_error]
             given = next((each for each in calls if entry.index in each.leaves and not each.gradients_off), None)

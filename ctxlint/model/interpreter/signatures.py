@@ -15,7 +15,7 @@ from ctxlint.model.interpreter.values import NONE, Opaque, Scalar, Tri, Value, c
 from ctxlint.model.syntax import children, code_of, dotted
 from ctxlint.patterns import pattern
 from ctxlint.source.nesting import too_deep
-from ctxlint.torch_api import autograd
+from ctxlint.torch_api import autograd, types
 from ctxlint.torch_api import known_decorators as decorators
 
 if TYPE_CHECKING:
@@ -210,7 +210,8 @@ def _annotation(node: cst.BaseExpression, scope: Scope) -> str:
             _annotation(element.slice.value, scope) if isinstance(element.slice, cst.Index) else code_of(element)
             for element in node.slice
         )
-        return f"{_annotation(node.value, scope)}[{inner}]"
+        head = _annotation(node.value, scope)
+        return types.shaped_tensor(head, inner.partition(",")[0]) or f"{head}[{inner}]"
     if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.BitOr):
         return f"{_annotation(node.left, scope)} | {_annotation(node.right, scope)}"
     return code_of(node)
