@@ -376,7 +376,7 @@ class Reader:
     ) -> None:
         """Add the called Functions of other files, with the facts of this file and of others."""
         found = self.calls(outside)
-        modified = {call.function for call in calls if call.modified is not None}
+        examined = {call.function for call in calls if call.modified is not None or call.discarded}
         made = {call.function for call in calls if call.how.startswith("construct")}
         direct_calls = _merged(found.direct_calls, outside.direct_calls)
         for key in {call.function: None for call in calls}:
@@ -387,7 +387,7 @@ class Reader:
             in_doubt = outline is not None and (
                 _too_many(outline, key, calls) or (key in made and _may_keep_state(outline))
             )
-            if key in modified or in_doubt:
+            if key in examined or in_doubt:
                 outline = self.function_of(target, found.calls) or outline
             if outline is not None:
                 directly = outline.called_directly | direct_calls.get(key, frozenset())

@@ -127,7 +127,7 @@ def _is_chosen(fn: FunctionClass, returned: Returned, call: ApplyCall) -> bool:
 
 
 def _for_an_empty_tensor(fn: FunctionClass, returned: Returned) -> Guard | None:
-    """The test of a return that tells that a tensor is empty, if it has one."""
+    """The test of a return with which a tensor must be empty, if it has one."""
     return next((each for each in returned.event.guards if implies_empty(fn, each)), None)
 
 
