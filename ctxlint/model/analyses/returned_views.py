@@ -44,10 +44,11 @@ def _description(value: Value) -> tuple[str, int | None] | None:
         base = base.of
     if base is value or is_tensor(value) is not Tri.YES:
         return None
-    if isinstance(base, (Opaque, Item)):
+    if all(map(_is_computed, base.options())):
         return "a view of what it computed", None
-    if is_tensor(base) is not Tri.YES:
-        return None
-    if is_input(base):
-        return f"a view of the input `{base.name}`", base.index
-    return ("a view of what it computed", None) if isinstance(base, Fresh) else None
+    return (f"a view of the input `{base.name}`", base.index) if is_input(base) and is_tensor(base) is Tri.YES else None
+
+
+def _is_computed(value: Value) -> bool:
+    """Whether forward computes it, as it is a tensor at all."""
+    return isinstance(value, (Opaque, Item)) or (isinstance(value, Fresh) and is_tensor(value) is Tri.YES)

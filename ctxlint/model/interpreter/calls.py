@@ -33,7 +33,7 @@ from ctxlint.model.interpreter.sequences import (
     unknown_content,
     unknown_many,
 )
-from ctxlint.model.interpreter.summary import EXTENSION
+from ctxlint.model.interpreter.summary import EXTENSION, Summary
 from ctxlint.model.interpreter.tensor_calls import Arguments, saved_tuple_given, tensor_method, torch_function
 from ctxlint.model.interpreter.values import (
     NONE,
@@ -69,7 +69,6 @@ from ctxlint.torch_api import autograd, operations, python
 if TYPE_CHECKING:
     from ctxlint.model.index.project import Definition
     from ctxlint.model.interpreter.state import State
-    from ctxlint.model.interpreter.summary import Summary
     from ctxlint.model.interpreter.walk import Walk
 
 
@@ -424,6 +423,10 @@ def _call_operator(walk: Walk, node: cst.Call, name: str, arguments: Arguments) 
 
 def _call_bound(walk: Walk, node: cst.Call, arguments: Arguments) -> Value:
     """A call of what a name is bound to: a partial function, a lambda, a function inside the method."""
+    chosen = _result_of_either(walk, node, arguments)
+    if chosen is not None:
+        walk.record(GenericCall, node, arguments=arguments.positional, statement=walk.statement)
+        return chosen
     found = _summary_of_bound(walk, node, arguments)
     if found is None:
         func = node.func
@@ -521,6 +524,41 @@ def _summary_of_either(
         if found[-1] is None:
             return None
     return either(found)
+
+
+def _result_of_either(walk: Walk, node: cst.Call, arguments: Arguments) -> Value | None:
+    """What a name gives that stands for one of several functions, ``torch.clone`` among them; None if it is unknown.
+
+    None of them writes to a tensor, or to the ctx.
+    """
+    made = walk.bound(node.func.value) if isinstance(node.func, cst.Name) else None
+    if not isinstance(made, Choice) or arguments.open_ended or not any(map(_is_pure, made.alternatives)):
+        return None
+    if arguments.keywords or len(made.alternatives) > _MOST_FUNCTIONS:
+        return None
+    results: list[Value] = []
+    for each in made.alternatives:
+        found = None if _is_pure(each) else _summary_of_either(walk, node, [each], arguments)
+        if isinstance(each, Imported) and _is_pure(each):
+            walk.recorder.muted += 1
+            results.append(torch_function(walk, node, each.name, arguments))
+            walk.recorder.muted -= 1
+        elif found is None or found[1] != Summary(found[1].returned):
+            return None
+        else:
+            results.append(found[1].returned)
+    return join_all(results)
+
+
+def _is_pure(function: Value) -> bool:
+    """Whether it is a function of torch that only computes a tensor, unless keywords tell it to write."""
+    if not isinstance(function, Imported):
+        return False
+    space, _, name = function.name.rpartition(".")
+    return f"{space}." in operations.TORCH_NAMESPACES and name in _PURE
+
+
+_PURE = (operations.TORCH_SINGLE | operations.TORCH_VIEWS) - operations.INPLACE_FUNCTIONS
 
 
 def _builtin_call(walk: Walk, node: cst.Call, name: str, arguments: Arguments) -> Value:

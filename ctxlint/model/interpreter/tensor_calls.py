@@ -115,7 +115,7 @@ def tensor_method(
         return receiver
     if name == "contiguous" and not node.args and is_contiguous(receiver):
         return receiver
-    shown = operations.shows_tensor(name, len(arguments.positional))
+    shown = operations.shows_tensor(name, len(arguments.positional)) or (name == "view" and _is_a_shape(arguments))
     view = _view_of(receiver, name, node, arguments, shown)
     if view is not None:
         return view
@@ -130,6 +130,16 @@ def _note_change(walk: Walk, node: cst.Call, func: cst.Attribute, receiver: Valu
         walk.record(GradientFlag, node, value=receiver, value_node=func.value, switched=True)
     elif name in operations.RESHAPING_METHODS:
         walk.record(Reshaped, node, value=receiver, how=name)
+
+
+def _is_a_shape(arguments: Arguments) -> bool:
+    """Whether ``view`` certainly gets sizes: that of an array of numpy takes a dtype."""
+    first = arguments.value(0)
+    if isinstance(first, Sequence) and first.slots:
+        first = first.slots[0].value
+    return (isinstance(first, Scalar) and first.sort in ("int", "shape")) or (
+        isinstance(first, Constant) and type(first.value) is int
+    )
 
 
 def _note_use(walk: Walk, node: cst.Call, func: cst.Attribute, receiver: Value, name: str) -> None:
