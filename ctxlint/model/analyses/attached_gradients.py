@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model.interpreter.events import ContextCall, GenericCall, MethodCall, Mutation
+from ctxlint.model.interpreter.events import ContextCall, GenericCall, GradientFlag, MethodCall, Mutation, Reshaped
 from ctxlint.model.interpreter.values import Alias, View, is_input
 from ctxlint.model.syntax import dotted
 
@@ -43,7 +43,7 @@ def _input_behind(value: Value) -> Parameter | None:
 
 def _does_more(method: Method) -> bool:
     """Whether it does anything except keeping state on ctx and computing it with torch."""
-    if bool(method.facts.of(Mutation)) or bool(method.facts.of(MethodCall)):
+    if any(bool(method.facts.of(kind)) for kind in (Mutation, MethodCall, Reshaped, GradientFlag)):
         return True
     if any(each.method == "mark_dirty" for each in method.facts.of(ContextCall)):
         return True
