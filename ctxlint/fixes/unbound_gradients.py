@@ -8,7 +8,7 @@ import libcst as cst
 
 from ctxlint.fix import Applicability
 from ctxlint.fixes.method_code import code_of_method
-from ctxlint.model.analyses.flags import flags_asked, stored_flags, unbound_uses
+from ctxlint.model.analyses.flags import flags_asked, flags_of, stored_flags, unbound_uses
 from ctxlint.model.interpreter.events import Assigned, Question
 from ctxlint.model.interpreter.values import NeedsInputGrad
 
@@ -69,6 +69,8 @@ def _applicability(
         slot = returned_position(code, use.node)
         if slot is None or use.in_loop or not any(slot in flags_asked(each.guards, flags) for each in bindings):
             return None
+        if any(flags_of(each.guards, flags) - flags_of(use.guards, flags) - {slot} for each in bindings):
+            return None  # the flag of another input decides: None would hide that the gradient is missing
         safe = safe and any(_depends_on_flag(each, slot, use.guards) for each in bindings)
     return Applicability.SAFE if safe else Applicability.UNSAFE
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.fixes.decorators import make_static
-from ctxlint.model.analyses.legacy import may_mean_an_instance, runs_own_forward
+from ctxlint.model.analyses.legacy import is_called_on_instance, may_mean_an_instance, runs_own_forward
 from ctxlint.model.analyses.misnamed import misnamed
 from ctxlint.model.function import Binding, FunctionClass
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
@@ -62,7 +62,8 @@ class MissingStaticmethod(Rule[FunctionClass]):
 
     ## Fix safety
     Safe: `@staticmethod` is added as the outermost decorator, which changes nothing for `.apply`. Unsafe if the method
-    is called directly, on the class or on an instance. A `self` before `ctx` is removed, because every call with it
+    is called directly on the class, and not offered if the project calls it on an instance: a static method would lack an
+    argument there. A `self` before `ctx` is removed, because every call with it
     raises; there is no fix if the body uses it. Removing `self` is unsafe if defaults or `*args` make a call work by
     accident.
 
@@ -87,9 +88,21 @@ class MissingStaticmethod(Rule[FunctionClass]):
             return
         for method in fn.own_protocol_methods:
             if method.binding is Binding.INSTANCE and method.signature_known:
+                if is_called_on_instance(fn, method):
+                    yield Finding(fn.span(method.node.name), _called_on_instance(fn, method))
+                    continue
                 caller = runs_own_forward(fn) if method.name == "forward" else None
                 message = _message(fn, method) if caller is None else _called_by(fn, caller)
                 yield Finding(fn.span(method.node.name), message, None if caller else make_static(fn, method))
+
+
+def _called_on_instance(fn: FunctionClass, method: Method) -> str:
+    """What to do with a method that the project calls on an instance: a static one would lack an argument."""
+    instead = f"{fn.name}.apply(...)" if method.name == "forward" else "torch.autograd.grad(...)"
+    return (
+        f"`{method.name}` of `{fn.name}` is not a static method, and it is called on an instance, past autograd. Write "
+        f"`{instead}` there, and then add `@staticmethod`."
+    )
 
 
 def _called_by(fn: FunctionClass, caller: Method) -> str:

@@ -8,6 +8,7 @@ import libcst as cst
 
 from ctxlint.fixes.unbound_gradients import bind_none_first
 from ctxlint.model.analyses.flags import (
+    bound_only_together,
     flags_of,
     is_computed_with_another,
     needed_at,
@@ -98,7 +99,8 @@ class GradientUnbound(Rule[FunctionClass]):
     The name is bound to `None` before the tests. There is a fix if, where it may be unbound, the name is only
     returned, as the gradient of the input under whose flag it is bound. Safe if the binding depends on that flag alone:
     torch ignores the gradient of an input that needs none. Unsafe if it depends on other conditions too, because the input
-    may then need the gradient and silently get none.
+    may then need the gradient and silently get none. Not offered if it depends on the flag of another input, as under a
+    test inside another: then the input certainly gets none where only the other needs no gradient.
 
     ## Known limits
     Not reported if no other input can need a gradient, under `try`, if the Function asserts something about the flag, or if the
@@ -131,12 +133,15 @@ def _unbound_in_backward(fn: FunctionClass, backward: Method) -> Iterator[Findin
         if use.name in seen or _is_too_late(fn, backward, use, flags):
             continue
         seen.add(use.name)
-        tests = quoted([_test(fn, backward, index) for index in sorted(flags)], "or")
+        together = bound_only_together(fn, backward, use, flags)
+        tests = _needs(fn, flags) if together else _tests(fn, backward, flags)
         fix = bind_none_first(fn, backward, use.name)
+        when = "if one does not" if together else f"when {_when(fn, needed_at(backward, use), flags)}"
         yield Finding(
             fn.span(use.node),
-            f"`{use.name}` is bound only under {tests} but read here without it; it raises UnboundLocalError when "
-            f"{_when(fn, needed_at(backward, use), flags)}. {_remedy(fn, backward, use, flags, fix)}.",
+            f"`{use.name}` is bound only {tests} but read here without {'that test' if together else 'it'}; it raises "
+            f"UnboundLocalError {when}. "
+            f"{_remedy(fn, backward, use, flags, fix)}.",
             fix,
         )
     yield from _unbound_inside(fn, backward)
@@ -182,12 +187,12 @@ def _unbound_in_forward(fn: FunctionClass) -> Iterator[Finding]:
     for use, flags in unbound_uses(fn, forward):
         if use.name not in seen and max(flags) < len(fn.inputs):
             seen.add(use.name)
-            names = [fn.inputs[index].name for index in sorted(flags)]
+            together = bound_only_together(fn, forward, use, flags)
+            when = "if one does not" if together else f"when {_when(fn, needed_at(forward, use), flags)}"
             yield Finding(
                 fn.span(use.node),
-                f"`{use.name}` is bound only if {quoted(names, 'or')} {'needs' if len(names) == 1 else 'need'} a gradient "
-                f"but read here without that test; it raises UnboundLocalError when "
-                f"{_when(fn, needed_at(forward, use), flags)}. Write `{use.name} = None` first, and test it in `backward`.",
+                f"`{use.name}` is bound only {_needs(fn, flags, 'and' if together else 'or')} but read here without that "
+                f"test; it raises UnboundLocalError {when}. Write `{use.name} = None` first, and test it in `backward`.",
             )
     yield from _unbound_inside(fn, forward)
     for each in unbound_without_gradients(forward):
@@ -223,6 +228,8 @@ def _remedy(fn: FunctionClass, backward: Method, use: MaybeUnbound, flags: froze
     slots = [(index, slot.node) for gradients in fn.gradients for index, slot in enumerate(gradients.slots)]
     names = [(index, node.value) for index, node in slots if isinstance(node, cst.Name)]
     returned = {index for index, name in names if name == use.name}
+    if len(returned) == 1 and returned < flags and bound_only_together(fn, backward, use, flags):
+        return f"Write `{use.name} = None` first, and compute it under `{_test(fn, backward, *returned)}` alone"
     if len(returned) == 1 and returned.isdisjoint(flags):
         flag = f"`{_test(fn, backward, *returned)}`{' too' * is_computed_with_another(fn, use.name)}"
         saved = saves_only_under_others(fn, backward, use.name, frozenset(returned))
@@ -248,6 +255,17 @@ def _test(fn: FunctionClass, backward: Method, index: int) -> str:
         return f"{backward.ctx_name}.{kept or f'needs_input_grad[{index}]'}"
     saved = next((each.name for each in backward.facts.of(Assigned) if each.value in stored), None)
     return f"{saved}.requires_grad" if saved is not None else f"{backward.ctx_name}.needs_input_grad[{index}]"
+
+
+def _tests(fn: FunctionClass, backward: Method, flags: frozenset[int]) -> str:
+    """Tests of flags, one of which holds."""
+    return f"under {quoted([_test(fn, backward, index) for index in sorted(flags)], 'or')}"
+
+
+def _needs(fn: FunctionClass, flags: frozenset[int], word: str = "and") -> str:
+    """The inputs that need a gradient, as a condition."""
+    names = [fn.inputs[each].name if each < len(fn.inputs) else f"input {each + 1}" for each in sorted(flags)]
+    return f"if {quoted(names, word)} {'needs' if len(names) == 1 else 'need'} a gradient"
 
 
 def _when(fn: FunctionClass, needed: frozenset[int], flags: frozenset[int]) -> str:

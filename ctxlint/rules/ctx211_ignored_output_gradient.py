@@ -69,8 +69,9 @@ class IgnoredOutputGradient(Rule[FunctionClass]):
 
     ## Known limits
     Reported only if the output is certainly a floating-point tensor (or sometimes `None`). A name that begins with `_`
-    or contains `unused`, and `del grad`, state that the gradient is dropped on purpose. Random numbers depend on no
-    input, and need no gradient.
+    or contains `unused`, and `del grad`, state that the gradient is dropped on purpose. Random numbers, zeros and ones depend
+    on no input, and need no gradient. Not reported if `backward` returns a gradient that depends on no incoming one, as a
+    synthetic gradient does, or if `forward` is inherited: several classes may share it.
 
     ## References
     - [FunctionCtx.mark_non_differentiable](https://pytorch.org/docs/stable/generated/torch.autograd.function.FunctionCtx.mark_non_differentiable.html)

@@ -87,8 +87,10 @@ class GradientIgnoresUpstream(Rule[FunctionClass]):
     There is no fix.
 
     ## Known limits
-    Not reported if the gradient is computed by an object stored on ctx, as in pipeline parallelism, or if the result is
-    zeros that `backward` itself does not modify, or if `forward` returns random numbers. One gradient of several is not
+    Not reported if the result may be the gradient on purpose: if `forward` only keeps a tensor for it, as for a synthetic
+    gradient or a target, if it comes from an object on ctx, a class, a container or another process, or if a docstring
+    says that the incoming gradient is not used. Nor if the result is zeros that `backward` itself does not modify, if
+    `forward` returns random numbers, or if it may have computed the tangent from tangents. One gradient of several is not
     reported if a constant such as `torch.ones_like(x)`, or anything but saved tensors and numbers of ctx, takes part in it:
     an auxiliary loss gets its gradient in this way.
 
@@ -211,4 +213,9 @@ def _unread(method: Method | None) -> str:
     """What is not read: only the values, if the shape is, or if the values are replaced."""
     params = method.own_params if method is not None else ()
     some = method is not None and any(is_read(method, param) for param in params)
+    if len(params) > 3:
+        return f"{'the values of ' * some}any of the {len(params)} incoming {_KINDS[method is not None and method.name == 'jvp']}"
     return "the values of " * some + quoted([param.name for param in params], "or")
+
+
+_KINDS = ("gradients", "tangents")

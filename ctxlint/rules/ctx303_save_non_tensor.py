@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.fixes.save_arguments import save_properly
-from ctxlint.model.analyses.inputs import from_calls
+from ctxlint.model.analyses.inputs import from_calls, passes_no_tensor
 from ctxlint.model.analyses.saved_tensors import hides_an_input
 from ctxlint.model.function import ContextCall, Evidence, FunctionClass, Trust
 from ctxlint.model.interpreter.values import (
@@ -115,7 +115,8 @@ class SaveNonTensor(Rule[FunctionClass]):
             if argument.starred:
                 passed = _passed_among(fn, argument.value) if not call.guards else None
                 if passed is not None:
-                    message = _message_of_several(call.method, argument, passed)
+                    alone = bool(fn.calls) and all(map(passes_no_tensor, fn.calls))
+                    message = _message_of_several(call.method, argument, passed, alone=alone)
                     yield Finding(fn.span(argument.node), message, related=way_to(fn, call))
                 elif _holds_plain_values(fn, argument.value):
                     message = _message_of_plain(method, call.method, argument.node)
@@ -190,9 +191,14 @@ def _message_of_builtin(fn: FunctionClass, method: Method, called: str, node: cs
     return f"`{name}` is Python's builtin, not a tensor; {_effect(called)}. {remedy}."
 
 
-def _message_of_several(method: str, argument: Slot, passed: Evidence) -> str:
-    """The message for a starred argument with an element that is not a tensor."""
+def _message_of_several(method: str, argument: Slot, passed: Evidence, *, alone: bool) -> str:
+    """The message for a starred argument with an element that is not a tensor; ``alone``: no call passes any."""
     name = f"`*{code_of(argument.node)}`" if argument.node is not None else "This argument"
+    if alone:
+        return (
+            f"{name} holds a value that is not a tensor ({passed.reason}, and no tensor); torch saves nothing, and the output "
+            f"silently has no gradient. Pass {'those in it one by one' if passed.container else 'a tensor'}."
+        )
     remedy = (
         "Save only tensors, and pass those in it one by one" if passed.container else "Save only the tensors among them"
     )
@@ -221,7 +227,8 @@ def _passed_among(fn: FunctionClass, value: Value) -> Evidence | None:
     if not isinstance(value, Variadic) or value.role != "input":
         return None
     most = max((len(call.arguments) for call in fn.calls), default=0)
-    found = (each for index in range(value.start, most) for each in from_calls(index, fn.calls))
+    calls = sorted(fn.calls, key=passes_no_tensor)  # for one that passes none, torch saves nothing
+    found = (each for call in calls for index in range(value.start, most) for each in from_calls(index, [call]))
     passed = next((each for each in found if not each.tensor), None)
     whole = (call for call in fn.calls if call.relayed and len(call.arguments) >= value.start)
     relaying = next((call for call in whole if call.applies and not call.expects_error), None)

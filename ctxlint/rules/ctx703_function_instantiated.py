@@ -127,7 +127,7 @@ def _of_instance(file: SourceFile, fn: FunctionClass, call: ApplyCall) -> Iterat
     elif instance.use is InstanceUse.APPLY_TAKEN:
         fact, remedy = (
             f"`{made}.apply` creates an unnecessary instance; torch deprecates instances.",
-            f"Use `{name}.apply`{_moved(fn) if has_arguments else ''}.",
+            f"Use `{name}.apply`{_moved(fn, has_arguments=True) if has_arguments else ''}.",
         )
         fix = take_apply(file.source, fn, call)
     elif instance.use is InstanceUse.APPLIED:
@@ -135,7 +135,7 @@ def _of_instance(file: SourceFile, fn: FunctionClass, call: ApplyCall) -> Iterat
         remedy = f"Use `{name}.apply`, with {_given(fn)}." if has_arguments else f"Drop the `{made[len(name) :]}`."
     elif instance.use is InstanceUse.CALLED:
         fact, only_warns = f"`{made}` creates an instance; torch raises RuntimeError when it is called.", False
-        remedy = f"Use `{name}.apply`{_moved(fn) if has_arguments else ''}."
+        remedy = f"Use `{name}.apply`{_moved(fn, has_arguments=True) if has_arguments else ''}."
     elif _is_namespace(fn, instance):
         fact = f"`{made}` creates an instance only for its static methods; torch deprecates instances."
         remedy = f"Drop the `{made[len(name) :]}`."
@@ -202,7 +202,9 @@ def _is_namespace(fn: FunctionClass, instance: Instance) -> bool:
 def _of_call(file: SourceFile, fn: FunctionClass, call: ApplyCall) -> Iterator[Finding]:
     """Findings for a call of an instance where it is created, or a direct call of ``forward``."""
     name, fix = _called_as(file, fn, call), call_apply(file, fn, call)
-    given = _moved(fn) if fix is None else ""  # a fix is there only if nothing is passed to `__init__`
+    given = (
+        _moved(fn, has_arguments=_gets_arguments(file, call)) if fix is None else ""
+    )  # a fix is there only if nothing is passed to `__init__`
     remedy = f"Write `{name}.apply(...)`{given}."
     if call.how in ("construct-apply", "construct-call") and read_only_attribute(fn) is not None:
         fact, remedy = _cannot_be_created(fn, name)
@@ -227,13 +229,23 @@ def _cannot_be_created(fn: FunctionClass, name: str) -> tuple[str, str]:
     """What happens, and the remedy, if ``__init__`` sets a read-only attribute."""
     attribute = read_only_attribute(fn)
     fact = f"`__init__` of `{name}` sets `{attribute}`, which is read-only; creating an instance raises AttributeError."
-    return fact, f"Use `{name}.apply`{_moved(fn)}."
+    return fact, f"Use `{name}.apply`{_moved(fn, has_arguments=False)}."
 
 
-def _moved(fn: FunctionClass) -> str:
-    """Where to pass the arguments of ``__init__`` instead."""
+def _gets_arguments(file: SourceFile, call: ApplyCall) -> bool:
+    """Whether the instance that is called is created with arguments: ``Fn(k)(x)``."""
+    place = call.callee_span if call.how in ("construct-call", "construct-apply") else None
+    made = (
+        file.source.text[file.source.offset(place.start) : file.source.offset(place.end)] if place is not None else ""
+    )
+    return made.endswith(")") and "".join(made.split())[-2] != "("
+
+
+def _moved(fn: FunctionClass, *, has_arguments: bool) -> str:
+    """Where to pass the arguments of ``__init__`` instead; that of torch ignores them."""
     initial = fn.methods.get("__init__")
-    return f", with {_given(fn)}" if initial is not None and len(initial.params) > 1 else ""
+    takes_some = len(initial.params) > 1 if initial is not None else has_arguments
+    return f", with {_given(fn)}" * takes_some
 
 
 def _given(fn: FunctionClass) -> str:

@@ -115,14 +115,16 @@ def _is_shifted(found: MisfitFound) -> bool:
 
 def _remedy(found: MisfitFound) -> str:
     """What to write; one tuple of all arguments has a pair of parentheses too many."""
-    call, misfit = found.event.node, found.misfit
-    only = call.args[0].value if isinstance(call, cst.Call) and len(call.args) == 1 and not found.event.by else None
-    if isinstance(only, cst.Tuple) and len(only.elements) == misfit.takes and misfit.missing:
+    misfit = found.misfit
+    if misfit.wrapped:
         return "Remove the inner parentheses"
     if misfit.receiver and len(misfit.missing) == 1 and not misfit.surplus:
         kind = "classmethod" if misfit.receiver == "cls" else "staticmethod"
         without = "" if misfit.receiver == "cls" else f", and drop `{misfit.receiver}`"
         return f"Write `@{kind}` above `{misfit.callee}`{without}"
+    if misfit.meant:
+        pairs = [f"`{new}` for `{old}`" for old, new in zip(misfit.unknown, misfit.meant, strict=True)]
+        return f"Write {', '.join(pairs[:-1])}{' and ' * (len(pairs) > 1)}{pairs[-1]}"
     if _is_shifted(found):
         return "Pass one argument for each parameter"
     if len(misfit.missing) == len(misfit.unknown) == 1:

@@ -28,7 +28,7 @@ def misfit(call: ApplyCall, forward: Method) -> Misfit | None:
     """What is wrong with the arguments of a call of ``apply``; None if nothing, or if the number is unknown."""
     if not call.applies or call.starred or call.double_starred:
         return None
-    return misfit_of(forward.name, forward.own_params, call.positional, call.keywords)
+    return misfit_of(forward.name, forward.own_params, call.positional, dict.fromkeys(call.keywords, ""))
 
 
 class Slip(NamedTuple):

@@ -425,6 +425,13 @@ def unbound_uses(fn: FunctionClass, method: Method) -> list[tuple[MaybeUnbound, 
     return found
 
 
+def bound_only_together(fn: FunctionClass, method: Method, use: MaybeUnbound, flags: frozenset[int]) -> bool:
+    """Whether a name is only bound where several flags are set at once, as under tests inside each other."""
+    stored = stored_flags(fn) if len(flags) > 1 else {}
+    bindings = [each for each in method.facts.of(Assigned) if each.name == use.name and not each.augmented]
+    return len(flags) > 1 and all(flags <= flags_of(each.guards, stored) for each in bindings if use.may_follow(each))
+
+
 def unbound_inside(fn: FunctionClass, method: Method) -> Iterator[tuple[UnboundInside, frozenset[int]]]:
     """Calls of functions that read a local which they bind only where the flags of all of some inputs are set.
 

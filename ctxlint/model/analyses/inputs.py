@@ -267,6 +267,14 @@ def none_from_calls(index: int, calls: Iterable[ApplyCall]) -> list[Evidence]:
     ]
 
 
+def passes_no_tensor(call: ApplyCall) -> bool:
+    """Whether none of the arguments of a call certainly is a tensor: torch then records nothing, and saves nothing."""
+    own = call.names.index("self") if call.in_module and "self" in call.names else -1
+    kinds = [kind for at, kind in enumerate(call.arguments) if at != own]
+    known = not (call.starred or call.double_starred or call.keywords or call.relayed)
+    return known and not {ArgumentKind.TENSOR, ArgumentKind.OTHER}.intersection(kinds)
+
+
 def from_calls(index: int, calls: Iterable[ApplyCall]) -> list[Evidence]:
     """What the known calls of the class pass at this position."""
     found: list[Evidence] = []

@@ -123,6 +123,13 @@ def runs_own_forward(fn: FunctionClass) -> Method | None:
     return None
 
 
+def is_called_on_instance(fn: FunctionClass, method: Method) -> bool:
+    """Whether all known direct calls of a method are on instances that the project creates: ``F().forward(x)``."""
+    hows = {call.how for call in fn.calls if call.how != "direct" or call.method == method.name}
+    by_hand = method.name in fn.called_directly and method.receiver is None
+    return by_hand and "construct" in hows and "direct" not in hows and not fn.has_subclass
+
+
 def _calls_super(method: Method) -> bool:
     return any(node.value == "super" for node in method.nodes_of(cst.Name))
 

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model.analyses.decided_tests import never_runs
+from ctxlint.model.analyses.deliberate_gradients import returns_an_input
 from ctxlint.model.analyses.empty_tensors import implies_empty
 from ctxlint.model.analyses.unread_arguments import only_given_away
-from ctxlint.model.analyses.upstream import is_call_for_random_numbers
-from ctxlint.model.interpreter.events import Assigned, ContextCall, ContextWrite, Escape, Mutation, Question
+from ctxlint.model.analyses.upstream import depends_on_no_input, independent_slots
+from ctxlint.model.interpreter.events import Assigned, ContextCall, ContextWrite, Escape, Question
 from ctxlint.model.interpreter.values import (
     NONE,
     Alias,
-    Fresh,
     Item,
     Kind,
     Mapping,
@@ -211,14 +211,11 @@ def surely_differentiable(fn: FunctionClass, index: int) -> bool:
     )
 
 
-def is_random(fn: FunctionClass, index: int) -> bool:
-    """Whether an output certainly consists of random numbers, unless it is None: it depends on no input."""
+def is_independent(fn: FunctionClass, index: int) -> bool:
+    """Whether an output certainly depends on no input, unless it is None: random numbers, or zeros."""
     values = output_values(fn, index) or ()
     options = [option for value in values for option in value.options() if option != NONE]
-    written = {each.target for method in fn.context_methods for each in method.facts.of(Mutation)}
-    return bool(options) and all(
-        isinstance(each, Fresh) and is_call_for_random_numbers(each.node) and each not in written for each in options
-    )
+    return bool(options) and all(depends_on_no_input(fn, each) for each in options)
 
 
 def others_have_gradients(fn: FunctionClass, position: int) -> bool:
@@ -282,20 +279,31 @@ def _has_gradient(fn: FunctionClass, returned: Returned, position: int, output: 
 
 
 def ignored_gradients(fn: FunctionClass) -> list[OutputGradient]:
-    """The gradients of certainly differentiable outputs that backward never reads, while it reads another one."""
+    """The gradients of certainly differentiable outputs that backward never reads, while it reads another one.
+
+    Which gradients matter is the choice of each backward if several classes inherit one forward.
+    """
     backward = fn.backward
     if backward is None or backward.raises_only or not _reads_some(backward):
+        return []
+    if fn.forward is None or fn.forward.inherited:
         return []
     found: dict[str, OutputGradient] = {}
     for index, param in _receivers(fn, backward):
         given_to = _given_away(fn, backward, param, index) if _reads(fn, backward, param, index) else None
         if given_to == () or _named_as_unused(param.name) or param.name in found:
             continue
-        if not surely_differentiable(fn, index) or is_random(fn, index):
+        if not surely_differentiable(fn, index) or is_independent(fn, index):
             continue
         if param.name not in _deleted_names(backward.node.body):
             found[param.name] = OutputGradient(param, index, _name_of(backward, param, index), given_to or ())
-    return list(found.values())
+    return [] if found and _supplies_gradients(fn, backward) else list(found.values())
+
+
+def _supplies_gradients(fn: FunctionClass, backward: Method) -> bool:
+    """Whether backward returns a gradient that depends on no incoming one: a loss on any output gives that one."""
+    slots = (slot for each in fn.gradients for slot in each.slots)
+    return any(returns_an_input(fn, slot.value) for slot in slots) or any(independent_slots(fn, backward))
 
 
 def _given_away(fn: FunctionClass, backward: Method, param: Param, index: int) -> tuple[Unread, ...]:
@@ -381,14 +389,16 @@ def dropped_gradients(fn: FunctionClass) -> list[OutputGradient]:
     marks_others = bool(marked_non_differentiable(fn))
     found: dict[str, OutputGradient] = {}
     for index, param in _receivers(fn, backward):
-        if _reads(fn, backward, param, index) or param.name in certain or param.name in found or is_random(fn, index):
+        if param.name in certain or param.name in found or _reads(fn, backward, param, index):
+            continue
+        if is_independent(fn, index):
             continue
         called = f"{output_name(fn, index) or ''} {param.name}"
         suggested = marks_others and _INTEGRAL_NAMES.search(called) is None
         suggested = suggested or _FLOATING_NAMES.search(called) is not None
         if surely_differentiable(fn, index) or (suggested and _may_be_differentiable(fn, index)):
             found[param.name] = OutputGradient(param, index, _name_of(backward, param, index))
-    return list(found.values())
+    return [] if found and _supplies_gradients(fn, backward) else list(found.values())
 
 
 _FLOATING_NAMES = pattern(

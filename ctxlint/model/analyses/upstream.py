@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.model.analyses.deliberate_gradients import may_begin_in
 from ctxlint.model.analyses.filled_by_extension import calls_that_may_fill
 from ctxlint.model.analyses.gradient_values import is_checked, reads_values
 from ctxlint.model.analyses.independent_gradients import independent_gradients
@@ -25,6 +26,7 @@ from ctxlint.model.interpreter.values import (
     SavedTensor,
     Sequence,
     Single,
+    Slot,
     Tri,
     Value,
     View,
@@ -55,7 +57,8 @@ def gradients_without_upstream(fn: FunctionClass) -> list[cst.CSTNode]:
         return []
     if any(param.name.startswith("_") for param in backward.own_params):
         return []
-    return [returned.node for returned in fn.gradients if any(_computed(fn, value) for value in _values(returned))]
+    found = [returned.node for returned in fn.gradients if any(_computed(fn, value) for value in _values(returned))]
+    return found if found and not may_begin_in(fn, backward) else []
 
 
 def _outputs_are_random(fn: FunctionClass) -> bool:
@@ -139,6 +142,12 @@ def slots_without_upstream(fn: FunctionClass) -> Iterator[tuple[int, cst.BaseExp
         return
     if any(is_checked(backward, param) for param in backward.own_params):
         return
+    found = list(independent_slots(fn, backward))
+    yield from found if found and not may_begin_in(fn, backward) else ()
+
+
+def independent_slots(fn: FunctionClass, backward: Method) -> Iterator[tuple[int, cst.BaseExpression]]:
+    """The gradients that certainly depend on no incoming one, on purpose or not, by input."""
     for returned in fn.gradients:
         for index, slot in enumerate(returned.slots if returned.known else ()):
             if slot.starred:
@@ -207,7 +216,21 @@ def tangents_without_incoming(fn: FunctionClass) -> list[cst.CSTNode]:
         return []
     if any(reads_values(jvp, param) or param.name.startswith("_") for param in jvp.own_params):
         return []
-    return [each.node for each in fn.tangents if any(_computed(fn, value) for value in _values(each))]
+    found = [each.node for each in fn.tangents if any(_is_tangent_computed(fn, value) for value in _values(each))]
+    return found if found and not (_gets_tangents(fn) or may_begin_in(fn, jvp)) else []
+
+
+def _is_tangent_computed(fn: FunctionClass, value: Value) -> bool:
+    """Whether jvp computes a value; with several inputs, what forward computed for it may contain their tangents."""
+    if isinstance(value, Choice):
+        return all(_is_tangent_computed(fn, option) for option in value.alternatives if option != NONE)
+    kept = isinstance(before_views(value), (ContextAttribute, SavedTensor, Item)) and len(fn.inputs) != 1
+    return not kept and _computed(fn, value)
+
+
+def _gets_tangents(fn: FunctionClass) -> bool:
+    """Whether forward itself gets or computes tangents: it names one, or keeps an input for nothing else."""
+    return any("tangent" in name or "dual" in name for method in fn.context_methods for name in method.facts.names_read)
 
 
 def _kept_buffers(fn: FunctionClass) -> frozenset[Value]:
@@ -331,6 +354,43 @@ def is_constant(node: cst.CSTNode | None) -> bool:
 
 
 _CONSTANT = ("full", "full_like", "new_full", "ones", "ones_like", "new_ones")
+
+
+def depends_on_no_input(fn: FunctionClass, value: Value) -> bool:
+    """Whether an output certainly consists of random numbers, zeros or ones, is empty, or comes from no tensor."""
+    made, forward = before_views(value), fn.forward
+    if not isinstance(made, Fresh) or forward is None:
+        return False
+    constant = is_call_for_zeros(made.node) or _is_of_ones(made.node) or _gets_no_tensor(forward, made.node)
+    drawn = constant or is_call_for_random_numbers(made.node)
+    return drawn and not (_is_filled(fn, made) or _is_passed(forward, made) or any(calls_that_may_fill(forward, made)))
+
+
+def _is_passed(forward: Method, made: Fresh) -> bool:
+    """Whether a function may get a tensor, also in a container, or if a condition decides what it gets."""
+    values = (slot.value for call in forward.facts.of(GenericCall) for slot in _given_to(call))
+    return any(before_views(option) == made for value in values for leaf in leaves(value) for option in leaf.options())
+
+
+def _given_to(call: GenericCall) -> Iterator[Slot]:
+    """The arguments of a call."""
+    yield from call.arguments
+    yield from dict(call.keywords).values()
+
+
+def _gets_no_tensor(forward: Method, node: cst.CSTNode) -> bool:
+    """Whether a node is the call of a function of the project that certainly gets no tensor: ``phony(x.device)``."""
+    calls = [each for each in forward.facts.of(GenericCall) if each.node is node and each.definition is not None]
+    values = [slot.value for each in calls for slot in _given_to(each)]
+    return bool(calls) and all(is_tensor(each) is Tri.NO for each in values)
+
+
+def _is_of_ones(node: cst.CSTNode | None) -> bool:
+    """Whether a call creates ones, or a tensor without elements."""
+    name = last_name(node.func) if isinstance(node, cst.Call) else ""
+    first = node.args[0].value if isinstance(node, cst.Call) and node.args else None
+    none = isinstance(first, cst.Integer) and first.evaluated_value == 0
+    return name in ("ones", "ones_like", "new_ones") or (none and name in ("empty", "new_empty"))
 
 
 def _is_zeros(fn: FunctionClass, value: Fresh) -> bool:

@@ -64,6 +64,7 @@ from ctxlint.model.interpreter.values import (
     without,
 )
 from ctxlint.model.syntax import code_of, dotted
+from ctxlint.records import changed
 from ctxlint.torch_api import autograd, operations, python
 
 if TYPE_CHECKING:
@@ -502,8 +503,15 @@ def _callee(walk: Walk, node: cst.Call, name: str, arguments: Arguments) -> tupl
     if found is None and len(names) == 1 and not any(each.star for each in node.args):
         misfit = walk.resolver.call_misfit(name, len(arguments.positional), arguments.keywords)
         if misfit is not None:
-            walk.record(MisfitCall, node, misfit=misfit)
+            wrapped = bool(misfit.missing) and _passes_tuple(node, misfit.takes)
+            walk.record(MisfitCall, node, misfit=changed(misfit, wrapped=True) if wrapped else misfit)
     return found
+
+
+def _passes_tuple(call: cst.Call, size: int) -> bool:
+    """Whether the only argument of a call is a tuple of this size, as written."""
+    only = call.args[0].value if len(call.args) == 1 else None
+    return isinstance(only, cst.Tuple) and len(only.elements) == size
 
 
 def _summary_of_either(

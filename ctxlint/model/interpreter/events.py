@@ -550,7 +550,9 @@ class Misfit:
 
     It passes ``surplus`` arguments more by position than the ``takes`` parameters, none for those ``missing``, and two
     for those ``twice``. ``unknown`` are keywords that are none of its parameters: for a kernel, options of a
-    backend, or mistakes. ``steps`` lead there. ``raises`` is the exception; Triton raises that of a launch.
+    backend, or mistakes; ``meant`` are parameters that get nothing, and that these seem to mean, if all of them do.
+    ``wrapped``: the only argument is a tuple with one element for each parameter. ``steps`` lead there. ``raises`` is
+    the exception; Triton raises that of a launch.
     ``conditional``: a condition in the function that makes the call may skip it. ``receiver``: the parameter ``cls``,
     or an unused ``self``, of a method without a decorator, to which the first argument goes.
     """
@@ -561,6 +563,8 @@ class Misfit:
     missing: tuple[str, ...]
     twice: tuple[str, ...]
     unknown: tuple[str, ...] = ()
+    meant: tuple[str, ...] = ()
+    wrapped: bool = False
     steps: tuple[Step, ...] = ()
     raises: str = "TypeError"
     launched: bool = True

@@ -19,7 +19,7 @@ from ctxlint.torch_api import autograd, types
 from ctxlint.torch_api import known_decorators as decorators
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from ctxlint.model.index.scopes import Scope
 
@@ -233,9 +233,12 @@ def _quoted(node: cst.SimpleString, scope: Scope) -> str:
 
 
 def misfit_of(
-    callee: str, params: Iterable[Param], positional: int, keywords: Iterable[str], raises: str = "TypeError"
+    callee: str, params: Iterable[Param], positional: int, keywords: Mapping[str, str], raises: str = "TypeError"
 ) -> Misfit | None:
-    """What a function does not take of so many arguments by position, and these keywords; None if it takes them."""
+    """What a function does not take of so many arguments by position, and these keywords; None if it takes them.
+
+    The keywords come with the names that are passed for them, if any.
+    """
     by_kind: dict[ParameterKind, list[str]] = {kind: [] for kind in ParameterKind}
     required = []
     for each in params:
@@ -248,8 +251,25 @@ def misfit_of(
     missing = tuple(name for name in required if name not in passed)
     unknown = tuple(name for name in keywords if not takes_any and name not in named)
     twice = tuple(name for name in keywords if not takes_any and name in filled)
-    found = Misfit(callee, len(plain), surplus, missing, twice, unknown, raises=raises, launched=False)
-    return found if surplus or missing or unknown or twice else None
+    if not (surplus or missing or unknown or twice):
+        return None
+    free = [name for name in (*plain, *by_kind[ParameterKind.KEYWORD_ONLY]) if name not in passed]
+    meant = [_meant(name, keywords[name], free) for name in unknown]
+    sure = tuple(name for name in meant if name is not None)
+    sure = sure if len({*sure}) == len(unknown) and {*missing} <= {*sure} else ()
+    return Misfit(callee, len(plain), surplus, missing, twice, unknown, sure, raises=raises, launched=False)
+
+
+def _meant(keyword: str, passed: str, free: Iterable[str]) -> str | None:
+    """The only one of the parameters that get nothing with the name of what is passed, or with one like the keyword."""
+    same = [name for name in free if name == passed]
+    found = same or [name for name in free if _begins(name, keyword) or _begins(keyword, name)]
+    return found[0] if len(found) == 1 else None
+
+
+def _begins(name: str, start: str) -> bool:
+    """Whether a name consists of another one and a few letters: ``transposed``."""
+    return len(start) > 3 and name.startswith(start) and len(name) - len(start) <= 3 and "_" not in name[len(start) :]
 
 
 def split_params(

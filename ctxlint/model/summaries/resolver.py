@@ -113,7 +113,7 @@ class SummarySource(Protocol):
     ) -> KnownSummary:
         """The summary of a function for these arguments, abstracted by a ``Shape``."""
 
-    def misfit(self, definition: Definition, positional: int, keywords: Iterable[str]) -> Misfit | None:
+    def misfit(self, definition: Definition, positional: int, keywords: MappingOf[str, Slot]) -> Misfit | None:
         """What a function certainly does not take of so many arguments by position, and these keywords."""
 
 

@@ -60,6 +60,7 @@ from ctxlint.model.summaries.resolver import STEPS_IN_VAIN, CalleeResolver, Know
 from ctxlint.model.summaries.unbound_reads import KINDS_FOR_UNBOUND, unbound_reads_of
 from ctxlint.model.summaries.wrappers import changes_nothing, wrapper_of
 from ctxlint.model.summaries.writes import writes_of
+from ctxlint.model.syntax import last_name
 from ctxlint.patterns import pattern
 from ctxlint.torch_api.known_decorators import CONTEXT_MANAGER, OPERATOR_DECORATORS, SIGNATURE_KEEPING_DECORATORS
 
@@ -176,7 +177,7 @@ class Summaries:
         call = _Call(definition, arguments, tuple(sorted(keywords.items(), key=_name)), captured, unwrapped)
         return self._of(call) if self._active else self._from_the_deepest(call)
 
-    def misfit(self, definition: Definition, positional: int, keywords: Iterable[str]) -> Misfit | None:
+    def misfit(self, definition: Definition, positional: int, keywords: MappingOf[str, Slot]) -> Misfit | None:
         """What a function certainly does not take of so many arguments by position, and these keywords."""
         record = definition.unit.index.functions[definition.qualname]
         head = self._head(definition) if record.certain and not record.alternatives else None
@@ -185,7 +186,9 @@ class Summaries:
             return None
         raises = "RuntimeError" if any(name in _COMPILED for name in names) else "TypeError"
         binding = binding_of(head.decorators)
-        found = misfit_of(definition.name, head.params, positional + (binding is Binding.CLASS), keywords, raises)
+        taken = positional + (binding is Binding.CLASS)
+        passed = {name: last_name(slot.node) if slot.node is not None else "" for name, slot in keywords.items()}
+        found = misfit_of(definition.name, head.params, taken, passed, raises)
         if found is None or binding is not Binding.INSTANCE or "." not in definition.qualname or not head.params:
             return found
         first, used = head.params[0].name, {each.id for each in ast.walk(record.node) if isinstance(each, ast.Name)}

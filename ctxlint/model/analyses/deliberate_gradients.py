@@ -1,0 +1,166 @@
+"""Gradients that begin in backward on purpose: a caller or other code supplies them, or the class says so."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from ctxlint.model.analyses.kept_values import kept_value
+from ctxlint.model.index.scopes import resolve_certainly
+from ctxlint.model.interpreter.events import GenericCall
+from ctxlint.model.interpreter.values import ContextAttribute, Tri, before_views, is_input, is_tensor
+from ctxlint.model.syntax import dotted, last_name
+from ctxlint.patterns import pattern
+from ctxlint.torch_api import operations
+
+if TYPE_CHECKING:
+    from ctxlint.model.function import FunctionClass, Input
+    from ctxlint.model.interpreter.method import Method
+    from ctxlint.model.interpreter.values import Value
+
+
+def may_begin_in(fn: FunctionClass, method: Method) -> bool:
+    """Whether what ``backward`` or ``jvp`` returns may, on purpose, depend on none of its arguments.
+
+    A synthetic gradient, an error that is fed back, and a target come from an input that forward only keeps, from
+    another process, or from a place where other code leaves it.
+    """
+    return (
+        any(_is_handed_over(fn, each) for each in fn.inputs)
+        or any(_receives(each.callee or "") for each in method.facts.of(GenericCall))
+        or any(_is_of_object(fn, method, name) for name in method.context_attributes)
+        or any(_is_left_outside(method, name) for name in method.named)
+        or _states_it(fn, method)
+    )
+
+
+def _receives(called: str) -> bool:
+    """Whether a function of ``torch.distributed`` gets the values of a tensor from another process."""
+    package, _, name = called.rpartition(".")
+    receiving = name in ("P2POp", "batch_isend_irecv", "broadcast", "irecv", "recv", "scatter")
+    return receiving and package.startswith("torch.distributed")
+
+
+def returns_an_input(fn: FunctionClass, value: Value) -> bool:
+    """Whether a value of backward is an input of forward, as the caller passes it."""
+    return is_input(kept_value(fn, before_views(value)))
+
+
+def _is_handed_over(fn: FunctionClass, entry: Input) -> bool:
+    """Whether forward only keeps an input, a tensor that gets no gradient: it is there for backward alone."""
+    forward = fn.forward
+    if entry.gradient is not Tri.NO or forward is None or not _is_kept(fn, entry):
+        return False
+    return all(_keeps(forward, use) for use in forward.named.get(entry.name, ()))
+
+
+def _is_kept(fn: FunctionClass, entry: Input) -> bool:
+    """Whether forward saves an input, or keeps one in an attribute that is a tensor, or that backward returns."""
+    saved = [each.value for call in fn.saves for each in call.arguments]
+    stored = [each.value for each in fn.context_writes if each.value is not None]
+    returned = [kept_value(fn, before_views(slot.value)) for each in fn.gradients for slot in each.slots]
+    kept = map(before_views, (*saved, *(stored if entry.is_tensor is Tri.YES else filter(None, returned))))
+    return any(is_input(each) and each.index == entry.index for each in kept)
+
+
+def _keeps(forward: Method, use: cst.CSTNode) -> bool:
+    """Whether forward uses an input only for its shape, to assert something, or to keep it on ctx."""
+    above = forward.parents[use]
+    call, name = forward.called_on(use)
+    if call is not None:
+        return name in _SIZES or (name in _SAME and _keeps(forward, call))
+    if isinstance(above, cst.Attribute):
+        return above.attr.value in operations.SCALAR_ATTRIBUTES
+    if isinstance(above, cst.Arg):
+        called = forward.parents[above]
+        return isinstance(called, cst.Call) and last_name(called.func) in ("save_for_backward", "save_for_forward")
+    if isinstance(above, cst.Assign) and above.value is use:
+        return all(_is_on_ctx(forward, each.target) for each in above.targets)
+    return isinstance(above, cst.Param) or forward.around(use, cst.Assert) is not None
+
+
+_SIZES = frozenset(["dim", "numel", "size"])
+_SAME = frozenset(["clone", "contiguous", "detach"])
+
+
+def _is_on_ctx(method: Method, target: cst.BaseExpression) -> bool:
+    return isinstance(target, cst.Attribute) and dotted(target.value) == method.ctx_name
+
+
+def _is_of_object(fn: FunctionClass, method: Method, attribute: str) -> bool:
+    """Whether a method reads something of an object on ctx that a tensor does not have: ``ctx.sink.pop()``."""
+    kept = kept_value(fn, ContextAttribute(attribute))
+    if kept is not None and is_tensor(before_views(kept)) is Tri.YES:
+        return False
+    above = (method.parents[node] for node in method.context_attributes[attribute])
+    return any(isinstance(each, cst.Attribute) and each.attr.value not in _OF_TENSORS for each in above)
+
+
+_OF_TENSORS = (
+    frozenset(["H", "T", "data", "device", "dtype", "imag", "is_cuda", "mH", "mT", "ndim", "numpy", "real", "shape"])
+    | _SIZES
+    | _SAME
+    | operations.TENSOR_METHODS
+    | operations.VIEW_METHODS
+    | operations.USUAL_VIEW_METHODS
+    | frozenset(operations.SCALAR_ATTRIBUTES)
+)
+
+
+def _is_left_outside(method: Method, name: str) -> bool:
+    """Whether a method reads a value, not a constant, through a name from outside of it: ``Holder.error``."""
+    if name in method.binders or any(param.name == name for param in method.params) or _is_library(method, name):
+        return False
+    uses = (use for use in method.named[name] if any(each is method.node.body for each in method.above(use)))
+    return any(_leads_to_value(method, use) for use in uses)
+
+
+def _leads_to_value(method: Method, name: cst.Name) -> bool:
+    """Whether the expression around a name from outside may be a gradient that other code has left there."""
+    node: cst.CSTNode = name
+    above, of_item, words = method.parents[node], False, name.value
+    while isinstance(above, (cst.Attribute, cst.Subscript)) and above.value is node:
+        of_item = of_item or isinstance(node, cst.Subscript)
+        words += f" {above.attr.value}" if isinstance(above, cst.Attribute) else ""
+        node, above = above, method.parents[above]
+    if isinstance(above, cst.Call) and above.func is node:  # ``kernel[grid](…)`` launches a kernel
+        launched = isinstance(node, cst.Subscript)
+        owner = words.rpartition(" ")[0] if above.args else words
+        return not launched and (of_item or _OF_GRADIENT.search(owner) is not None)
+    if isinstance(node, cst.Name):
+        return _OF_GRADIENT.search(words) is not None
+    return isinstance(node, cst.Subscript) or of_item or not words.rpartition(" ")[2].isupper()
+
+
+_OF_GRADIENT = pattern(r"grad|delta|error|(?:^|[_ ])err(?:[_ ]|$)|feedback|target|teach", re.IGNORECASE)
+"""Parts of names that suggest a gradient, or what stands for one."""
+
+
+def _is_library(method: Method, name: str) -> bool:
+    """Whether a name is certainly that of a module, or something in it, that keeps no gradients."""
+    record = method.home.record if method.home is not None else None
+    meant = resolve_certainly(name, record.scope) if record is not None else None
+    return meant is not None and meant.partition(".")[0] in ("torch", "math", "numpy", "builtins", "triton")
+
+
+def _states_it(fn: FunctionClass, method: Method) -> bool:
+    """Whether the docstring of the class or of the method says that the incoming gradient is not used."""
+    names = "|".join(re.escape(each.name) for each in method.own_params if len(each.name) > 2)
+    incoming = re.compile(rf"\b(?:{_INCOMING}{'|' * bool(names)}{names})\b", re.IGNORECASE)
+    texts = (each.get_docstring() or "" for each in (fn.node, method.node))
+    sentences = (part for text in texts for part in re.split(r"[.;:]\s|\n\s*\n", text))
+    return any(incoming.search(each) and _DISMISSED.search(each) for each in sentences)
+
+
+_INCOMING = (
+    r"(?:out(?:put|going|coming)?|up(?:per|stream)?|incoming|previous|true|real|actual|usual)(?:[\s_-]+\w+)?[\s_-]+"
+    r"(?:gradient|grad|derivative|tangent)s?|grad_?out\w*|chain rule"
+)
+
+_DISMISSED = pattern(
+    r"\b(?:ignor|discard|disregard|dropp|replac|substitut|overrid|overwrit|regardless|irrespective|independent|unused)"
+    r"|(?:\b(?:not|never|without|no)|n't)\s+(?:\w+\s+){0,2}?(?:us|need|depend|read|propagat|multipl|scal|appl|requir)",
+    re.IGNORECASE,
+)
