@@ -64,6 +64,13 @@ class _File:
 
     def import_of(self, name: str) -> ast.ImportFrom | None:
         """The only statement that binds ``name``, if it imports it from the old module at the top of the file."""
+        key = (ast.ImportFrom, name)
+        if key not in self.code.notes:
+            self.code.notes[key] = self._import_of(name)
+        found: ast.ImportFrom | None = self.code.notes[key]
+        return found
+
+    def _import_of(self, name: str) -> ast.ImportFrom | None:
         found = [
             statement
             for statement in self.module.body

@@ -13,6 +13,7 @@ from weakref import WeakKeyDictionary
 
 from ctxlint.fix import Edit
 from ctxlint.records import record
+from ctxlint.source.ast_tree import nodes_in
 from ctxlint.source.source import Position
 
 if TYPE_CHECKING:
@@ -29,8 +30,8 @@ class Names:
     ``texts`` are its string constants.
     """
 
-    bound: Counter[str] = field(default_factory=Counter)
-    read: Counter[str] = field(default_factory=Counter)
+    bound: dict[str, int] = field(default_factory=Counter)
+    read: dict[str, int] = field(default_factory=Counter)
     texts: set[str] = field(default_factory=set)
     plain_imports: list[ast.Import] = field(default_factory=list)
     decorators: list[ast.expr] = field(default_factory=list)
@@ -38,29 +39,40 @@ class Names:
 
 def names_in(module: ast.Module) -> Names:
     """The names of a file, statement by statement."""
-    found = Names()
-    for statement in module.body:
-        inside = _names_in_definition(statement) if type(statement) in _DEFINITIONS else _names_in(statement)
-        found.bound.update(inside.bound)
-        found.read.update(inside.read)
-        found.texts.update(inside.texts)
-        found.plain_imports.extend(inside.plain_imports)
-        found.decorators.extend(inside.decorators)
-    return found
+    parts = [_known_names(statement) for statement in module.body]
+    return Names(
+        _Sums([each.bound for each in parts]),
+        _Sums([each.read for each in parts]),
+        set().union(*(each.texts for each in parts)),
+        [statement for each in parts for statement in each.plain_imports],
+        [decorator for each in parts for decorator in each.decorators],
+    )
 
 
-def _names_in_definition(definition: ast.stmt) -> Names:
-    """Cached as long as the tree: in an editor most definitions are the same ones after each keystroke."""
-    found = _KNOWN.get(definition)
+class _Sums(dict[str, int]):
+    """The sums of what several counters count, added up when they are asked for."""
+
+    def __init__(self, counters: list[dict[str, int]]) -> None:
+        self._counters = counters
+
+    def __missing__(self, name: str) -> int:
+        self[name] = found = sum(each.get(name, 0) for each in self._counters)
+        return found
+
+
+def _known_names(statement: ast.stmt) -> Names:
+    """Cached as long as the tree: in an editor most statements are the same ones after each keystroke."""
+    found = _KNOWN.get(statement)
     if found is None:
-        found = _KNOWN[definition] = _names_in(definition)
+        found = _KNOWN[statement] = _names_in(statement)
     return found
 
 
 def _names_in(statement: ast.stmt) -> Names:
     """The names of a top-level statement, from one walk over it."""
     found = Names()
-    for node in _walk(statement):
+    node: Any
+    for node in nodes_in(statement):
         kind = type(node)
         if kind is ast.Name:
             (found.read if isinstance(node.ctx, ast.Load) else found.bound)[node.id] += 1
@@ -83,32 +95,6 @@ def _names_in(statement: ast.stmt) -> Names:
 
 _DEFINITIONS = frozenset({ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef})
 _KNOWN: WeakKeyDictionary[ast.stmt, Names] = WeakKeyDictionary()
-
-
-def _walk(statement: ast.stmt) -> list[Any]:
-    """The result of ``ast.walk``, in a fifth of its time, with strings and the like among the nodes."""
-    nodes: list[Any] = [statement]
-    for node in nodes:  # grows during iteration
-        for name in _FIELDS[type(node)]:
-            value = getattr(node, name, None)
-            if type(value) is list:
-                nodes += value
-            elif value is not None:
-                nodes.append(value)
-    return nodes
-
-
-class _Fields(dict[type, tuple[str, ...]]):
-    """The names of the fields that may contain nodes, by node type; empty for anything that is not a node."""
-
-    def __missing__(self, kind: type) -> tuple[str, ...]:
-        names = getattr(kind, "_fields", ()) if kind is not ast.Constant else ()
-        self[kind] = found = tuple(name for name in names if name not in _NO_NODES)
-        return found
-
-
-_NO_NODES = frozenset({"arg", "attr", "ctx", "id", "kind", "level", "module", "op", "ops", "type_comment"})
-_FIELDS = _Fields()
 
 
 def module_code(file: FunctionClass | SourceFile) -> ModuleCode | None:

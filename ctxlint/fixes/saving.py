@@ -204,13 +204,13 @@ def _stored_attribute(fn: FunctionClass, write: ContextStore) -> _StoredAttribut
     jvp = fn.methods.get("jvp")
     if jvp is not None and _names_attribute(fn, jvp, write.attribute):
         return None
-    uses = context_uses(writer)
     statement = writer.statement(write.node)
-    if not uses.plain or uses.stores.get(write.attribute) != [write.node] or not isinstance(statement, cst.Assign):
+    if not isinstance(statement, cst.Assign) or not all(_is_plain(each.target) for each in statement.targets):
         return None
-    if not _on_every_path(writer, write) or not all(_is_plain(each.target) for each in statement.targets):
+    if len(fn.saves) > 1 or not _on_every_path(writer, write):
         return None
-    if len(fn.saves) > 1 or "saved_tensors" in uses.reads:
+    uses = context_uses(writer)
+    if not uses.plain or uses.stores.get(write.attribute) != [write.node] or "saved_tensors" in uses.reads:
         return None
     save = fn.saves[0] if fn.saves else None
     save_statement = None if save is None else writer.statement(save.node)

@@ -15,7 +15,7 @@ from ctxlint.effort import EffortExceeded
 from ctxlint.model.analyses.apply_arity import working_calls
 from ctxlint.model.analyses.context_parameter import lacks_context
 from ctxlint.model.analyses.helper_uses import Code, used_by_functions, used_in_backward
-from ctxlint.model.analyses.input_uses import InputUses, Uses
+from ctxlint.model.analyses.input_uses import InputUses, Uses, WalkedUses
 from ctxlint.model.analyses.inputs import describe, from_calls, inputs_covered, none_from_calls
 from ctxlint.model.analyses.legacy import legacy_state
 from ctxlint.model.analyses.mutations import inputs_among
@@ -89,7 +89,7 @@ if TYPE_CHECKING:
     """What is known before the walk: the values of parameters, and which values are objects of project classes."""
 
     FactsOf = Callable[[Method, Known, Callable[[Trail | None], MethodFacts]], MethodFacts]
-    UsesIn = Callable[[Method, tuple[str, ...], Callable[[], InputUses]], InputUses]
+    UsesIn = Callable[[Method, tuple[str, ...], Callable[[WalkedUses | None], WalkedUses]], InputUses]
 
     Found = tuple[cst.ClassDef, Slice]
     """A class and the slice that contains it."""
@@ -137,7 +137,7 @@ class Builder:
         self.summaries = Summaries(project)
         self.facts_of: FactsOf = lambda _method, _known, work: work(None)
         """Walks a method of the class that is built, or finds what an earlier walk recorded."""
-        self.uses_in: UsesIn = lambda _method, _names, work: work()
+        self.uses_in: UsesIn = lambda _method, _names, work: work(None).uses
         """Collects how a method uses its inputs, or finds what was collected earlier."""
         self._facts: tuple[Hashable, ...] | None = None
 
@@ -536,21 +536,21 @@ class Builder:
         params = forward.positional
         scope = Scope("function", "", _class_scope(forward.home) if forward.home is not None else None)
 
-        def uses_in(method: Method, names: tuple[str, ...]) -> InputUses:
+        def uses_in(method: Method, names: tuple[str, ...], earlier: WalkedUses | None) -> WalkedUses:
             found = Uses(names, lambda node: _canonical(node, scope))
-            if not _is_stub(method):
-                found.walk(method.node.body)
-            return InputUses(found.evidence, found.none_tests)
+            if _is_stub(method):
+                return WalkedUses(InputUses(found.evidence, found.none_tests))
+            return found.walk_body(method.node.body, earlier)
 
         names = tuple(param.name for param in params)
-        uses = self.uses_in(forward, names, lambda: uses_in(forward, names))
+        uses = self.uses_in(forward, names, partial(uses_in, forward, names))
         required = sum(param.required or setup is not None for param in params)
         in_doubt = frozenset() if _is_stub(forward) else _in_doubt(params, uses, gradients, calls, required)
         elsewhere = self.used_elsewhere(forward, backward, in_doubt)
         items: tuple[str, ...] = ()
         if setup is not None and setup.positional and forward.variadic is None:
             items = tuple(f"{setup.positional[0].name}[{index}]" for index in range(len(params)))
-        set_up = self.uses_in(setup, items, lambda: uses_in(setup, items)) if setup is not None and items else None
+        set_up = self.uses_in(setup, items, partial(uses_in, setup, items)) if setup is not None and items else None
 
         if forward.variadic is None:
             gradients = tuple(each for each in gradients if not is_shifted(each, len(params)))

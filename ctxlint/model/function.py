@@ -273,6 +273,11 @@ class FunctionClass:
         """
         return {}
 
+    @cached_property
+    def code_notes(self) -> dict[object, Any]:
+        """Like ``notes``, for results about the code alone: they stay valid when it moves, and when comments change."""
+        return {}
+
     # Positions
 
     def span(self, node: cst.CSTNode) -> Span:
@@ -349,13 +354,13 @@ class FunctionClass:
         found = (self.methods.get(name) for name in PROTOCOL)
         return tuple(method for method in found if method is not None and not method.inherited)
 
-    @property
+    @cached_property
     def context_methods(self) -> tuple[Method, ...]:
         """Own methods that write to ctx before backward: forward (when it takes ctx) and setup_context."""
         found = (self.methods.get(name) for name in ("forward", "setup_context"))
         return tuple(method for method in found if method is not None and (method.ctx is not None or method.lacks_ctx))
 
-    @property
+    @cached_property
     def reading_methods(self) -> tuple[Method, ...]:
         """The methods that read ctx later: backward, vjp, jvp."""
         found = (self.methods.get(name) for name in ("backward", "vjp", "jvp"))

@@ -17,7 +17,7 @@ from bisect import bisect_right
 from collections import OrderedDict
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from enum import Enum
 from functools import cached_property, partial
 from operator import is_
@@ -30,7 +30,7 @@ from ctxlint.model.analyses.apply_arity import working_calls
 from ctxlint.model.index.file_index import is_one_of_several
 from ctxlint.model.index.project import Definition
 from ctxlint.model.interpreter.events import ContextRead
-from ctxlint.model.interpreter.trail import Trail
+from ctxlint.model.interpreter.trail import Move, Trail
 from ctxlint.model.summaries.callables import tables_in
 from ctxlint.model.syntax import KnownParents
 from ctxlint.patterns import pattern
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Sequence
 
     from ctxlint.config.settings import Settings
-    from ctxlint.model.analyses.input_uses import InputUses
+    from ctxlint.model.analyses.input_uses import InputUses, WalkedUses
     from ctxlint.model.builder import Builder, Known
     from ctxlint.model.finding import Finding
     from ctxlint.model.function import Evidence, FunctionClass, Input, Method, MethodFacts
@@ -106,13 +106,14 @@ class _Entry:
     has_places: bool
     findings: dict[Hashable, _StoredFindings] = field(default_factory=dict)
     noted: _Noted | None = None
+    code_notes: dict[object, Any] = field(default_factory=dict)
 
     def note(self, function: FunctionClass, firsts: tuple[int, ...]) -> None:
         """Give a Function the notes of the last one, if that had the same place and calls."""
         place = (function.source.path, firsts, function.calls)
         if self.noted is None or self.noted[:3] != place:
             self.noted = _Noted(*place, function.lasting_notes)
-        vars(function)["lasting_notes"] = self.noted.notes
+        vars(function).update(lasting_notes=self.noted.notes, code_notes=self.code_notes)
 
 
 class _Noted(NamedTuple):
@@ -159,11 +160,11 @@ class _OfMethods(Generic[Result]):
     """The latest results about the nodes of methods."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[cst.FunctionDef, _Stored[Result]] = OrderedDict()
+        self._kept: OrderedDict[Hashable, _Stored[Result]] = OrderedDict()
 
     def of(
         self,
-        node: cst.FunctionDef,
+        key: Hashable,
         given: object,
         around: _Given,
         work: Callable[[], Result],
@@ -172,9 +173,9 @@ class _OfMethods(Generic[Result]):
     ) -> Result:
         """The result of ``work``, or that of an earlier call for the same that still ``holds``, for as many steps.
 
-        ``events`` are those of a result.
+        ``key`` is a node, or has one; ``events`` are those of a result.
         """
-        known = self._kept.pop(node, None)
+        known = self._kept.pop(key, None)
         if known is not None and not known.around.allows(around, events(known.result)):
             known = None
         if known is None or known.given != given or not holds(known.result):
@@ -182,7 +183,7 @@ class _OfMethods(Generic[Result]):
             known = _Stored(given, around, result, left - steps.left)
         else:
             spend(known.steps)
-        self._kept[node] = known
+        self._kept[key] = known
         while len(self._kept) > _WALKS_KEPT:
             self._kept.popitem(last=False)
         return known.result
@@ -195,7 +196,7 @@ class _OfMethods(Generic[Result]):
 class _Trailed(NamedTuple):
     """The statements of a walk over a method, which another version of it may continue; as for ``_Stored``."""
 
-    before: Known
+    given: _Placeless
     around: _Given
     trail: Trail
 
@@ -215,6 +216,7 @@ class FunctionStore:
         self._operators: dict[tuple[str, str], tuple[Hashable, object]] = {}
         self._walked: _OfMethods[MethodFacts] = _OfMethods()
         self._used: _OfMethods[InputUses] = _OfMethods()
+        self._uses: OrderedDict[Hashable, tuple[_Given, WalkedUses]] = OrderedDict()
         self._trails: OrderedDict[tuple[str, str, str], list[_Trailed]] = OrderedDict()
         self.parents = KnownParents()
         """Of the nodes in the statements, for all that looks at a Function."""
@@ -237,6 +239,7 @@ class FunctionStore:
         self._operators.clear()
         self._walked.clear()
         self._used.clear()
+        self._uses.clear()
         self._trails.clear()
         self.parents.clear()
 
@@ -304,12 +307,13 @@ class FunctionStore:
         home = method.home
         if home is None or not _is_own(method, reach, record):
             return work(None)
-        unit, around = home.unit, _Given(facts, reach.around(record, method.name))
+        given, led_to = reach.without_versions(before, record)
+        unit, around = home.unit, _Given(facts, reach.around(record, method.name, led_to))
         return self._walked.of(
-            method.node,
-            before,
+            (method.node, bool(before[1])),  # backward is walked with and without the objects that forward keeps
+            given,
             around,
-            lambda: work(self._trail(unit, reach, record, method, before, around)),
+            lambda: work(self._trail(unit, reach, record, method, given, around)),
             lambda known: not _is_bound_to_old_text(method, known),
             lambda known: known.events,
         )
@@ -321,12 +325,23 @@ class FunctionStore:
         facts: tuple[Hashable, ...],
         method: Method,
         names: tuple[str, ...],
-        work: Callable[[], InputUses],
+        work: Callable[[WalkedUses | None], WalkedUses],
     ) -> InputUses:
         """As ``_facts_of``, for how a method uses its inputs."""
         if not _is_own(method, reach, record):
-            return work()
-        return self._used.of(method.node, names, _Given(facts, reach.around(record, method.name)), work)
+            return work(None).uses
+        around = _Given(facts, reach.around(record, method.name, frozenset()))
+        key = (reach.source.path, record.qualname, method.name, names)
+
+        def walked() -> InputUses:
+            before = self._uses.pop(key, None)
+            found = work(before[1] if before is not None and before[0].allows(around, ()) else None)
+            self._uses[key] = (around, found)
+            while len(self._uses) > _WALKS_KEPT:
+                self._uses.popitem(last=False)
+            return found.uses
+
+        return self._used.of(method.node, names, around, walked)
 
     def _trail(
         self,
@@ -334,7 +349,7 @@ class FunctionStore:
         reach: _Reach,
         record: ClassRecord,
         method: Method,
-        before: Known,
+        given: _Placeless,
         around: _Given,
     ) -> Trail:
         """A new trail, which continues one over an earlier version of the method if there is one."""
@@ -343,11 +358,11 @@ class FunctionStore:
         self._trails.move_to_end(key)
         while len(self._trails) > _WALKS_KEPT:
             self._trails.popitem(last=False)
-        known = (each for each in trails if each.trail.begins_like(method.node) and each.before == before)
+        known = (each for each in trails if each.trail.begins_like(method.node) and each.given == given)
         known = (each for each in known if each.around.allows(around, each.trail.events))
         found = None if reach.may_call(record, method.name, around.code) else next(known, None)
         trail = Trail(unit, found.trail if found is not None else None)
-        trails.insert(0, _Trailed(before, around, trail))
+        trails.insert(0, _Trailed(given, around, trail))
         del trails[_TRAILS_KEPT:]
         return trail
 
@@ -473,6 +488,9 @@ class _Given(NamedTuple):
         return same and (self.code.firsts == now.code.firsts or not _have_places(events))
 
 
+_NO_UNIT = cast("Unit", None)
+_Placeless: TypeAlias = "tuple[dict[Any, Any], dict[Any, Any]]"
+"""What a walk is given, where definitions of the file have no unit."""
 _Words: TypeAlias = "dict[tuple[str, re.Pattern[str] | None], frozenset[str]]"
 """The words in texts, all of them or without what a pattern finds."""
 _Names: TypeAlias = "dict[ast.stmt, frozenset[str]]"
@@ -496,7 +514,8 @@ class _Reach:
     """The statements of a file, and which of them the names in a statement lead to."""
 
     def __init__(self, unit: Unit, words: _Words, names: _Names, closures: _Closures) -> None:
-        self.source, self._statements, self._module = unit.source, unit.index.statements, unit.index.module
+        self._unit, self.source = unit, unit.source
+        self._statements, self._module = unit.index.statements, unit.index.module
         self._imports_stars = any(name == "*" for _origin, name in unit.index.renamed)
         self.lines: list[tuple[int, int]] = []
         for each in unit.index.statements:
@@ -516,7 +535,7 @@ class _Reach:
         self._texts: dict[int, str] = {}
         self._next: dict[int, frozenset[int]] = {}
         self._members: dict[str, tuple[dict[str, str], str]] = {}
-        self._around: dict[tuple[str, str], _Around] = {}
+        self._around: dict[tuple[str, str, frozenset[int]], _Around] = {}
 
     @property
     def learned(self) -> tuple[_Words, _Names, _Closures]:
@@ -568,20 +587,21 @@ class _Reach:
         """The statements with one of some words."""
         return [each for each in range(len(self.lines)) if not words.isdisjoint(self._words_of(each))]
 
-    def around(self, record: ClassRecord, method: str) -> _Around:
+    def around(self, record: ClassRecord, method: str, led_to: frozenset[int]) -> _Around:
         """The code that a walk over a method of a class may depend on, apart from the method, and where it is.
 
-        That are the statements that its names lead to, the other methods that are named there, and what is in the class
-        but in no method.
+        That are the statements that its names, and what it is given, lead to, the other methods that are named there,
+        and what is in the class but in no method.
         """
-        if (record.qualname, method) not in self._around:
-            self._around[record.qualname, method] = self._found_around(record, method)
-        return self._around[record.qualname, method]
+        key = (record.qualname, method, led_to)
+        if key not in self._around:
+            self._around[key] = self._found_around(record, method, led_to)
+        return self._around[key]
 
-    def _found_around(self, record: ClassRecord, method: str) -> _Around:
+    def _found_around(self, record: ClassRecord, method: str, led_to: frozenset[int]) -> _Around:
         own, methods, rest = record.statement, *self._members_of(record)
-        found, statements = {method}, set(self._stars)
-        pending = [rest, methods.get(method, ""), *map(self.text, self._stars)]
+        found, statements = {method}, self._stars.union(led_to)
+        pending = [rest, methods.get(method, ""), *map(self.text, statements)]
         while pending:
             words = self._code_words(pending.pop())
             new = methods.keys() & words - found
@@ -598,6 +618,25 @@ class _Reach:
             bisect_right(numbers, own),
             tuple(self.lines[each][0] for each in (own, *numbers)),
         )
+
+    def without_versions(self, given: Known, record: ClassRecord) -> tuple[_Placeless, frozenset[int]]:
+        """What a walk is given, comparable with that in other versions of the file, and the statements it leads to.
+
+        It cannot be compared if it leads to the class itself, whose text is not compared either.
+        """
+        led_to: set[int] = set()
+        index = self._unit.index
+
+        def placeless(old: Definition) -> Definition:
+            found = index.classes.get(old.qualname) or index.functions.get(old.qualname)
+            if old.unit is not self._unit or found is None or found.statement == record.statement:
+                return old
+            led_to.add(found.statement)
+            return Definition(_NO_UNIT, old.qualname)
+
+        move = Move(placeless, {}).move
+        values, objects = ({move(key): move(each) for key, each in part.items()} for part in given)
+        return (values, objects), frozenset(led_to)
 
     def may_call(self, record: ClassRecord, method: str, around: _Around) -> bool:
         """Whether a method, or the code ``around`` it, mentions a method of that name.
@@ -759,9 +798,10 @@ def _is_released(function: FunctionClass) -> bool:
 
 
 def _is_bound_to_old_text(method: Method, facts: MethodFacts) -> bool:
-    """Whether ``setup_context`` may get a function or object of the earlier version of the file from ``forward``."""
+    """Whether a later method may get a function or object of the earlier version of the file: from ``forward``."""
     seen: set[int] = set()
-    pending: list[object] = [each.value for each in facts.returns] if method.name == "forward" else []
+    handed_on = facts.returns if method.name == "forward" else ()
+    pending: list[object] = [each.value for each in handed_on]
     while pending:
         each = pending.pop()
         if isinstance(each, Definition):
@@ -786,8 +826,21 @@ def _has_places(function: FunctionClass) -> bool:
 
 def _have_places(events: Iterable[Event]) -> bool:
     """Whether one of some events has a position in a helper."""
-    parts = (part for event in events for part in (event, *getattr(event, "unpackings", ())))
+    placed = [event for event in events if _MAY_HAVE_PLACES[type(event)]]
+    parts = (part for event in placed for part in (event, *getattr(event, "unpackings", ())))
     return any(getattr(part, "through", ()) for part in parts)
+
+
+class _MayHavePlaces(dict[type, bool]):
+    """By type, whether events may have positions in a helper."""
+
+    def __missing__(self, kind: type) -> bool:
+        names = {each.name for each in fields(kind)}
+        self[kind] = found = not names.isdisjoint(("through", "unpackings"))
+        return found
+
+
+_MAY_HAVE_PLACES = _MayHavePlaces()
 
 
 def _taken_out(function: FunctionClass, homes: Container[str]) -> FunctionClass:
@@ -856,9 +909,9 @@ def _with_calls(each: Input, moved: dict[Span, tuple[ApplyCall, ApplyCall]]) -> 
         if evidence.call is None or evidence.call not in moved:
             return evidence
         old, new = moved[evidence.call]
-        return replace(evidence, call=new.span, reason=evidence.reason.replace(old.place, new.place, 1))
+        return changed(evidence, call=new.span, reason=evidence.reason.replace(old.place, new.place, 1))
 
-    return replace(each, evidence=tuple(map(there, each.evidence)), may_be_none=tuple(map(there, each.may_be_none)))
+    return changed(each, evidence=tuple(map(there, each.evidence)), may_be_none=tuple(map(there, each.may_be_none)))
 
 
 def _at(known: _StoredFindings, now: _StoredFindings, part: Slice, source: RecordedSource) -> dict[str, _Kept]:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     Parents = Mapping[cst.CSTNode, cst.CSTNode]
 
 Result = TypeVar("Result")
+Node = TypeVar("Node", bound=cst.CSTNode)
 
 _CODE = cst.Module([])
 
@@ -120,8 +121,22 @@ def parents_in(function: cst.FunctionDef) -> dict[cst.CSTNode, cst.CSTNode]:
             continue
         for statement in children(body):
             parents[statement] = body
-            parents.update(known.below(statement))
+            parents.update(known.result_of(statement, parents_below))
     return parents
+
+
+def kept(node: Node, work: Callable[[Node], Result]) -> Result:
+    """The result of ``work`` for a function or statement, which may be known from an earlier version."""
+    known = _KNOWN_PARENTS.get()
+    return work(node) if known is None else known.result_of(node, work)
+
+
+def kept_below(
+    function: cst.FunctionDef, parents: Parents, work: Callable[[cst.FunctionDef, Parents], Result]
+) -> Result:
+    """As ``kept``, for work that takes the parents of the nodes in a function."""
+    known = _KNOWN_PARENTS.get()
+    return work(function, parents) if known is None else known.result_below(function, parents, work)
 
 
 def in_parts(
@@ -139,13 +154,12 @@ def in_parts(
 
 
 class KnownParents:
-    """The parents of the nodes in some statements, which outlive the function around them in an editor."""
+    """What follows from the code of some functions and statements alone: they outlive the file in an editor."""
 
-    def __init__(self, statements: int = 1024) -> None:
+    def __init__(self, results: int = 5 * 1024) -> None:
         """Start empty."""
-        self._most = statements
-        self._known: OrderedDict[cst.CSTNode, tuple[dict[cst.CSTNode, cst.CSTNode], int]] = OrderedDict()
-        self._results: OrderedDict[tuple[cst.CSTNode, object], Any] = OrderedDict()
+        self._most = results
+        self._results: OrderedDict[tuple[cst.CSTNode, object], tuple[Any, int]] = OrderedDict()
 
     @contextmanager
     def in_use(self) -> Iterator[None]:
@@ -158,33 +172,37 @@ class KnownParents:
 
     def clear(self) -> None:
         """Drop everything."""
-        self._known.clear()
         self._results.clear()
 
-    def below(self, statement: cst.CSTNode) -> dict[cst.CSTNode, cst.CSTNode]:
-        """As ``parents_below``, for the same number of steps."""
-        if statement in self._known:
-            self._known.move_to_end(statement)
-            parents, taken = self._known[statement]
-            spend(taken)
-            return parents
-        left = steps.left
-        parents = parents_below(statement)
-        self._known[statement] = (parents, left - steps.left)
-        if len(self._known) > self._most:
-            self._known.popitem(last=False)
-        return parents
+    def result_of(self, node: Node, work: Callable[[Node], Result]) -> Result:
+        """The result of ``work`` for a node, for the same number of steps."""
+        return self._kept(node, work, lambda: work(node))
+
+    def result_below(
+        self, function: cst.FunctionDef, parents: Parents, work: Callable[[cst.FunctionDef, Parents], Result]
+    ) -> Result:
+        """The same for work that takes the parents of the nodes in a function."""
+        return self._kept(function, work, lambda: work(function, parents))
 
     def result_for(self, statement: cst.CSTNode, work: Callable[[Iterable[cst.CSTNode], Parents], Result]) -> Result:
         """The result of ``work`` for the nodes of a statement."""
-        key = (statement, work)
-        if key not in self._results:
-            parents = self.below(statement)
-            self._results[key] = work((statement, *parents), parents)
-            if len(self._results) > 3 * self._most:
-                self._results.popitem(last=False)
-        self._results.move_to_end(key)
-        found: Result = self._results[key]
+
+        def from_parents() -> Result:
+            parents = self.result_of(statement, parents_below)
+            return work((statement, *parents), parents)
+
+        return self._kept(statement, work, from_parents)
+
+    def _kept(self, node: cst.CSTNode, kind: object, work: Callable[[], Result]) -> Result:
+        known: tuple[Result, int] | None = self._results.get((node, kind))
+        if known is not None:
+            self._results.move_to_end((node, kind))
+            spend(known[1])
+            return known[0]
+        left, found = steps.left, work()
+        self._results[node, kind] = (found, left - steps.left)
+        if len(self._results) > self._most:
+            self._results.popitem(last=False)
         return found
 
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ctxlint.source.scanner import Search
 
 
-_ANSWERS_KEPT = 4
+_ANSWERS_KEPT = 8
 """While a statement is typed, the text has the Function around it in one moment and lacks it in the next."""
 
 

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import ast
 import warnings
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 from ctxlint.source.nesting import too_deep_for_ast
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
 
 
 def tree_of(text: str) -> ast.Module | None:
@@ -43,3 +48,33 @@ class _Fields(dict[type[ast.AST], tuple[str, ...]]):
 
 _FIELDS = _Fields()
 _WITHOUT_NODES = frozenset({"arg", "attr", "ctx", "id", "kind", "op", "type_comment"})
+
+
+class Collected:
+    """What is collected from the nodes of some code.
+
+    That of a simple statement is cached as long as its tree: in an editor most are the same ones after each keystroke.
+    """
+
+    def __init__(self, work: Callable[[Iterable[ast.AST]], Iterable[str]]) -> None:
+        """``work`` collects from some nodes, each by itself."""
+        self._work = work
+        self._known: WeakKeyDictionary[ast.AST, frozenset[str]] = WeakKeyDictionary()
+
+    def within(self, root: ast.AST) -> frozenset[str]:
+        """What is collected from ``root`` and everything below it."""
+        found: set[str] = set()
+        above: list[ast.AST] = [root]
+        for node in above:  # grows during iteration
+            if type(node) not in _SIMPLE:
+                above += ast.iter_child_nodes(node)
+                continue
+            known = self._known.get(node)
+            if known is None:
+                known = self._known[node] = frozenset(self._work(nodes_in(node)))
+            found |= known
+        return frozenset(found.union(self._work(node for node in above if type(node) not in _SIMPLE)))
+
+
+_SIMPLE = frozenset({ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Assert, ast.Delete, ast.Expr, ast.Raise, ast.Return})
+"""Statements without others inside."""

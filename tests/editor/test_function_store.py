@@ -391,6 +391,86 @@ def test_code_below_may_move_unless_a_finding_may_show_it(
     assert set(interpreted) == walked
 
 
+OBJECTS = """import torch
+from torch.autograd import Function
+
+
+class Plan:
+    def __init__(self, scale):
+        self.scale = scale
+
+    def run(self, tensor):
+        return tensor * self.scale
+
+
+class Run(Function):
+    @staticmethod
+    def forward(ctx, x, plan: Plan):
+        ctx.plan = plan
+        ctx.own = Plan(2)
+        y = plan.run(x)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad):
+        first = ctx.plan.run(grad)
+        return ctx.own.run(first), None
+"""
+
+
+@pytest.mark.parametrize("text", [OBJECTS, with_helpers_below(OBJECTS)], ids=["above", "below"])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_same_with_objects_of_the_file(tmp_path: Path, seed: int, text: str) -> None:
+    compare(text, f"objects{seed}.py", 80, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "walked"),
+    [
+        ("return ctx.own", "return ctx.plan", ["backward", "backward"]),
+        ("return y", "return y + 1", ["forward"]),
+        ("tensor * self", "tensor + self", ["backward", "forward"]),
+    ],
+    ids=["backward", "forward", "class"],
+)
+def test_a_method_with_objects_is_walked_if_it_or_their_class_changes(
+    old: str, new: str, walked: list[str], tmp_path: Path, interpreted: list[str]
+) -> None:
+    checker, uri = Checker(Workspace(lambda _: None, (str(tmp_path),))), (tmp_path / "a.py").as_uri()
+    checker.check(Document(uri, OBJECTS, 1, "python"))
+    interpreted.clear()
+    checker.check(Document(uri, OBJECTS.replace(old, new), 2, "python"))
+    assert sorted(interpreted) == walked
+
+
+def test_what_the_class_of_a_kept_object_does_is_noticed(tmp_path: Path) -> None:
+    checker, uri = Checker(Workspace(lambda _: None, (str(tmp_path),))), (tmp_path / "a.py").as_uri()
+    writes = OBJECTS.replace("tensor * self", "tensor.mul_(self").replace(
+        "scale\n\n\nclass Run", "scale)\n\n\nclass Run"
+    )
+    numbers = []
+    for version, text in enumerate((OBJECTS, writes, writes.replace("return y", "return y + 1"), OBJECTS)):
+        document = Document(uri, text, version, "python")
+        assert shown(checker, document) == shown(Checker(Workspace(lambda _: None, (str(tmp_path),))), document)
+        numbers.append(sum(each.code == "CTX401" for each in checker.check(document).diagnostics))
+    assert numbers == [0, 1, 1, 0]
+
+
+def test_the_class_of_a_kept_object_may_move(tmp_path: Path) -> None:
+    checker, uri = Checker(Workspace(lambda _: None, (str(tmp_path),))), (tmp_path / "a.py").as_uri()
+    text = with_helpers_below(OBJECTS.replace("tensor * self.scale", "tensor.mul_(self.scale)"))
+    text = (
+        text.replace("(ctx, x, plan: Plan)", "(ctx, x, plan)")
+        .replace("= plan.run(x)", "= x * 2")
+        .replace("= ctx.plan.run(grad)", "= grad")
+    )
+    for version, more in enumerate(("", "\n", "\n\n        other = grad", "")):
+        document = Document(uri, text.replace("backward(ctx, grad):", f"backward(ctx, grad):{more}"), version, "python")
+        found = shown(checker, document)
+        assert found == shown(Checker(Workspace(lambda _: None, (str(tmp_path),))), document)
+        assert any(each.code == "CTX404" for each in checker.check(document).diagnostics)
+
+
 CALLS = """import torch
 from torch.autograd import Function
 

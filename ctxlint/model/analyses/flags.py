@@ -96,6 +96,8 @@ def flags_asked(guards: Iterable[Guard], stored: Mapping[object, int]) -> frozen
 
 def _any_flag_of(guard: Guard, stored: Mapping[object, int]) -> frozenset[int]:
     """The inputs of which at least one needs a gradient where ``a or b`` holds, if all parts are about flags."""
+    if not guard.one_of:
+        return frozenset()
     alone = [flags_of([replace(guard, asks=asks)], stored) for asks in guard.one_of]
     return frozenset[int]().union(*alone) if all(alone) else frozenset()
 
@@ -165,7 +167,7 @@ class Misplaced:
 def misplaced_gradients(fn: FunctionClass) -> list[Misplaced]:
     """The gradients that are computed under the flags of other inputs than the one they are returned for."""
     backward = fn.backward
-    if backward is None or _refuses_flags(backward):
+    if backward is None or _refuses_flags(fn, backward):
         return []
     slots: dict[str, set[int]] = {}
     nodes: dict[str, cst.CSTNode] = {}
@@ -193,9 +195,13 @@ def misplaced_gradients(fn: FunctionClass) -> list[Misplaced]:
     return [each for each in found if each.slot not in without and not _decides_a_raise(fn, {each.slot, *each.flags})]
 
 
-def _refuses_flags(method: Method) -> bool:
+def _refuses_flags(fn: FunctionClass, method: Method) -> bool:
     """Whether a function of the project that gets the flags may raise, for unknown combinations."""
-    return any(_may_raise(call) for call in method.facts.of(GenericCall) if call.definition is not None)
+    key = (_refuses_flags, id(method))
+    if key not in fn.notes:
+        calls = (call for call in method.facts.of(GenericCall) if call.definition is not None)
+        fn.notes[key] = any(map(_may_raise, calls))
+    return bool(fn.notes[key])
 
 
 def _may_raise(call: GenericCall) -> bool:
@@ -399,9 +405,17 @@ def unbound_uses(fn: FunctionClass, method: Method) -> list[tuple[MaybeUnbound, 
 
     Each comes with those flags. Only if another input can need a gradient as well: otherwise one of them is always set.
     """
+    key = (unbound_uses, id(method))
+    if key not in fn.notes:
+        fn.notes[key] = tuple(_unbound_uses(fn, method))
+    return list(fn.notes[key])
+
+
+def _unbound_uses(fn: FunctionClass, method: Method) -> list[tuple[MaybeUnbound, frozenset[int]]]:
     found: list[tuple[MaybeUnbound, frozenset[int]]] = []
+    uses = method.facts.of(MaybeUnbound)
     stored = stored_flags(fn)
-    for use in method.facts.of(MaybeUnbound) if not _refuses_flags(method) else ():
+    for use in uses if uses and not _refuses_flags(fn, method) else ():
         every = [each for each in method.facts.of(Assigned) if each.name == use.name and not each.augmented]
         bindings = [each for each in every if use.may_follow(each)]
         if not bindings or _bound_without_event(method, use.name, len(every)):
@@ -550,7 +564,7 @@ def none_uses(fn: FunctionClass, method: Method) -> list[tuple[MaybeNone | Mutat
     found: list[tuple[MaybeNone | Mutation, frozenset[int]]] = []
     uses: list[MaybeNone | Mutation] = [*method.facts.of(MaybeNone), *_collectives_of_none(method)]
     params = {param.name for param in method.params}
-    for use in uses if not _refuses_flags(method) else ():
+    for use in uses if not _refuses_flags(fn, method) else ():
         bindings = [each for each in method.facts.of(Assigned) if each.name == use.name and use.may_follow(each)]
         flags = computed_under(method, use.name or "", use)
         if flags is None or use.name in params or any(each.augmented for each in bindings):

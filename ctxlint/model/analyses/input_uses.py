@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import libcst as cst
 
+from ctxlint.effort import spend, steps
 from ctxlint.model.function import RETURNED, Evidence, Trust
 from ctxlint.model.interpreter.local_names import captured_by, target_names
 from ctxlint.model.syntax import children, dotted, literal_integer, single_index
@@ -21,6 +22,26 @@ class InputUses(NamedTuple):
 
     evidence: dict[str, list[Evidence]]
     none_tests: dict[str, list[Evidence]]
+
+
+class _Point(NamedTuple):
+    """A walk before one of the statements: its state, how much it has found, and the steps that it took until there."""
+
+    open: dict[str, str]
+    locals: set[str]
+    arrays: set[str]
+    called: cst.Attribute | None
+    found: tuple[int, ...]
+    tests: tuple[int, ...]
+    taken: int
+
+
+class WalkedUses(NamedTuple):
+    """The uses in a body, statement by statement, so that the next walk begins at the first one that has changed."""
+
+    uses: InputUses
+    statements: tuple[cst.CSTNode, ...] = ()
+    points: tuple[_Point, ...] = ()
 
 
 class Uses:
@@ -43,6 +64,37 @@ class Uses:
         """The local names that are bound to arrays."""
         self.called: cst.Attribute | None = None
         """What the call being visited calls."""
+
+    def walk_body(self, body: cst.BaseSuite, earlier: WalkedUses | None = None) -> WalkedUses:
+        """Visit a body.
+
+        ``earlier`` is a walk for the same names over another version of it, with the same code around.
+        """
+        begun, start = steps.left, 0
+        statements, points = tuple(children(body)), list[_Point]()
+        if earlier is not None:
+            most = min(len(statements), len(earlier.points) - 1)
+            start = next((at for at in range(most) if statements[at] is not earlier.statements[at]), max(most, 0))
+            points += earlier.points[:start]
+        if earlier is not None and start > 0:
+            self._continue(earlier.uses, earlier.points[start])
+            spend(earlier.points[start].taken - (begun - steps.left))
+        for statement in statements[start:]:
+            points.append(self._point(begun - steps.left))
+            if type(statement) not in _NOTHING_INSIDE:
+                self.walk(statement)
+        return WalkedUses(InputUses(self.evidence, self.none_tests), statements, tuple(points))
+
+    def _point(self, taken: int) -> _Point:
+        found, tests = (tuple(map(len, each.values())) for each in (self.evidence, self.none_tests))
+        return _Point(dict(self.open), set(self.locals), set(self.arrays), self.called, found, tests, taken)
+
+    def _continue(self, known: InputUses, point: _Point) -> None:
+        """Continue an earlier walk from here."""
+        self.open, self.called = dict(point.open), point.called
+        self.locals, self.arrays = set(point.locals), set(point.arrays)
+        self.evidence = {name: found[:at] for (name, found), at in zip(known.evidence.items(), point.found)}
+        self.none_tests = {name: found[:at] for (name, found), at in zip(known.none_tests.items(), point.tests)}
 
     def walk(self, node: cst.CSTNode) -> None:
         """Visit a node and its descendants, in the order of execution where that matters."""

@@ -190,7 +190,8 @@ _RUN_BY_AUTOGRAD = ("backward", "vjp")
 def _taken(fn: FunctionClass, method: Method) -> MethodFacts:
     """The facts of a walk, without those on paths that autograd never takes."""
     facts = method.facts
-    tested = {guard for event in facts.events for guard in event.guards}.union(*facts.fall_paths)
+    guards = {id(event.guards): event.guards for event in facts.events}  # most events share them
+    tested: set[Guard] = set().union(*guards.values(), *facts.fall_paths)
     untaken = {
         each
         for each in tested

@@ -65,11 +65,12 @@ def _class_writes(fn: FunctionClass, method: Method) -> Iterator[SharedWrite]:
 
 def _global_writes(fn: FunctionClass, method: Method) -> Iterator[SharedWrite]:
     """``global saved`` with ``saved = x``, and ``saved["x"] = x`` for a dict of the module."""
-    for event in method.facts.of(Assigned):
+    declared = _declared_global(method)
+    for event in method.facts.of(Assigned) if declared else ():
         name = event.name
-        if event.augmented or not any(_reads(each, name) for each in fn.reading_methods):
+        if event.augmented or name not in declared or not any(_reads(each, name) for each in fn.reading_methods):
             continue
-        if name in _declared_global(method) and _depends_on_the_call(event.value) and not _filled_once(event, name):
+        if _depends_on_the_call(event.value) and not _filled_once(event, name):
             yield SharedWrite(event.node, name, name, _is_saveable(event.value))
     for item in _set_items(method):
         if any(_reads_item(each, item) for each in fn.reading_methods):
@@ -100,14 +101,16 @@ def _suite(method: Method, node: cst.CSTNode) -> cst.BaseSuite | None:
 
 def _module_writes(fn: FunctionClass, method: Method) -> Iterator[SharedWrite]:
     """``module.buffers = ...``, for an input ``module`` that is the calling module in each call, and is on ctx."""
+    modules = {each.name for each in fn.inputs if _is_self_of_callers(fn, each.name)} - method.binders.keys()
+    if not modules:
+        return
     varying = {param.name for param in method.own_params}
     varying |= {each.name for each in method.facts.of(Assigned) if _depends_on_the_call(each.value)}
     for statement in method.nodes_of(cst.Assign):
         for target in (each for whole in statement.targets for each in _elements(whole.target)):
-            name = (
-                target.value.value if isinstance(target, cst.Attribute) and isinstance(target.value, cst.Name) else ""
-            )
-            if not isinstance(target, cst.Attribute) or name in method.binders or not _is_self_of_callers(fn, name):
+            owner = target.value if isinstance(target, cst.Attribute) else None
+            name = owner.value if isinstance(owner, cst.Name) else ""
+            if not isinstance(target, cst.Attribute) or name not in modules:
                 continue
             if (varying - {name}).isdisjoint(words_of(statement.value)) or code_of(target) in code_of(statement.value):
                 continue  # the same in each call, or a running value

@@ -86,6 +86,12 @@ class _Needed:
 
 def skipped_state(fn: FunctionClass) -> list[SkippedState]:
     """The skipped state that backward reads first: there it raises. Empty if ctx escapes."""
+    if skipped_state not in fn.code_notes:
+        fn.code_notes[skipped_state] = tuple(_skipped_state(fn))
+    return list(fn.code_notes[skipped_state])
+
+
+def _skipped_state(fn: FunctionClass) -> list[SkippedState]:
     forward, backward = fn.forward, fn.backward
     if forward is None or backward is None or forward.ctx is None or fn.escapes or backward.raises_only:
         return []
@@ -97,7 +103,9 @@ def skipped_state(fn: FunctionClass) -> list[SkippedState]:
     if not found:
         return []
     _node, first = min(found, key=lambda pair: fn.start(pair[0]))
-    return [replace(first, alone=all(each.what == first.what for _node, each in found if each.node is first.node))]
+    alone = all(each.what == first.what for _node, each in found if each.node is first.node)
+    by_flags = bool(first.flags) and not first.returns
+    return [replace(first, alone=alone, decides_more=by_flags and _decides_more(fn, first.events[0]))]
 
 
 def raises_before(fn: FunctionClass, node: cst.CSTNode, flags: frozenset[int]) -> bool:
@@ -279,12 +287,11 @@ def _by_flags(fn: FunctionClass, needed: _Needed) -> SkippedState | None:
             refused = frozenset[int]().union(*filter(None, failing))
             if any(_excludes(guard, other, refused) for guard in always):
                 continue
-            names = [fn.inputs[at].name if at < len(fn.inputs) else str(at) for at in sorted(failing[0])]
-            text, chooses = _nearest(events[0].guards).text, _decides_more(fn, events[0])
+            names = tuple(fn.inputs[at].name if at < len(fn.inputs) else str(at) for at in sorted(failing[0]))
             only = fn.inputs[other].name if needed.flags is not None else ""
             inputs = refused if needed.flags is None else frozenset[int]()
             unserved = fn.inputs[other].name if fn.inputs[other].gradient is Tri.NO else ""
-            skipped = SkippedState(events[0].node, what, text, False, flags=tuple(names), decides_more=chooses)
+            skipped = SkippedState(events[0].node, what, _nearest(events[0].guards).text, False, flags=names)
             return replace(skipped, only=only, inputs=inputs, unserved=unserved)
     return None
 

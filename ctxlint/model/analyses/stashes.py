@@ -189,11 +189,11 @@ def stashes(fn: FunctionClass) -> Iterator[Stash]:
     Excluding those that are saved as well, those that backward writes to, clears itself, or never reads, those that a
     nested function replaces, and those that are stored only for certain torch releases. None if the ctx is no ctx.
     """
-    if _wanted not in fn.notes:  # cached because two rules need it
+    if _wanted not in fn.code_notes:  # cached because two rules need it
         has_ctx = fn.legacy_state is None and not _is_called_by_hand(fn)
-        fn.notes[_wanted] = tuple(map(_WITHOUT_CLASS, _wanted(fn))) if has_ctx else ()
+        fn.code_notes[_wanted] = tuple(map(_WITHOUT_CLASS, _wanted(fn))) if has_ctx else ()
     read = _read_by_backward(fn)
-    for parts in fn.notes[_wanted]:
+    for parts in fn.code_notes[_wanted]:
         found = Stash(fn, *parts)
         if found.write.attribute in read or _never_read(fn, found.write):
             yield found

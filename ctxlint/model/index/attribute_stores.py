@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ctxlint.model.index.indexer import index_module
 from ctxlint.model.index.scopes import LOCAL, dotted_name, meanings
 from ctxlint.patterns import pattern
-from ctxlint.source.ast_tree import tree_of
+from ctxlint.source.ast_tree import nodes_in, tree_of
 from ctxlint.torch_api import autograd
 
 if TYPE_CHECKING:
@@ -197,7 +197,7 @@ def _params(function: _FunctionNode) -> list[str]:
 def _read_of(function: _FunctionNode, param: str) -> set[str]:
     """The attributes that a function reads of a parameter."""
     found: set[str] = set()
-    for node in ast.walk(function):
+    for node in nodes_in(function):
         if isinstance(node, ast.Attribute):
             owner, name = node.value, node.attr
         elif isinstance(node, ast.Call) and len(node.args) == 2 and dotted_name(node.func) == "getattr":

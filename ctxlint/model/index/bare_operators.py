@@ -95,10 +95,8 @@ def _registered(unit: Unit) -> tuple[str | None, ...]:
 
 
 def _registrations(unit: Unit) -> Iterator[str | None]:
-    for node in (each.node for each in unit.index.calls):
+    for node in (each.node for each in unit.index.calls_named(frozenset({"register_autograd"}))):
         func = node.func
-        if "register_autograd" not in (getattr(func, "attr", ""), getattr(func, "id", "")):
-            continue
         owner = dotted_name(func.value) if isinstance(func, ast.Attribute) else "library"
         if owner is None or not owner.endswith("library"):
             yield _written_out(unit, owner)

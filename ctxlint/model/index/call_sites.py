@@ -178,9 +178,9 @@ class CallSites:
 
     def _classes(self) -> tuple[object, ...]:
         """The bases and attributes of all classes."""
-        shared = self.index.shared
+        shared = self.index.of_classes
         if CallSites not in shared:
-            shared[CallSites] = tuple(part.shape[0] for part in self.index.parts)
+            shared[CallSites] = tuple(part.shape_of_classes for part in self.index.parts)
         found: tuple[object, ...] = shared[CallSites]
         return found
 
@@ -808,12 +808,12 @@ def _divides(call: ast.Call, meant: list[str | None]) -> bool:
 def functions_of(unit: Unit, project: Project) -> frozenset[str]:
     """The qualified names of the Functions that a file defines."""
     index = unit.index
-    known: tuple[Project, frozenset[str]] | None = index.shared.get(functions_of)
+    known: tuple[Project, frozenset[str]] | None = index.of_classes.get(functions_of)
     if known is not None and known[0] is project:
         return known[1]
     found = frozenset(name for name in index.classes if project.is_function(Definition(unit, name)))
     if index.parts:
-        index.shared[functions_of] = project, found
+        index.of_classes[functions_of] = project, found
     return found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from ctxlint.source.ast_tree import nodes_in
 from ctxlint.torch_api.transforms import TANGENT_METHODS
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def _after(statement: ast.stmt, flowing: frozenset[str], dual: ast.Call | None) 
         return flowing
     if isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name):
         return flowing
-    names = (each for each in ast.walk(statement) if isinstance(each, ast.Name))
+    names = (each for each in nodes_in(statement) if isinstance(each, ast.Name))
     stored = {each.id for each in names if not isinstance(each.ctx, ast.Load)}
     value = statement.value if isinstance(statement, (ast.Assign, ast.AnnAssign)) else None
     return flowing | stored if value is not None and computes_with(value, flowing, dual) else flowing - stored

@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ctxlint.model.index.scopes import LOCAL, Scope, dotted_name, meanings, resolutions
+from ctxlint.source.ast_tree import nodes_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -89,7 +90,7 @@ class CallRecord(NamedTuple):
     def is_hidden(self, node: ast.expr) -> bool:
         """Whether an expression in the call reads one of the names of a comprehension or lambda."""
         hidden = self.own_names
-        return bool(hidden) and any(isinstance(each, ast.Name) and each.id in hidden for each in ast.walk(node))
+        return bool(hidden) and any(isinstance(each, ast.Name) and each.id in hidden for each in nodes_in(node))
 
 
 @dataclass
@@ -152,6 +153,8 @@ class FileIndex:
     """The indexes of its statements, one for each, if they were indexed separately: see ``kept_index``."""
     shared: dict[object, Any] = field(default_factory=dict)
     """A cache for what follows from the scope of the module and the shapes of all parts: shared by such versions."""
+    of_classes: dict[object, Any] = field(default_factory=dict)
+    """The same for what follows from that scope and the classes."""
 
     @cached_property
     def notes(self) -> dict[object, Any]:
@@ -161,7 +164,12 @@ class FileIndex:
     @cached_property
     def shape(self) -> tuple[object, ...]:
         """What the rest of the file sees of a part, apart from what it binds in the module."""
-        return tuple(map(_shape_of, self.classes.values())), frozenset(self.renamed)
+        return self.shape_of_classes, frozenset(self.renamed)
+
+    @cached_property
+    def shape_of_classes(self) -> tuple[object, ...]:
+        """What the rest of the file sees of its classes."""
+        return tuple(map(_shape_of, self.classes.values()))
 
     @cached_property
     def stored_by_others(self) -> frozenset[str]:
@@ -174,6 +182,12 @@ class FileIndex:
         return frozenset(call.name for call in self.calls)
 
     # Queries
+
+    def calls_named(self, names: frozenset[str]) -> Iterator[CallRecord]:
+        """The calls whose callee has one of these last parts of a name."""
+        for part in self.parts or (self,):
+            if not names.isdisjoint(part.call_names):
+                yield from (call for call in part.calls if call.name in names)
 
     def class_of(self, dotted: str, scope: Scope, line: int) -> str | None:
         """The qualified name of the class of this file that ``dotted`` certainly denotes for code at ``line``.
@@ -229,9 +243,9 @@ class FileIndex:
         seen: set[tuple[str, Scope]] = set()
         for record in self.calls:
             head = record.node.func
-            while isinstance(head, ast.Attribute):
+            while type(head) is ast.Attribute:
                 head = head.value
-            if not isinstance(head, ast.Name) or not (starred or head.id in names):
+            if type(head) is not ast.Name or not (starred or head.id in names):
                 continue
             path = dotted_name(record.node.func)
             if path is None or path.endswith(".apply"):

@@ -148,10 +148,10 @@ def facts_of(
 def _names(unit: Unit) -> Iterator[tuple[str, str]]:
     """Each name bound by an import or to a dotted name, in the module or a class body, preceded by its target."""
     index = unit.index
-    if _names not in index.shared:
+    if _names not in index.of_classes:
         bodies = (record.body for record in index.classes.values())
-        index.shared[_names] = frozenset(each for scope in (index.module, *bodies) for each in _bound_in(scope))
-    yield from index.shared[_names]
+        index.of_classes[_names] = frozenset(each for scope in (index.module, *bodies) for each in _bound_in(scope))
+    yield from index.of_classes[_names]
     for _owner, attribute, node, _scope in index.attribute_aliases:
         value = dotted_name(node)
         if value is not None:

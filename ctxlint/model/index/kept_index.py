@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from contextvars import ContextVar
 from operator import is_
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ctxlint.model.index.file_index import FileIndex
 from ctxlint.model.index.indexer import add_statement, index_module, resolve_bases
@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from ctxlint.model.index.scopes import Bound
 
 _VERSIONS = 3
-"""The versions of a file to keep: the current one, the one before, and the one with fixes applied."""
+"""The versions of a module to keep: the current one, the one before, and the one with fixes applied."""
+_MODULES = 3
+"""The modules of a file to keep: while a statement is typed, it parses in one moment and is missing in the next."""
 
 
 class IndexedStatements:
@@ -63,7 +65,10 @@ class IndexedStatements:
             changed = (_changed(old, module.body) for old in versions)
             found = next((new for new in changed if new is not None), None) or _composed(module)
         versions.insert(0, found)
-        del versions[_VERSIONS:]
+        by_module: dict[Scope, list[FileIndex]] = {}
+        for each in versions:
+            by_module.setdefault(each.module, []).append(each)
+        self._versions[path] = [each for those in [*by_module.values()][:_MODULES] for each in those[:_VERSIONS]]
         return found
 
 
@@ -88,14 +93,12 @@ def _composed(module: ast.Module) -> FileIndex:
         root.conditions += bound.conditions
     for part in parts:
         resolve_bases(part)
-    return _joined(root, module.body, parts, {}) or index_module(module)
+    return _joined(root, module.body, parts) or index_module(module)
 
 
-def _joined(
-    root: Scope, statements: list[ast.stmt], parts: Sequence[FileIndex], shared: dict[object, Any]
-) -> FileIndex | None:
+def _joined(root: Scope, statements: list[ast.stmt], parts: Sequence[FileIndex]) -> FileIndex | None:
     """The index of a file with these parts; None if two of them define something of the same name."""
-    found = FileIndex(root, statements, parts=tuple(parts), shared=shared)
+    found = FileIndex(root, statements, parts=tuple(parts))
     for each in parts:
         found.classes.update(each.classes)
         found.functions.update(each.functions)
@@ -120,15 +123,20 @@ def _changed(old: FileIndex, statements: list[ast.stmt]) -> FileIndex | None:
     """The index of other statements, with the parts of those that are the same; None if the module may differ."""
     if not old.parts or len(old.statements) != len(statements) or any(map(_has_moved, old.parts, statements)):
         return None
-    parts, same_shape = list(old.parts), True
+    parts, same, same_classes = list(old.parts), True, True
     for at, statement in enumerate(statements):
         if statement is not old.statements[at]:
             parts[at] = _part(old.module, at, statement)
             if _bound_by(parts[at]) != _bound_by(old.parts[at]):
                 return None
             resolve_bases(parts[at])
-            same_shape &= parts[at].shape == old.parts[at].shape
-    return _joined(old.module, statements, parts, old.shared if same_shape else {})
+            same_classes &= parts[at].shape_of_classes == old.parts[at].shape_of_classes
+            same &= parts[at].shape == old.parts[at].shape
+    found = _joined(old.module, statements, parts)
+    if found is not None:
+        found.shared = old.shared if same else {}
+        found.of_classes = old.of_classes if same_classes else {}
+    return found
 
 
 def _has_moved(old: FileIndex, statement: ast.stmt) -> bool:

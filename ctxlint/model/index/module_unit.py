@@ -18,7 +18,7 @@ from ctxlint.model.index.file_index import lambda_record
 from ctxlint.model.index.from_ast import NotMade, class_from_ast, function_from_ast, statement_from_ast
 from ctxlint.model.index.instances import Instances
 from ctxlint.model.index.kept_index import index_of
-from ctxlint.model.index.nested_parts import parts_of
+from ctxlint.model.index.nested_parts import nested_in, parts_of
 from ctxlint.model.index.parsing import BrokenStatement, parse
 from ctxlint.model.index.scopes import Scope
 from ctxlint.model.syntax import code_of
@@ -255,7 +255,10 @@ def _bare_statement(text: str, statement: ast.stmt, source: Source, first: int) 
     before = None
     if isinstance(statement, ast.ClassDef):
         before = replaced_statement(_bare_statement, text, (source.path, statement.name))
-    if any(map(part_too_deep, parts_of(statement, source))) if before is not None else too_deep(text):
+    if isinstance(statement, ast.ClassDef) and before is not None and isinstance(before.origin, ast.ClassDef):
+        if any(map(part_too_deep, parts_of(statement, source, nested_in(before.origin)))):
+            raise NotMade
+    elif too_deep(text):
         raise NotMade
     top, replaces = None, None
     if before is not None and before.first == first:

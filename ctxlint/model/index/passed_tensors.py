@@ -6,11 +6,11 @@ import ast
 from typing import TYPE_CHECKING
 
 from ctxlint.model.index.scopes import dotted_name
-from ctxlint.source.ast_tree import nodes_in
+from ctxlint.source.ast_tree import Collected
 from ctxlint.torch_api.operations import USUAL_VIEW_METHODS, VIEW_ATTRIBUTES, VIEW_METHODS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from collections.abc import Set as AbstractSet
     from typing import TypeGuard
 
@@ -110,7 +110,14 @@ _CONVERTING = frozenset(
 
 def takes_requests(node: ast.AST) -> bool:
     """Whether code mentions ``requires_grad``: then a tensor that it makes may get a gradient later."""
-    return any(isinstance(each, ast.Attribute) and each.attr.startswith("requires_grad") for each in nodes_in(node))
+    return bool(_MENTIONED.within(node))
+
+
+def _mentioned(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    return (each.attr for each in nodes if isinstance(each, ast.Attribute) and each.attr.startswith("requires_grad"))
+
+
+_MENTIONED = Collected(_mentioned)
 
 
 NOT_TENSORS = ("container", "number", "bool", "string")
@@ -143,14 +150,19 @@ _SORTS = {int: "number", float: "number", bool: "bool", str: "string"}
 
 def names_requested(node: ast.AST) -> frozenset[str]:
     """The names that code requests a gradient of: ``x.requires_grad_()``, ``x = y.detach().requires_grad_()``."""
-    found: set[str] = set()
-    for each in nodes_in(node):
+    return _REQUESTED.within(node)
+
+
+def _requested(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    for each in nodes:
         if isinstance(each, ast.Attribute) and isinstance(each.value, ast.Name):
             if each.attr == "requires_grad_" or (each.attr == "requires_grad" and isinstance(each.ctx, ast.Store)):
-                found.add(each.value.id)
+                yield each.value.id
         elif isinstance(each, ast.Assign) and takes_requests(each.value):
-            found.update(target.id for target in each.targets if isinstance(target, ast.Name))
-    return frozenset(found)
+            yield from (target.id for target in each.targets if isinstance(target, ast.Name))
+
+
+_REQUESTED = Collected(_requested)
 
 
 def _passed(call: ast.Call, position: int) -> ast.expr | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from ctxlint.model.index.file_index import last_name
 from ctxlint.model.index.indexer import index_module
 from ctxlint.model.index.passed_tensors import (
     NOT_TENSORS,
@@ -159,7 +160,7 @@ def is_called_in_module(index: FileIndex, name: str) -> bool:
 
     ``name`` is that of a function of the file, or that of one which it imports.
     """
-    for call in (each for part in index.parts or (index,) for each in part.calls):
+    for call in index.calls_named(index.names_for([last_name(name.removeprefix(LOCAL))])):
         path = meant(call.node.func, call.scope)
         if path == name or (not name.startswith(LOCAL) and _is_import_of(name, path)):
             if _is_in_forward(index, call) and not _is_without_gradients(index, call):

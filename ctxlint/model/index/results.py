@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ctxlint.model.index.scopes import dotted_name
 from ctxlint.records import record
-from ctxlint.source.ast_tree import nodes_in
+from ctxlint.source.ast_tree import Collected, nodes_in
 from ctxlint.torch_api.operations import INPLACE_METHODS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 _MOST_STATEMENTS = 60
 """The maximum number of statements after a call to examine."""
@@ -110,6 +110,8 @@ def written(place: CallPlace, meant: Callable[[ast.Call], ast.FunctionDef | None
     names = _result_names(block[0], call)
     passed = _names_passed(block[0], call) if names else {}
     for at, statement in enumerate(block[1:], 2):
+        if not names:
+            return None
         for name, output in names.items():
             if _writes(statement, name):
                 return Written(statement, output)
@@ -119,7 +121,7 @@ def written(place: CallPlace, meant: Callable[[ast.Call], ast.FunctionDef | None
             hidden = next((each for each in _without_grad_mode(statement) if _writes(each, name)), None)
             if hidden is not None and _is_used(block[at:], name):
                 return Written(hidden, output, later=True)
-        stored = set(_stored(statement))
+        stored = _stored(statement)
         names = {name: output for name, output in names.items() if name not in stored}
         for name, argument in passed.items():
             if not _writes(statement, name):
@@ -150,7 +152,7 @@ def _writes_argument(call: ast.Call, name: str, meant: Callable[[ast.Call], ast.
         if _writes(statement, param):
             return True
         leaves = any(isinstance(each, (ast.Return, ast.Raise)) for each in nodes_in(statement))
-        if leaves or param in set(_stored(statement)):
+        if leaves or param in _stored(statement):
             return False
     return False
 
@@ -169,7 +171,7 @@ def _names_passed(statement: ast.stmt, call: ast.Call) -> dict[str, int]:
     """The names that a call passes by position, with their indices, except those that the statement binds."""
     if any(isinstance(each, ast.Starred) for each in call.args):
         return {}
-    stored = set(_stored(statement))
+    stored = _stored(statement)
     named = {each.id: at for at, each in enumerate(call.args) if isinstance(each, ast.Name)}
     return {name: at for name, at in named.items() if name not in stored}
 
@@ -261,11 +263,16 @@ def _is_of(node: ast.expr, name: str) -> bool:
     return isinstance(node, ast.Name) and node.id == name
 
 
-def _stored(statement: ast.stmt) -> Iterator[str]:
+def _stored(statement: ast.stmt) -> frozenset[str]:
     """The names that a statement may bind or delete."""
-    for node in nodes_in(statement):
-        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
-            yield node.id
+    return _STORED.within(statement)
+
+
+def _bound(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    return (each.id for each in nodes if isinstance(each, ast.Name) and not isinstance(each.ctx, ast.Load))
+
+
+_STORED = Collected(_bound)
 
 
 def _requiring_gradients(statements: Sequence[ast.stmt]) -> set[str]:

@@ -11,6 +11,8 @@ import builtins
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
+from ctxlint.source.ast_tree import nodes_in
+
 if TYPE_CHECKING:
     import re
 
@@ -196,12 +198,15 @@ def bindings(name: str, owner: Scope, scope: Scope, line: int) -> list[Bound]:
 
     What an ``except`` clause defines sees the fallbacks.
     """
+    found = owner.names[name]
+    if len(found) == 1:
+        return found
     if owner is scope:
         return owner.intended(name, line)
     if scope.fallback:
         fallbacks = [bound for bound in owner.live(name) if bound.handler]
         return fallbacks or owner.intended(name)
-    lines = [bound.line for bound in owner.names[name]]
+    lines = [bound.line for bound in found]
     return [] if min(lines) < line < max(lines) else owner.intended(name)
 
 
@@ -274,7 +279,7 @@ def mentions(test: ast.expr, words: re.Pattern[str]) -> bool:
     """Whether a name or an attribute in a condition contains one of the words."""
     return any(
         words.search(name, 0, _LONGEST_NAME) is not None
-        for node in ast.walk(test)
+        for node in nodes_in(test)
         for name in (getattr(node, "id", None), getattr(node, "attr", None))
         if isinstance(name, str)
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model.syntax import children, parents_below
+from ctxlint.model.syntax import children, kept, parents_below
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator
@@ -22,17 +22,36 @@ def bound_names(function: cst.FunctionDef, walrus: bool = True) -> frozenset[str
 
     If its text is known to contain no ``walrus``, expressions are not searched.
     """
-    found = times_bound(function.body, walrus)
-    free = {name for name in found if found[name] <= 0}
-    names = set(found) - free
-    return frozenset(names.union(param.name.value for param in _parameters(function.params)))
+    bound: set[str] = set()
+    outer: set[str] = set()
+    for statement in children(function.body):
+        names, declared = kept(statement, _bound_anywhere if walrus else _bound_by_statements)
+        bound |= names
+        outer |= declared
+    return frozenset((bound - outer).union(param.name.value for param in _parameters(function.params)))
+
+
+def _bound_anywhere(statement: cst.CSTNode) -> tuple[frozenset[str], frozenset[str]]:
+    """The names that a statement binds, and those that it declares ``global`` or ``nonlocal``."""
+    return _bound_outside_of(_BIND_NOTHING, statement)
+
+
+def _bound_by_statements(statement: cst.CSTNode) -> tuple[frozenset[str], frozenset[str]]:
+    return _bound_outside_of(_EXPRESSIONS, statement)
+
+
+def _bound_outside_of(kinds: Container[type], statement: cst.CSTNode) -> tuple[frozenset[str], frozenset[str]]:
+    found: Counter[str] = Counter()
+    outer: set[str] = set()
+    _bindings([statement], found, outer, kinds)
+    return frozenset(found), frozenset(outer)
 
 
 def times_bound(body: cst.CSTNode, walrus: bool = True) -> Counter[str]:
     """How many places in a body bind each name. Names that it declares ``global`` or ``nonlocal`` count zero."""
     found: Counter[str] = Counter()
     outer: set[str] = set()
-    _bindings(body, found, outer, _BIND_NOTHING if walrus else _EXPRESSIONS)
+    _bindings(children(body), found, outer, _BIND_NOTHING if walrus else _EXPRESSIONS)
     for name in outer:
         found[name] = 0
     return found
@@ -123,9 +142,8 @@ def _parameters(params: cst.Parameters) -> list[cst.Param]:
     return listed
 
 
-def _bindings(node: cst.CSTNode, found: Counter[str], outer: set[str], bind_nothing: Container[type]) -> None:
-    pending = children(node)
-    for each in pending:
+def _bindings(pending: list[cst.CSTNode], found: Counter[str], outer: set[str], bind_nothing: Container[type]) -> None:
+    for each in pending:  # grows during iteration
         kind = type(each)
         if kind in bind_nothing:
             continue

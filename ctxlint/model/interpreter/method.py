@@ -24,7 +24,7 @@ from ctxlint.model.interpreter.events import (
 )
 from ctxlint.model.interpreter.local_names import BINDING, bound_by
 from ctxlint.model.interpreter.values import Tri
-from ctxlint.model.syntax import dotted, in_parts, parents_in
+from ctxlint.model.syntax import dotted, in_parts, kept, kept_below, parents_in
 from ctxlint.records import record
 from ctxlint.torch_api.known_decorators import AUTOCAST_PAIR
 
@@ -222,7 +222,7 @@ class Method:
     @cached_property
     def parents(self) -> Mapping[cst.CSTNode, cst.CSTNode]:
         """The parent of each node of code in the method; the outermost first, the body last."""
-        return parents_in(self.node)
+        return kept(self.node, parents_in)
 
     def above(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
         """The ancestors of a node, the nearest first; the method is the last."""
@@ -263,7 +263,7 @@ class Method:
 
     @cached_property
     def _nodes_by_kind(self) -> Mapping[type[cst.CSTNode], list[cst.CSTNode]]:
-        return _merged(in_parts(self.node, self.parents, _by_kind))
+        return kept_below(self.node, self.parents, _nodes_by_kind)
 
     @cached_property
     def context_attributes(self) -> Mapping[str, list[cst.Attribute]]:
@@ -278,12 +278,7 @@ class Method:
     @cached_property
     def variables(self) -> tuple[cst.Name, ...]:
         """Every name in it that refers to a variable, not to an attribute or keyword."""
-        return tuple(chain.from_iterable(self._in_parts(variables_in)))
-
-    def _in_parts(self, work: Callable[[Iterable[cst.CSTNode], Parents], Part]) -> list[Part]:
-        """The results of ``work`` for what is in front of the body, and for parts of the body."""
-        head = takewhile(lambda node: node is not self.node.body, self.parents)
-        return [work(head, self.parents), *in_parts(self.node, self.parents, work)]
+        return kept_below(self.node, self.parents, _variables)
 
     def is_label(self, node: cst.Name) -> bool:
         """Whether a name in it is that of an attribute, or the keyword of a call."""
@@ -292,15 +287,12 @@ class Method:
     @cached_property
     def named(self) -> Mapping[str, list[cst.Name]]:
         """``variables`` by their name."""
-        found: dict[str, list[cst.Name]] = {}
-        for node in self.variables:
-            found.setdefault(node.value, []).append(node)
-        return found
+        return kept_below(self.node, self.parents, _named)
 
     @cached_property
     def binders(self) -> Mapping[str, list[cst.CSTNode]]:
         """The nodes that bind or delete each name, parameters left out."""
-        return _merged(self._in_parts(_binders))
+        return kept_below(self.node, self.parents, _all_binders)
 
     @cached_property
     def assignments(self) -> dict[str, list[Assigned]]:
@@ -317,7 +309,7 @@ class Method:
 
     @cached_property
     def _order(self) -> Mapping[cst.CSTNode, int]:
-        return {node: at for at, node in enumerate(self.parents)}
+        return kept_below(self.node, self.parents, _order)
 
     def precedes(self, first: cst.CSTNode, second: cst.CSTNode) -> bool:
         """Whether a node is written before another, and no loop repeats it."""
@@ -417,6 +409,41 @@ def _by_kind(nodes: Iterable[cst.CSTNode], _parents: Parents) -> dict[type[cst.C
     return found
 
 
+def _nodes_by_kind(function: cst.FunctionDef, parents: Parents) -> dict[type[cst.CSTNode], list[cst.CSTNode]]:
+    return _merged(in_parts(function, parents, _by_kind))
+
+
+def _in_parts(
+    function: cst.FunctionDef, parents: Parents, work: Callable[[Iterable[cst.CSTNode], Parents], Part]
+) -> list[Part]:
+    """The results of ``work`` for what is in front of the body, and for parts of the body."""
+    head = takewhile(lambda node: node is not function.body, parents)
+    return [work(head, parents), *in_parts(function, parents, work)]
+
+
+def _variables(function: cst.FunctionDef, parents: Parents) -> tuple[cst.Name, ...]:
+    return tuple(chain.from_iterable(_in_parts(function, parents, variables_in)))
+
+
+def _named(function: cst.FunctionDef, parents: Parents) -> dict[str, list[cst.Name]]:
+    return _merged(_in_parts(function, parents, _names_in))
+
+
+def _names_in(nodes: Iterable[cst.CSTNode], parents: Parents) -> dict[str, list[cst.Name]]:
+    found: dict[str, list[cst.Name]] = {}
+    for node in variables_in(nodes, parents):
+        found.setdefault(node.value, []).append(node)
+    return found
+
+
+def _all_binders(function: cst.FunctionDef, parents: Parents) -> dict[str, list[cst.CSTNode]]:
+    return _merged(_in_parts(function, parents, _binders))
+
+
+def _order(_function: cst.FunctionDef, parents: Parents) -> dict[cst.CSTNode, int]:
+    return {node: at for at, node in enumerate(parents)}
+
+
 def variables_in(nodes: Iterable[cst.CSTNode], parents: Parents) -> list[cst.Name]:
     """The names among nodes of code that refer to variables, not to attributes or keywords."""
     return [node for node in nodes if isinstance(node, cst.Name) and not _is_label(node, parents.get(node))]
@@ -440,5 +467,8 @@ def _merged(parts: Iterable[Mapping[Key, list[NodeType]]]) -> dict[Key, list[Nod
     found: dict[Key, list[NodeType]] = {}
     for part in parts:
         for key, nodes in part.items():
-            found.setdefault(key, []).extend(nodes)
+            if key in found:
+                found[key] += nodes
+            else:
+                found[key] = [*nodes]
     return found

@@ -57,7 +57,15 @@ class _Point(NamedTuple):
         Raises:
             KeyError: It lacks one of them.
         """
-        move = _Move(unit, unmoved).move
+
+        def there(old: Definition) -> Definition:
+            if old.unit.path != unit.path:
+                return old
+            if old.qualname not in unit.index.functions and old.qualname not in unit.index.classes:
+                raise KeyError(old.qualname)
+            return Definition(unit, old.qualname)
+
+        move = Move(there, unmoved).move
         state = self.state.copy()
         state.names = {name: move(value) for name, value in state.names.items()}
         state.attributes = {name: move(value) for name, value in state.attributes.items()}
@@ -68,17 +76,18 @@ _Unmoved = dict[int, object]
 """Values and events that refer to no definition of the file, by their identity."""
 
 
-class _Move:
-    """Replaces the definitions that values and events refer to by those of a later version of the file."""
+class Move:
+    """Replaces the definitions that values and events refer to."""
 
-    def __init__(self, unit: Unit, unmoved: _Unmoved) -> None:
-        self._unit = unit
+    def __init__(self, definition: Callable[[Definition], Definition], unmoved: _Unmoved) -> None:
+        """``definition`` is what replaces one; itself if nothing does."""
+        self._definition = definition
         self._unmoved = unmoved
         self._moved: dict[int, tuple[object, Any]] = {}
         """What was moved so far, by identity: aliases stay aliases."""
 
     def move(self, old: Any) -> Any:
-        """The same for the later version; the object itself if it refers to none of the file."""
+        """The same with other definitions; the object itself if it refers to none that is replaced."""
         kind = type(old)
         if kind in _PLAIN or isinstance(old, (cst.CSTNode, Enum)):
             return old
@@ -95,23 +104,16 @@ class _Move:
         if kind is Definition:
             return self._definition(old)
         if kind is tuple or kind is frozenset:
-            parts = [self.move(each) for each in old]
+            unmoved = self._unmoved
+            parts = [each if id(each) in unmoved else self.move(each) for each in old]
             return old if all(map(is_, parts, old)) else kind(parts)
         own = getattr(old, "__dict__", {})
-        fields = {name: self.move(value) for name, value in own.items()}
+        fields = {name: value if type(value) in _PLAIN else self.move(value) for name, value in own.items()}
         if all(map(is_, fields.values(), own.values())):
             return old
         new = copy(old)
         vars(new).update(fields)
         return new
-
-    def _definition(self, old: Definition) -> Definition:
-        unit = self._unit
-        if old.unit.path != unit.path:
-            return old
-        if old.qualname not in unit.index.functions and old.qualname not in unit.index.classes:
-            raise KeyError(old.qualname)
-        return Definition(unit, old.qualname)
 
 
 _MOST_UNMOVED = 20_000
