@@ -148,7 +148,7 @@ def _problem_of_star(call: ApplyCall, fn: FunctionClass, forward: Method, file: 
     if slipped is None:
         return None
     before = f"passes {counted(call.positional, 'argument')} before the starred one, for {len(forward.positional)} parameters"
-    return f"{before}; `{slipped.takes}` silently gets `{slipped.name}`. Pass one argument for each parameter."
+    return f"{before}; `{slipped.takes}` gets `{slipped.name}`. Pass one argument for each parameter."
 
 
 def _by_keyword(call: ApplyCall) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model.interpreter.events import ResultDropped
-from ctxlint.model.syntax import words_of
+from ctxlint.model.syntax import last_name, words_of
 from ctxlint.records import record
 
 if TYPE_CHECKING:
@@ -35,4 +35,8 @@ def dropped_results(method: Method) -> Iterator[DroppedResult]:
             loops = [each.target for each in method.above(node) if isinstance(each, cst.For)]
             of_a_loop = any(name in words_of(target) for target in loops)
             wanted = not of_a_loop and any(each.value == name for each in variables[last + 1 :])
-            yield DroppedResult(call, name, wanted)
+            yield DroppedResult(call, name, wanted and last_name(call.func) not in _CHOOSES)
+
+
+_CHOOSES = frozenset({"where"})
+"""``x.where(test, y)`` keeps ``x`` where the test holds; who writes it as a statement may mean to modify it there."""
