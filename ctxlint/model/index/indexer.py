@@ -360,15 +360,17 @@ class _Indexer:
 
 
 def _class_of_receiver(target: ast.expr, scope: Scope) -> str:
-    """The class of the method whose first parameter this is; empty for anything else.
+    """The class of the method whose first parameter this is, or whose ``__new__`` makes it; empty for anything else.
 
     It is the method for ``__init__`` and ``__post_init__``.
     """
     if scope.kind != "function" or scope.parent is None or scope.parent.kind != "class":
         return ""
-    first = next(iter(scope.names), None)
-    own = isinstance(target, ast.Name) and target.id == first and len(scope.names[target.id]) == 1
-    if not own:
+    bound = scope.names.get(target.id, []) if isinstance(target, ast.Name) else []
+    if not isinstance(target, ast.Name) or len(bound) != 1:
+        return ""
+    made = scope.qualname.endswith(".__new__") and isinstance(bound[0].value, ast.Call)
+    if target.id != next(iter(scope.names)) and not made:
         return ""
     return scope.qualname if scope.qualname.endswith(INITIALISERS) else scope.parent.qualname
 
