@@ -51,7 +51,8 @@ class MissingMarkDirty(Rule[FunctionClass]):
     `mark_dirty`: in-place methods, `op=`, item assignment, `out=`, `inplace=True`, `torch.distributed.all_reduce`. A view
     of the input counts as the input, and so do `contiguous()` and `reshape`. The contiguous view of a permuted input,
     `x.transpose(1, 2).contiguous()`, is the input itself if that is permuted already: reported if `forward` returns the
-    result permuted back, since each output of a call is such an input of the next. So is `x.float()` if `x` is float32.
+    result permuted back, since each output of a call is such an input of the next. So is `x.float()` if `x` is float32;
+    where only one path converts, the other modifies tensors of any dtype.
     `inplace=True` means that a function modifies its first argument, also one of another library.
     An input that gets a gradient is also reported if its values are replaced through `.data` by a result:
     `x.data.round_()`, `x.data = x.round()`. And so is an input whose own shape changes: `x.unsqueeze_(0)`.
@@ -161,8 +162,8 @@ class MissingMarkDirty(Rule[FunctionClass]):
                 rests_on=(mutation.target,) if mutation.target is not None else (),
             )
         others = [each for index, each in conditional.items() if index not in changed]
-        for at in {mutation.node: None for _tensor, mutation in others}:
-            together = [each for each in others if each[1].node is at]
+        for place in {(mutation.node, condition_of(mutation)): None for _tensor, mutation in others}:
+            together = [each for each in others if (each[1].node, condition_of(each[1])) == place]
             tensor, mutation = together[0]
             message = _message_if_not_copied([each.name for each, _mutation in together], mutation)
             yield Finding(fn.span(mutation.node), message, related=way_to(fn, *(each for _tensor, each in together)))
@@ -292,18 +293,17 @@ def _message_of_several(changed: list[tuple[Parameter, Mutation]]) -> str:
 
 
 def _message_if_not_copied(names: list[str], mutation: Mutation) -> str:
-    """For inputs that may be copied: they are not if they have the layout of the output, or are float32."""
+    """For inputs that may be copied: they are not if they have the layout of the output, or are float32, or on some paths."""
     modifies, several = f"`{mutation.doer}` modifies", len(names) > 1
-    condition = condition_of(mutation, "the outputs are" if several else "the output is")
-    if several:
-        return (
-            f"{modifies} the inputs {quoted(names)} in place without `mark_dirty` if they are {condition}; leaves "
-            f"are then silently overwritten. Work on copies."
-        )
-    return (
-        f"{modifies} the input `{names[0]}` in place without `mark_dirty` if it is {condition}; a leaf is then "
-        f"silently overwritten. Work on `{names[0]}.clone()`."
-    )
+    condition = condition_of(mutation, "the outputs are" if several else "the output is", several)
+    inputs = f"inputs {quoted(names)}" if several else f"input `{names[0]}`"
+    leaves = "leaves are" if several else "a leaf is"
+    copies = "copies" if several else f"`{names[0]}.clone()`"
+    if condition.startswith(" unless"):
+        how = f"in place{condition}, without `mark_dirty`; {leaves}"
+    else:
+        how = f"in place without `mark_dirty`{condition}; {leaves} then"
+    return f"{modifies} the {inputs} {how} silently overwritten. Work on {copies}."
 
 
 def _message(fn: FunctionClass, tensor: Parameter, mutation: Mutation) -> str:

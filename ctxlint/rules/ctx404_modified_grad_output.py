@@ -156,21 +156,21 @@ def _if_not_copied(fn: FunctionClass, method: Method, certain: set[str]) -> Iter
         gradient = gradient_written_if_permuted(fn, mutation) or gradient_written_if_float32(mutation)
         if gradient is not None and gradient not in certain and not on_a_temporary(mutation):
             found.setdefault(gradient, mutation)
-    for at in {each.node: None for each in found.values()}:
-        together = {gradient: each for gradient, each in found.items() if each.node is at}
+    for at in {(each.node, condition_of(each)): None for each in found.values()}:
+        together = {gradient: each for gradient, each in found.items() if (each.node, condition_of(each)) == at}
         mutation = next(iter(together.values()))
         message = _message_if_not_copied(list(together), mutation)
-        yield Finding(fn.span(at), message, related=way_to(fn, *together.values()))
+        yield Finding(fn.span(mutation.node), message, related=way_to(fn, *together.values()))
 
 
 def _message_if_not_copied(gradients: list[str], mutation: Mutation) -> str:
     modifies, several = f"`{mutation.doer}` modifies", len(gradients) > 1
-    condition = condition_of(mutation, "the returned ones are" if several else "the returned one is")
+    condition = condition_of(mutation, "the returned ones are" if several else "the returned one is", several)
     if several:
-        subject = f"the incoming gradients {quoted(gradients)} in place if they are {condition}"
+        subject = f"the incoming gradients {quoted(gradients)} in place{condition}"
         others, remedy = "the same tensors on to others", "Work on copies"
     else:
-        subject = f"the incoming gradient `{gradients[0]}` in place if it is {condition}"
+        subject = f"the incoming gradient `{gradients[0]}` in place{condition}"
         others, remedy = "the same tensor on to others", f"Work on `{gradients[0]}.clone()`"
     return f"{modifies} {subject}; if torch passes {others}, their gradients are silently wrong. {remedy}."
 

@@ -7,9 +7,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxlint.model.analyses.mutations import through_data
+from ctxlint.model.analyses.mutations import through_data, usually_no_copy
 from ctxlint.model.interpreter.type_tests import looks_excluded_as_tensor
-from ctxlint.model.interpreter.values import Parameter, View, converted_storage, is_input, permuted_storage
+from ctxlint.model.interpreter.values import (
+    Alias,
+    Choice,
+    Parameter,
+    View,
+    converted_storage,
+    is_input,
+    permuted_storage,
+)
 from ctxlint.model.syntax import last_name
 
 if TYPE_CHECKING:
@@ -54,10 +62,30 @@ def gradient_written_if_float32(mutation: Mutation) -> str | None:
     return tensor.name if isinstance(tensor, Parameter) and tensor.role == "gradient" else None
 
 
-def condition_of(mutation: Mutation, others: str) -> str:
-    """What a tensor has to be to be modified itself, in words; ``others`` have the layout: "the output is"."""
-    by = _converter(mutation)
-    return f"float32, which `{by}` does not copy" if by else f"{_how_permuted(mutation)}, as {others}"
+def condition_of(mutation: Mutation, others: str = "the others are", several: bool = False) -> str:
+    """When a tensor is modified itself, in words: `` if it is float32, which `float` does not copy``.
+
+    ``others`` have the layout: "the output is".
+    """
+    it, them = ("they are", "them") if several else ("it is", "it")
+    by, copying = _converter(mutation), usually_no_copy(mutation)
+    if not by:
+        return f" if {it} {_how_permuted(mutation)}, as {others}"
+    if not _is_converted(mutation.target):
+        copying = f" or `{copying}`" if copying not in ("", by) else ""
+        return f" unless `{by}`{copying} copies {them}"
+    if copying:
+        return f" if {it} float32 and `{copying}` does not copy {them}"
+    return f" if {it} float32, which `{by}` does not copy"
+
+
+def _is_converted(value: Value | None) -> bool:
+    """Whether a value is converted to float32 on every path."""
+    while isinstance(value, View):
+        if value.alias is Alias.IF_FLOAT32:
+            return True
+        value = value.of
+    return isinstance(value, Choice) and all(map(_is_converted, value.alternatives))
 
 
 def _how_permuted(mutation: Mutation) -> str:
