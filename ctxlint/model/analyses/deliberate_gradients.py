@@ -131,7 +131,17 @@ def _leads_to_value(method: Method, name: cst.Name) -> bool:
         return not launched and (of_item or _OF_GRADIENT.search(owner) is not None)
     if isinstance(node, cst.Name):
         return _OF_GRADIENT.search(words) is not None
+    if isinstance(above, cst.Assign) and all(_is_only_called(method, each.target) for each in above.targets):
+        return False
     return isinstance(node, cst.Subscript) or of_item or not words.rpartition(" ")[2].isupper()
+
+
+def _is_only_called(method: Method, target: cst.BaseExpression) -> bool:
+    """Whether what is bound to a name is a function: ``kernel = extension.backward_float``."""
+    uses = method.named.get(target.value, ()) if isinstance(target, cst.Name) else ()
+    around = [(use, method.parents[use]) for use in uses]
+    reads = [(use, above) for use, above in around if not isinstance(above, cst.AssignTarget)]
+    return bool(reads) and all(isinstance(above, cst.Call) and above.func is use for use, above in reads)
 
 
 _OF_GRADIENT = pattern(r"grad|delta|error|(?:^|[_ ])err(?:[_ ]|$)|feedback|target|teach", re.IGNORECASE)
