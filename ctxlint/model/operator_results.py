@@ -19,6 +19,7 @@ from ctxlint.model.interpreter.method import ParameterKind
 from ctxlint.model.interpreter.parameter_binding import bound_plain
 from ctxlint.model.interpreter.signatures import params_of
 from ctxlint.model.interpreter.values import (
+    NONE,
     Alias,
     Choice,
     Fresh,
@@ -95,6 +96,8 @@ def _written(mutation: Mutation, tensors: set[str]) -> str | None:
 def _shared(event: Return, tensors: set[str], promised: bool) -> tuple[str | None, bool, bool] | None:
     """What a return shares, as the fields of ``SharedResult``; None if nothing is certain."""
     options = event.value.options()
+    if NONE in options and len(options) > 2:  # one flag may decide both what the tensor is and that it is returned
+        return None
     for option in options:
         results = [slot.value for slot in option.slots] if isinstance(option, Sequence) else [option]
         for result in results:
