@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import libcst as cst
+
 from ctxlint.model.analyses.mutations import through_data, usually_no_copy
 from ctxlint.model.interpreter.type_tests import looks_excluded_as_tensor
 from ctxlint.model.interpreter.values import (
@@ -22,7 +24,7 @@ from ctxlint.model.syntax import last_name
 
 if TYPE_CHECKING:
     from ctxlint.model.function import FunctionClass
-    from ctxlint.model.interpreter.events import Mutation
+    from ctxlint.model.interpreter.events import Guard, Mutation
     from ctxlint.model.interpreter.values import Value
 
 
@@ -41,9 +43,22 @@ def input_written_if_permuted(fn: FunctionClass, mutation: Mutation) -> Paramete
 def input_written_if_float32(mutation: Mutation) -> Parameter | None:
     """The input that is modified if it is float32, so that the conversion returns it as it is; None if none is."""
     found = converted_storage(mutation.target)
-    if found is None or not is_input(found[0]) or through_data(mutation.target):
+    if found is None or not is_input(found[0]) or through_data(mutation.target) or _may_be_for_copies(mutation):
         return None
     return None if looks_excluded_as_tensor(found[0].name, mutation.guards) else found[0]
+
+
+def _may_be_for_copies(mutation: Mutation) -> bool:
+    """Whether a test of the dtype, or of the identity, may let only what the conversion has copied be modified."""
+    return _is_converted(mutation.target) and any(
+        guard.mentions("dtype") or guard.mentions("data_ptr") or _asks_for_identity(guard) for guard in mutation.guards
+    )
+
+
+def _asks_for_identity(guard: Guard) -> bool:
+    """Whether a condition compares with ``is``, other than with None."""
+    compared = guard.test.comparisons if isinstance(guard.test, cst.Comparison) and guard.asks is None else ()
+    return any(isinstance(each.operator, (cst.Is, cst.IsNot)) for each in compared)
 
 
 def gradient_written_if_permuted(fn: FunctionClass, mutation: Mutation) -> str | None:
@@ -58,7 +73,7 @@ def gradient_written_if_permuted(fn: FunctionClass, mutation: Mutation) -> str |
 def gradient_written_if_float32(mutation: Mutation) -> str | None:
     """Like ``input_written_if_float32``, for an incoming gradient."""
     found = converted_storage(mutation.target)
-    tensor = found[0] if found is not None else None
+    tensor = found[0] if found is not None and not _may_be_for_copies(mutation) else None
     return tensor.name if isinstance(tensor, Parameter) and tensor.role == "gradient" else None
 
 
