@@ -59,6 +59,9 @@ def remedy(stash: Stash) -> str:
         return f"Use `save_for_backward`{forward}{' for the tensors in it' if stash.with_others else ''}."
     needed = len(stash.uses.metadata) + bool(_tested(stash))
     if not needed:
-        kept = "Keep it in a local variable instead." if _is_read_by_forward(stash) else "Drop it."
-        return "Leave it out." if stash.contained else kept
+        if stash.contained:
+            return "Leave it out."
+        if _is_read_by_forward(stash):
+            return "Keep it in a local variable instead."
+        return "Drop it and what reads it." if stash.write.attribute in stash.fn.reads_by_attribute else "Drop it."
     return f"Keep only {'that' if needed == 1 else 'those'}."
