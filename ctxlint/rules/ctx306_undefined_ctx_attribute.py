@@ -112,7 +112,8 @@ def _condition(fn: FunctionClass, method: Method, read: ContextRead) -> str:
     raising: list[cst.CSTNode] = list(undefined_names(fn, method))
     if method is fn.backward:
         raising += (node for node, _error in names_of_forward(fn, method))
-        saved = saved_counts(fn, saving_call(method))
+        call = saving_call(method)
+        saved = saved_counts(fn, call) if fn.context_calls(call) else frozenset({0})
         raising += () if saved is None else (each.node for each in mismatched(method, saved))
     first = any(fn.start(node) < fn.start(read.node) for node in raising if not read.through)
     return if_it_runs(method, read.node) or (" if this line runs" if first else "")
