@@ -180,9 +180,15 @@ def _advice(fn: FunctionClass, method: Method, call: str, taken: Unpacking | Sav
     if not taken.starred and None not in taken.names and names_saved is not None:
         unpacked = [name for name in taken.names if name is not None]
         more = [name for name in unpacked if name not in names_saved and name in method.facts.names_read]
-        if more and len(more) == len(unpacked) - len(names_saved):
+        if more and len(more) == len(unpacked) - len(names_saved) and _binds(fn, more):
             return f"Save {quoted(more)} too."
     return f"Unpack {' or '.join(str(count) for count in sorted(saved))}, or save {least}{taken.minimum}."
+
+
+def _binds(fn: FunctionClass, names: list[str]) -> bool:
+    """Whether the method that saves has all of these names."""
+    writer = fn.setup_context or fn.forward
+    return writer is not None and {each.name for each in writer.params}.union(writer.binders).issuperset(names)
 
 
 def _left_out(fn: FunctionClass, method: Method, call: str, taken: Unpacking) -> list[str]:

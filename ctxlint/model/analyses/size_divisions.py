@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.effort import spend
-from ctxlint.model.syntax import last_name
+from ctxlint.model.syntax import is_name, last_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,7 +34,7 @@ def _before(fn: FunctionClass) -> list[Method]:
 
 
 def _divisors(method: Method, node: cst.BaseExpression, seen: frozenset[str]) -> Iterator[cst.BaseExpression]:
-    """What a product is divided by, from the left, also under names that are bound once."""
+    """What a product is divided by, from the left, also under names that are bound once, and in place."""
     spend()
     quotient = _quotient(node)
     if quotient is not None:
@@ -46,6 +46,9 @@ def _divisors(method: Method, node: cst.BaseExpression, seen: frozenset[str]) ->
     elif isinstance(node, cst.UnaryOperation):
         yield from _divisors(method, node.expression, seen)
     elif isinstance(node, cst.Name) and node.value not in seen:
+        for each in method.nodes_of(cst.AugAssign):
+            if isinstance(each.operator, cst.DivideAssign) and is_name(each.target, node.value):
+                yield each.value
         bound = method.bound_to(node.value)
         yield from _divisors(method, bound, seen | {node.value}) if bound is not None else ()
 
