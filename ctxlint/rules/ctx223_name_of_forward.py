@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -136,7 +137,9 @@ def _undefined(fn: FunctionClass, method: Method, seen: set[str]) -> Iterator[Fi
         names, more = [each.value for each in nodes[:_MOST_NAMES]], len(nodes) - _MOST_NAMES
         named = quoted(names) if more <= 0 else f"{', '.join(f'`{each}`' for each in names)} and {more} more"
         what = f"{named} in `{method.name}` of `{fn.name}` {'is' if len(nodes) == 1 else 'are'} not defined"
-        advice = remedy if len(nodes) == 1 else "Define or import them"
+        advice = "Define or import them"
+        if len(nodes) == 1:
+            advice = remedy if remedy != _DEFINE else _similar(method, names[0])
         runs = if_it_runs(method, nodes[0])
         yield Finding(fn.span(nodes[0]), f"{what}; it raises NameError at {when}{runs}. {advice}.")
 
@@ -165,6 +168,13 @@ def _definition(fn: FunctionClass, method: Method, node: cst.Name) -> str:
     if "grad" in name and not called and len(incoming) == 1 and not is_read(method, incoming[0]):
         return f"Write `{incoming[0].name}`, the incoming gradient"
     return _DEFINE
+
+
+def _similar(method: Method, name: str) -> str:
+    """The remedy for a single name, which may be a misspelt one: one that the method binds and never reads."""
+    bound = {*method.binders, *(each.name for each in method.own_params)}
+    similar = get_close_matches(name, sorted(bound - method.facts.names_read), n=1, cutoff=0.8)
+    return f"Define it, or write `{similar[0]}` if that is meant" if similar else _DEFINE
 
 
 _RENAMED = {"long": "int", "unicode": "str", "xrange": "range"}
