@@ -355,10 +355,15 @@ class FunctionClass:
         return tuple(method for method in found if method is not None and not method.inherited)
 
     @cached_property
+    def earlier_methods(self) -> tuple[Method, ...]:
+        """The methods that run before backward: forward, then setup_context."""
+        found = (self.methods.get(name) for name in ("forward", "setup_context"))
+        return tuple(method for method in found if method is not None)
+
+    @cached_property
     def context_methods(self) -> tuple[Method, ...]:
         """Own methods that write to ctx before backward: forward (when it takes ctx) and setup_context."""
-        found = (self.methods.get(name) for name in ("forward", "setup_context"))
-        return tuple(method for method in found if method is not None and (method.ctx is not None or method.lacks_ctx))
+        return tuple(each for each in self.earlier_methods if each.ctx is not None or each.lacks_ctx)
 
     @cached_property
     def reading_methods(self) -> tuple[Method, ...]:

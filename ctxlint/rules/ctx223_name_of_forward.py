@@ -88,9 +88,8 @@ class NameOfForward(Rule[FunctionClass]):
         backward = fn.backward
         if backward is None or backward.inherited or fn.forward is None or fn.patched:
             return
-        for name in ("forward", "setup_context"):
-            method = fn.methods.get(name)
-            if method is not None and not method.inherited:
+        for method in fn.earlier_methods:
+            if not method.inherited:
                 yield from _misused(fn, method)
                 yield from _undefined(fn, method, set())
         saved = saved_counts(fn, saving_call(backward))

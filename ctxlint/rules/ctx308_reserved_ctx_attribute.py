@@ -104,7 +104,7 @@ def _read_back(fn: FunctionClass, write: ContextWrite, method: Method) -> str | 
     """The consequence of an assignment that hides a method, where backward reads the value by that name."""
     name, ctx = write.attribute, method.ctx_name
     read = any(name in each.context_attributes for each in fn.reading_methods)
-    if not read or name not in _READ_WITH or method.name not in ("forward", "setup_context") or write.deletes:
+    if not read or name not in _READ_WITH or not method.runs_before_backward or write.deletes:
         return None
     return (
         f"is a method of ctx; what is assigned to it is a plain attribute that saved-tensor hooks do not see. Call "
@@ -120,7 +120,7 @@ def _consequence(write: ContextWrite, method: Method, settings: Settings) -> str
     name, ctx = write.attribute, method.ctx_name
     if write.deletes:
         return None
-    before_backward = method.name in ("forward", "setup_context")
+    before_backward = method.runs_before_backward
     if name in READ_ONLY_ATTRIBUTES or (name == "needs_input_grad" and not settings.torch.reach(2, 1)):
         when = "at `apply`" if before_backward else f"in `{method.name}`"
         return f"is read-only; torch raises AttributeError {when}. Use another name."

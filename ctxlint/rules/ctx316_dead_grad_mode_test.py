@@ -89,7 +89,7 @@ class DeadGradModeTest(Rule[FunctionClass]):
         if not fn.signature_judgeable or fn.called_directly & {"forward", "setup_context"}:
             return
         for method in fn.own_protocol_methods:
-            if method.name not in ("forward", "setup_context") or fn.backward is None:
+            if not method.runs_before_backward or fn.backward is None:
                 continue
             calls = method.facts.of(GenericCall)
             if any(call.callee in _GRAD_MODE_SWITCHES for call in calls):

@@ -100,11 +100,7 @@ class DeadRequiresGradTest(Rule[FunctionClass]):
         for method in fn.own_protocol_methods:
             copies: dict[int, Finding] = {}
             for each in method.facts.of(GradientFlag) if method.name in _METHODS else ():
-                home = (
-                    method
-                    if method.name in ("forward", "setup_context")
-                    else fn.methods.get("setup_context", fn.forward)
-                )
+                home = method if method.runs_before_backward else fn.methods.get("setup_context", fn.forward)
                 value = each.value if home is method else kept_untouched(fn, method, each.value)
                 if each.switched or home is None or not _decides(method, each.node):
                     continue

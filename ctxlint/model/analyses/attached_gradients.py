@@ -8,7 +8,6 @@ import libcst as cst
 
 from ctxlint.model.interpreter.events import ContextCall, GenericCall, GradientFlag, MethodCall, Mutation, Reshaped
 from ctxlint.model.interpreter.values import Alias, View, is_input
-from ctxlint.model.syntax import dotted
 
 if TYPE_CHECKING:
     from ctxlint.model.function import FunctionClass
@@ -22,8 +21,7 @@ def passed_inputs(fn: FunctionClass) -> list[Parameter]:
     It may keep state on ctx, and compute it; it may not mark an input as dirty, write to a tensor or another object, or
     call functions of which nothing is known.
     """
-    homes = [each for each in fn.methods.values() if each.name in ("forward", "setup_context")]
-    if fn.escapes or not fn.outputs or any(map(_does_more, homes)):
+    if fn.escapes or not fn.outputs or any(map(_does_more, fn.earlier_methods)):
         return []
     found: list[list[Parameter]] = []
     for returned in fn.outputs:
@@ -54,14 +52,12 @@ def _does_more(method: Method) -> bool:
 
 
 def _has_effect(method: Method, statement: cst.CSTNode) -> bool:
-    if isinstance(statement, cst.AssignTarget):
-        return not _is_own(method, statement.target)
-    if isinstance(statement, (cst.AugAssign, cst.AnnAssign)):
+    if isinstance(statement, (cst.AssignTarget, cst.AugAssign, cst.AnnAssign)):
         return not _is_own(method, statement.target)
     if isinstance(statement, cst.Expr):
         value = statement.value
-        callee = dotted(value.func) if isinstance(value, cst.Call) else None
-        return not isinstance(value, (cst.SimpleString, cst.ConcatenatedString)) and not _is_of_ctx(method, callee)
+        called_on_ctx = isinstance(value, cst.Call) and method.is_on_ctx(value.func)
+        return not called_on_ctx and not isinstance(value, (cst.SimpleString, cst.ConcatenatedString))
     return True
 
 
@@ -69,11 +65,7 @@ def _is_own(method: Method, target: cst.BaseExpression) -> bool:
     """Whether an assignment only binds names or attributes of ctx."""
     if isinstance(target, (cst.Tuple, cst.List)):
         return all(_is_own(method, each.value) for each in target.elements)
-    return isinstance(target, cst.Name) or (isinstance(target, cst.Attribute) and _is_of_ctx(method, dotted(target)))
-
-
-def _is_of_ctx(method: Method, name: str | None) -> bool:
-    return name is not None and method.ctx is not None and name.rpartition(".")[0] == method.ctx.name
+    return isinstance(target, cst.Name) or method.is_on_ctx(target)
 
 
 _OF_TORCH = tuple(f"torch.{name}" for name in str.split("tensor as_tensor Tensor ones zeros full empty"))

@@ -11,7 +11,7 @@ from ctxlint.model.analyses.kept_values import kept_value
 from ctxlint.model.index.scopes import resolve_certainly
 from ctxlint.model.interpreter.events import GenericCall
 from ctxlint.model.interpreter.values import ContextAttribute, Tri, before_views, is_input, is_tensor
-from ctxlint.model.syntax import dotted, last_name
+from ctxlint.model.syntax import last_name
 from ctxlint.patterns import pattern
 from ctxlint.torch_api import operations
 
@@ -77,16 +77,12 @@ def _keeps(forward: Method, use: cst.CSTNode) -> bool:
         called = forward.parents[above]
         return isinstance(called, cst.Call) and last_name(called.func) in ("save_for_backward", "save_for_forward")
     if isinstance(above, cst.Assign) and above.value is use:
-        return all(_is_on_ctx(forward, each.target) for each in above.targets)
+        return all(forward.is_on_ctx(each.target) for each in above.targets)
     return isinstance(above, cst.Param) or forward.around(use, cst.Assert) is not None
 
 
 _SIZES = frozenset(["dim", "numel", "size"])
 _SAME = frozenset(["clone", "contiguous", "detach"])
-
-
-def _is_on_ctx(method: Method, target: cst.BaseExpression) -> bool:
-    return isinstance(target, cst.Attribute) and dotted(target.value) == method.ctx_name
 
 
 def _is_of_object(fn: FunctionClass, method: Method, attribute: str) -> bool:

@@ -239,7 +239,7 @@ def is_copied_by(node: cst.CSTNode | None) -> bool:
 
 def is_off(method: Method, node: cst.CSTNode) -> bool:
     """Whether grad mode is certainly off at a node of ``forward`` or ``setup_context``."""
-    return method.name in ("forward", "setup_context") and _keeps_the_mode(method) and _is_off(method, node)
+    return method.runs_before_backward and _keeps_the_mode(method) and _is_off(method, node)
 
 
 def _computed_by(home: Definition) -> bool:

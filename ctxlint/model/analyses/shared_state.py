@@ -42,7 +42,7 @@ def shared_writes(fn: FunctionClass) -> Iterator[SharedWrite]:
     """The first write to each such place, unless backward sets it again: it hands it on to the call before."""
     seen: set[str] = set()
     for method in fn.own_protocol_methods:
-        if method.name in ("forward", "setup_context"):
+        if method.runs_before_backward:
             for each in (*_class_writes(fn, method), *_global_writes(fn, method), *_module_writes(fn, method)):
                 if each.name not in seen:
                     seen.add(each.name)

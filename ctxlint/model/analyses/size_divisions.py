@@ -25,12 +25,7 @@ def divisor_of_gradients(fn: FunctionClass, node: cst.CSTNode) -> cst.BaseExpres
         return None
     divisors = (found for slot in slots if slot is not None for found in _divisors(backward, slot, frozenset()))
     first = next((each for each in divisors if _is_size(fn, backward, each)), None)
-    return None if first is None or any(_averages(fn, each) for each in _before(fn)) else first
-
-
-def _before(fn: FunctionClass) -> list[Method]:
-    """The methods that run before backward."""
-    return [fn.methods[name] for name in ("forward", "setup_context") if name in fn.methods]
+    return None if first is None or any(_averages(fn, each) for each in fn.earlier_methods) else first
 
 
 def _divisors(method: Method, node: cst.BaseExpression, seen: frozenset[str]) -> Iterator[cst.BaseExpression]:
@@ -88,7 +83,7 @@ def _is_size(fn: FunctionClass, method: Method, node: cst.BaseExpression) -> boo
         return False
     writes = fn.writes_by_attribute.get(node.attr.value, ())
     kept = writes[0].value_node if len(writes) == 1 else None
-    home = next((each for each in _before(fn) if kept in each.parents), None)
+    home = next((each for each in fn.earlier_methods if kept in each.parents), None)
     return kept is not None and home is not None and home is not method and _is_size(fn, home, kept)
 
 

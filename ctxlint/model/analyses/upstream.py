@@ -287,8 +287,7 @@ def _of_kept(fn: FunctionClass, node: cst.CSTNode | None) -> bool:
         return named is not None and named.attr.value in _COMPUTING and _of_kept(fn, named.value)
     if isinstance(node, cst.Name) and fn.backward is not None:
         return _of_kept(fn, fn.backward.bound_to(node.value))
-    ctx = fn.backward.ctx if fn.backward is not None else None
-    if isinstance(node, cst.Attribute) and ctx is not None and dotted(node.value) == ctx.name:
+    if isinstance(node, cst.Attribute) and fn.backward is not None and fn.backward.is_on_ctx(node):
         return _kept_tensor(fn, _kept(fn, node.attr.value))
     return False
 
@@ -353,7 +352,8 @@ def is_constant(node: cst.CSTNode | None) -> bool:
     return path is not None and path.rpartition(".")[2] in _CONSTANT
 
 
-_CONSTANT = ("full", "full_like", "new_full", "ones", "ones_like", "new_ones")
+_ONES = ("ones", "ones_like", "new_ones")
+_CONSTANT = (*_ONES, "full", "full_like", "new_full")
 
 
 def depends_on_no_input(fn: FunctionClass, value: Value) -> bool:
@@ -390,7 +390,7 @@ def _is_of_ones(node: cst.CSTNode | None) -> bool:
     name = last_name(node.func) if isinstance(node, cst.Call) else ""
     first = node.args[0].value if isinstance(node, cst.Call) and node.args else None
     none = isinstance(first, cst.Integer) and first.evaluated_value == 0
-    return name in ("ones", "ones_like", "new_ones") or (none and name in ("empty", "new_empty"))
+    return name in _ONES or (none and name in ("empty", "new_empty"))
 
 
 def _is_zeros(fn: FunctionClass, value: Fresh) -> bool:

@@ -339,6 +339,15 @@ class Method:
         """The name that ctx has in it; the usual one if there is no parameter for it."""
         return self.ctx.name if self.ctx is not None else "ctx"
 
+    @property
+    def runs_before_backward(self) -> bool:
+        """Whether torch calls it when ``apply`` is called: ``forward`` and ``setup_context``."""
+        return self.name in ("forward", "setup_context")
+
+    def is_on_ctx(self, node: cst.CSTNode) -> bool:
+        """Whether an expression is an attribute of ctx."""
+        return isinstance(node, cst.Attribute) and dotted(node.value) == self.ctx_name
+
     @cached_property
     def own_params(self) -> tuple[Param, ...]:
         """The parameters without receiver and ctx: forward's inputs, backward's gradients."""
