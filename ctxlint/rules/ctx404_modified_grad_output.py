@@ -217,6 +217,8 @@ def _message(method: Method, gradient: str, mutation: Mutation, condition: str =
         return f"{subject}{_OF_ITEMS}"
     if condition:
         remedy = "Write to a new tensor"
+    elif not mutation.by and mutation.how.isidentifier() and not mutation.how.endswith("_"):
+        remedy = "Copy it first"  # a collective has no other form
     elif not mutation.by or node is None:  # a nested function may see it without
         remedy = "Write to a new tensor, or `.clone()` it first"
     elif _is_read_after(method, mutation, [gradient]):
