@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 class GradientContainer(Rule[FunctionClass]):
     """
     ## What it does
-    Reports a `backward` (or `vjp`) that returns a list, a set, a dict, a number, a string or a generator, that returns
+    Reports a `backward` (or `vjp`) that returns a list, a set, a dict, a number, an array of numpy, a string or a generator, that returns
     one of these or a tuple as one of the gradients, or that is itself a generator or `async`.
 
     ## Why is this bad?
@@ -206,6 +206,7 @@ def _kind(value: Value) -> str:
 
 
 _KINDS = {
+    "array": "an array",
     "bytes": "bytes",
     "callable": "a function",
     "ellipsis": "`...`",

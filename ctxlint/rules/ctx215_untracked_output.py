@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ctxlint.fix import Applicability
 from ctxlint.fixes.tuples import return_a_tuple
 from ctxlint.model.analyses.helper_places import helpers_behind
-from ctxlint.model.analyses.outputs import hides_tensors
+from ctxlint.model.analyses.outputs import hides_tensors, untracked_numbers
 from ctxlint.model.function import Assigned, FunctionClass
 from ctxlint.model.interpreter.values import (
     Kind,
@@ -16,6 +16,7 @@ from ctxlint.model.interpreter.values import (
     Sequence,
     TensorTuple,
     Tri,
+    is_array,
     is_tensor,
     kind_of,
     leaves,
@@ -35,7 +36,8 @@ class UntrackedOutput(Rule[FunctionClass]):
     """
     ## What it does
     Reports a `forward` that returns a list, a dict or a generator, or a tuple that holds another container of tensors
-    whose gradient `backward` reads.
+    whose gradient `backward` reads. Also one that returns nothing but numbers or arrays of numpy, as `loss.item()`,
+    although `backward` computes a gradient.
 
     ## Why is this bad?
     Autograd tracks the tensors in the tuple that `forward` returns, and nothing else. Tensors in a list, in a dict or
@@ -96,6 +98,9 @@ class UntrackedOutput(Rule[FunctionClass]):
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         if not fn.count_judgeable or fn.backward is None or fn.forward is None:
             return
+        if untracked_numbers(fn):
+            yield from self.numbers(fn)
+            return
         told: set[int] = set()
         for returned in fn.outputs:
             what = _untracked(fn, returned)
@@ -111,6 +116,17 @@ class UntrackedOutput(Rule[FunctionClass]):
                 fix=_fix(fn, returned) if _gradients_fit(fn) else None,
                 rests_on=(returned, *(slot.value for slot in returned.slots if _is_container(slot.value))),
             )
+
+    def numbers(self, fn: FunctionClass) -> Iterator[Finding]:
+        """One finding, where forward returns numbers only."""
+        returned = fn.outputs[0]
+        what = "an array" if is_array(returned.slots[0].value) else "a number"
+        yield Finding(
+            fn.span(returned.node),
+            f"`forward` of `{fn.name}` returns {what}; torch tracks tensors only, so `backward` silently never runs, and no input "
+            "gets a gradient. Return a tensor.",
+            rests_on=fn.outputs,
+        )
 
 
 def _where(fn: FunctionClass, returned: Returned) -> str:

@@ -389,6 +389,20 @@ SCALAR_METHODS = {
 }
 """Methods whose result is certainly a plain number, flag or string, by its sort."""
 
+ARRAY_CREATORS = frozenset(f"numpy.{name}" for name in _words("arange array asarray empty full linspace ones zeros"))
+"""Functions of numpy that create an array of whatever they get."""
+
+ARRAY_FUNCTIONS = frozenset(
+    f"numpy.{name}"
+    for name in _words(
+        """
+        abs add clip cos divide exp log matmul maximum minimum multiply power reshape round sign sin sqrt square
+        subtract tan tanh transpose
+        """
+    )
+)
+"""Functions of numpy that give an array for an array."""
+
 SCALAR_ATTRIBUTES = {
     "shape": "shape",
     "dtype": "object",

@@ -22,6 +22,7 @@ from ctxlint.model.interpreter.values import (
     Mapping,
     Opaque,
     Parameter,
+    Scalar,
     Sequence,
     Slot,
     Tri,
@@ -29,6 +30,7 @@ from ctxlint.model.interpreter.values import (
     Variadic,
     View,
     is_input,
+    is_none,
     is_tensor,
     kind_of,
     whole,
@@ -68,6 +70,22 @@ def gradients_taken(backward: Method) -> tuple[int, int | None]:
 def hides_tensors(value: Value) -> bool:
     """Whether torch does not look for outputs inside of a value that forward returns: a list or a dict."""
     return isinstance(value, Mapping) or (isinstance(value, Sequence) and value.kind != "tuple")
+
+
+def untracked_numbers(fn: FunctionClass) -> bool:
+    """Whether forward only returns numbers or arrays that it got from tensors, and backward computes a gradient.
+
+    A flag or a size is on purpose.
+    """
+    slots = [slot for returned in fn.outputs for slot in returned.slots]
+    known = bool(slots) and all(returned.exact for returned in fn.outputs)
+    gradients = [slot.value for returned in fn.gradients for slot in returned.slots]
+    computed = any(is_none(each) is Tri.NO for each in gradients)
+    return known and computed and all(_is_untracked_number(slot.value) for slot in slots)
+
+
+def _is_untracked_number(value: Value) -> bool:
+    return isinstance(value, Scalar) and value.sort in ("array", "float", "number")
 
 
 def unfit_outputs(fn: FunctionClass) -> list[Returned]:

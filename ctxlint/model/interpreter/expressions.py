@@ -36,6 +36,7 @@ from ctxlint.model.interpreter.values import (
     Tri,
     Value,
     constant,
+    is_array,
     is_container,
     is_tensor,
     is_whole_number,
@@ -150,6 +151,8 @@ def combine(walk: Walk, left: Value, right: Value, operator: cst.CSTNode, node: 
         return folded
     if _is_number(left) and _is_number(right):
         return Scalar("number", node)
+    if all(is_array(each) or _is_number(each) for each in (left, right)):
+        return Scalar("array", node)
     return Single(node) if _gives_one_object(left, right, operator) else Opaque(node)
 
 

@@ -39,6 +39,7 @@ from ctxlint.model.interpreter.values import (
     Value,
     Variadic,
     View,
+    is_array,
     is_none,
     is_tensor,
     is_whole_number,
@@ -317,8 +318,15 @@ def torch_function(walk: Walk, node: cst.Call, callee: str, arguments: Arguments
         return Fresh(node, Kind.INTEGRAL)
     if f"{space}." not in operations.TORCH_NAMESPACES:
         _written_as_asked(walk, node, name, arguments)
-        return Opaque(node)
+        return Scalar("array", node) if _gives_array(callee, arguments) else Opaque(node)
     return _tensor_function(walk, node, name, arguments)
+
+
+def _gives_array(callee: str, arguments: Arguments) -> bool:
+    """Whether a function of numpy certainly gives an array; ``np.exp(tensor)`` gives a tensor."""
+    first = arguments.value(0)
+    of_array = callee in operations.ARRAY_FUNCTIONS and first is not None and is_array(first)
+    return callee in operations.ARRAY_CREATORS or (of_array and not arguments.keywords)
 
 
 def _written_as_asked(walk: Walk, node: cst.Call, name: str, arguments: Arguments) -> None:

@@ -106,6 +106,11 @@ class Scalar(Value):
     kind: Kind = Kind.UNKNOWN
 
 
+def is_array(value: Value) -> bool:
+    """Whether a value is certainly an array of numpy."""
+    return isinstance(value, Scalar) and value.sort == "array"
+
+
 @record
 class Parameter(Value):
     """The object passed for one parameter, unchanged.
