@@ -87,7 +87,8 @@ class RepeatedCtxCall(Rule[FunctionClass]):
 
     ## Known limits
     Calls in different branches of one test, or under tests that look opposite, are not reported. Neither is a second
-    call under a test if it has all arguments of the first and more, nor a call in a loop that can be left early.
+    call under a test if it has all arguments of the first and more, nor a call in a loop that can be left early, or under a
+    test in a loop.
 
     ## References
     - [FunctionCtx.save_for_backward](https://pytorch.org/docs/stable/generated/torch.autograd.function.FunctionCtx.save_for_backward.html)

@@ -99,7 +99,8 @@ def returns_between(method: Method, later: Event, earlier: Event) -> bool:
 def loop_around(method: Method, event: Event) -> cst.CSTNode | None:
     """The innermost loop or comprehension that runs the event in each iteration.
 
-    None if there is none, or if its body may exit early: then the loop may be meant for one iteration.
+    None if there is none, or if the event may be meant for one iteration: the body may exit early, or a test in it, or
+    in a function called there, decides.
     """
     if not event.in_loop:
         return None
@@ -109,7 +110,9 @@ def loop_around(method: Method, event: Event) -> cst.CSTNode | None:
             found = node
     if isinstance(found, (cst.For, cst.While)) and _leaves_early(found.body):
         return None
-    return found
+    tests = (guard.test for guard in event.guards if guard.test is not None)
+    chosen = any(test not in method.parents or any(each is found for each in method.above(test)) for test in tests)
+    return None if chosen else found
 
 
 def rebound_names(loop: cst.CSTNode) -> frozenset[str]:
