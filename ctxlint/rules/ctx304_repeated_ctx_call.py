@@ -8,6 +8,7 @@ from ctxlint.fixes.merging import merge_calls
 from ctxlint.model.analyses.repeats import (
     always_follows,
     gradient_stopped,
+    is_chosen,
     leaves_differentiable,
     loop_around,
     marks_integers,
@@ -180,7 +181,7 @@ def _of_mark(fn: FunctionClass, earlier: ContextCall, later: ContextCall) -> str
 def _for_each(method: Method, call: ContextCall) -> bool:
     """Whether the call is in a loop and gets the loop's elements."""
     loop = loop_around(method, call)
-    if loop is None:
+    if loop is None or is_chosen(method, loop, call):
         return False
     turned = rebound_names(loop)
     return any(

@@ -99,8 +99,7 @@ def returns_between(method: Method, later: Event, earlier: Event) -> bool:
 def loop_around(method: Method, event: Event) -> cst.CSTNode | None:
     """The innermost loop or comprehension that runs the event in each iteration.
 
-    None if there is none, or if the event may be meant for one iteration: the body may exit early, or a test in it, or
-    in a function called there, decides.
+    None if there is none, or if its body may exit early: then the loop may be meant for one iteration.
     """
     if not event.in_loop:
         return None
@@ -110,9 +109,13 @@ def loop_around(method: Method, event: Event) -> cst.CSTNode | None:
             found = node
     if isinstance(found, (cst.For, cst.While)) and _leaves_early(found.body):
         return None
+    return found
+
+
+def is_chosen(method: Method, loop: cst.CSTNode, event: Event) -> bool:
+    """Whether a test in a loop, or in a function called there, decides: the event may be meant for one iteration."""
     tests = (guard.test for guard in event.guards if guard.test is not None)
-    chosen = any(test not in method.parents or any(each is found for each in method.above(test)) for test in tests)
-    return None if chosen else found
+    return any(test not in method.parents or loop in method.above(test) for test in tests)
 
 
 def rebound_names(loop: cst.CSTNode) -> frozenset[str]:
