@@ -18,7 +18,8 @@ class MissingGradient(Rule[FunctionClass]):
     """
     ## What it does
     Reports a tensor for which `backward` always returns `None` although `forward` computes an output from it by
-    differentiable operations, or although a call passes a parameter for it, such as `norm.weight`.
+    differentiable operations, or although a call passes a leaf for it: a parameter, such as
+    `norm.weight`, or another tensor with `requires_grad=True`.
 
     ## Why is this bad?
     `None` tells autograd that the output does not depend on the input. A parameter that is passed there keeps `grad` as
@@ -83,8 +84,8 @@ class MissingGradient(Rule[FunctionClass]):
         for each in missing_gradients(fn):
             name, ctx = each.input.name, fn.reading_ctx
             if each.call is not None:
-                fact = f"`None` for `{name}`, for which the call on {each.call.place} passes a parameter"
-                consequence = "unless it is frozen, it is silently never trained"
+                fact = f"`None` for `{name}`, for which the call on {each.call.place} passes a leaf"
+                consequence = "unless that is frozen, it silently gets no gradient"
             else:
                 fact = f"`None` for `{name}`, from which `forward` computes an output"
                 consequence = "if it requires a gradient, it silently gets none"

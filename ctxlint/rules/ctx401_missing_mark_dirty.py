@@ -27,7 +27,7 @@ from ctxlint.model.analyses.undefined_attributes import happening_mutations, nev
 from ctxlint.model.analyses.upstream import is_read_instead
 from ctxlint.model.analyses.variadic_inputs import element_written, elements_named
 from ctxlint.model.function import FunctionClass, Mutation
-from ctxlint.model.interpreter.events import ContextCall
+from ctxlint.model.interpreter.events import ContextCall, GradientFlag
 from ctxlint.model.interpreter.values import Fresh, Kind, Tri, kind_of, usual_storage
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.rules.related import way_to
@@ -266,7 +266,18 @@ def _is_fixed_by_mark(fn: FunctionClass, tensor: Parameter, mutation: Mutation) 
 
 def _needs_more(fn: FunctionClass, tensor: Parameter, mutation: Mutation) -> bool:
     """Whether a mark raises, or is not all that is missing."""
-    return _given_a_leaf(fn, tensor) or _saved_before(fn, tensor, mutation) or is_read_instead(fn, tensor)
+    return (
+        _given_a_leaf(fn, tensor)
+        or _made_a_leaf(fn, tensor)
+        or _saved_before(fn, tensor, mutation)
+        or is_read_instead(fn, tensor)
+    )
+
+
+def _made_a_leaf(fn: FunctionClass, tensor: Parameter) -> bool:
+    """Whether forward switches ``requires_grad`` of the input: a mark then raises as for any leaf."""
+    flags = fn.forward.facts.of(GradientFlag) if fn.forward is not None else ()
+    return any(each.switched and each.value == tensor for each in flags)
 
 
 def _saved_before(fn: FunctionClass, tensor: Parameter, mutation: Mutation) -> bool:

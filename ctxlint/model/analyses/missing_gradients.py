@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @record
 class MissingGradient:
-    """An input without a gradient; ``call`` passes a parameter for it, or else it is in a formula of the result."""
+    """An input without a gradient; ``call`` passes a leaf for it, or else it is in a formula of the result."""
 
     input: Input
     call: ApplyCall | None = None
