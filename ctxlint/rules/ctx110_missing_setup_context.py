@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.fixes.splitting import split_forward
-from ctxlint.model.analyses.returned_inputs import saved_and_returned
+from ctxlint.model.analyses.returned_inputs import is_always_returned, saved_and_returned
 from ctxlint.model.function import FunctionClass, Style
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
 
@@ -113,7 +113,7 @@ class MissingSetupContext(Rule[FunctionClass]):
 def _advice(fn: FunctionClass, forward: Method, entry: Decorator | None) -> str:
     """What to do; ``entry`` is a ``custom_fwd``, which needs the ctx."""
     ctx, returned = forward.ctx_name, saved_and_returned(fn)
-    if returned and entry is None:  # `setup_context` could not save them
+    if returned and entry is None and is_always_returned(fn, returned[0]):  # `setup_context` could not save them
         name = returned[0].name
         view = f"`{name}.view_as({name})`" if returned[0] in fn.outputs_values() else f"a view of `{name}`"
         return f"Return {view}, and move the code that uses the ctx to `setup_context({ctx}, inputs, output)`"

@@ -22,6 +22,11 @@ def saved_and_returned(fn: FunctionClass) -> list[Parameter]:
     return [parameter for value in saved for parameter in _inputs_as_they_are(value) if parameter in returned]
 
 
+def is_always_returned(fn: FunctionClass, entry: Parameter) -> bool:
+    """Whether every return of forward may contain an input as it is: not only one before a loop has changed it."""
+    return all(any(entry in _inputs_as_they_are(slot.value) for slot in returned.slots) for returned in fn.outputs)
+
+
 def _inputs_as_they_are(value: Value) -> Iterator[Parameter]:
     """The inputs that a value may be: ``x``, ``x.contiguous()``."""
     for option in value.options():
