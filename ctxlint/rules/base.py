@@ -61,6 +61,9 @@ class Rule(ABC, Generic[Subject]):
     """Whether the reported code is unnecessary; editors show it faded."""
     about_backward: ClassVar[bool] = False
     """Whether all consequences occur only when autograd runs backward; the rule is skipped if that never happens."""
+    holds_unreached: ClassVar[bool] = False
+    """Whether a finding holds where something before it certainly raises: it is about a signature, a name or the number
+    of values, or says "if this line runs". Others are left out there, until what raises is corrected."""
 
     @abstractmethod
     def check(self, subject: Subject, settings: Settings) -> Iterator[Finding]:

@@ -91,6 +91,7 @@ class WrongFirstParameter(Rule[FunctionClass]):
     code = "CTX102"
     name = "wrong-first-parameter"
     subject = FunctionClass
+    holds_unreached = True
     category = Category.SUSPICIOUS
     fix = FixAvailability.SOMETIMES
 
@@ -232,7 +233,7 @@ def _unbound_receiver(fn: FunctionClass, method: Method) -> Iterator[Finding]:
         return
     name = reads[0].value
     message = f"`{name}` is not defined in `{method.name}` of `{fn.name}`; it raises NameError {moment(method)}"
-    message += f"{if_it_runs(method, reads[0])}. "
+    message += f"{if_it_runs(fn, method, reads[0])}. "
     if method.ctx is None:
         yield Finding(fn.span(reads[0]), f"{message}Pass what it holds to `apply` as an input.")
     elif all(_is_of_ctx(fn, method, node) for node in reads):

@@ -88,6 +88,7 @@ class ConflictingMembers(Rule[FunctionClass]):
     code = "CTX107"
     name = "conflicting-members"
     subject = FunctionClass
+    holds_unreached = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         if not fn.signature_judgeable:

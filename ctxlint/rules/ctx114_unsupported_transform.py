@@ -104,6 +104,7 @@ class UnsupportedTransform(Rule[FunctionClass]):
     code = "CTX114"
     name = "unsupported-transform"
     subject = FunctionClass
+    holds_unreached = True
     fix = FixAvailability.SOMETIMES
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:

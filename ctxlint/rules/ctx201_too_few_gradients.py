@@ -88,6 +88,7 @@ class TooFewGradients(Rule[FunctionClass]):
     code = "CTX201"
     name = "too-few-gradients"
     subject = FunctionClass
+    holds_unreached = True
     fix = FixAvailability.SOMETIMES
     about_backward = True
 

@@ -83,6 +83,7 @@ class TooManyGradients(Rule[FunctionClass]):
     code = "CTX202"
     name = "too-many-gradients"
     subject = FunctionClass
+    holds_unreached = True
     about_backward = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:

@@ -84,6 +84,7 @@ class MissingNone(Rule[FunctionClass]):
     code = "CTX203"
     name = "missing-none"
     subject = FunctionClass
+    holds_unreached = True
     fix = FixAvailability.SOMETIMES
     about_backward = True
 

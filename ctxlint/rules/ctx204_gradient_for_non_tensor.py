@@ -103,6 +103,7 @@ class GradientForNonTensor(Rule[FunctionClass]):
     code = "CTX204"
     name = "gradient-for-non-tensor"
     subject = FunctionClass
+    holds_unreached = True
     fix = FixAvailability.SOMETIMES
     about_backward = True
 

@@ -91,6 +91,7 @@ class BackwardParameterCount(Rule[FunctionClass]):
     code = "CTX205"
     name = "backward-parameter-count"
     subject = FunctionClass
+    holds_unreached = True
     fix = FixAvailability.SOMETIMES
     about_backward = True
 

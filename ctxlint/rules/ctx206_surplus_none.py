@@ -76,6 +76,7 @@ class SurplusNone(Rule[FunctionClass]):
     code = "CTX206"
     name = "surplus-none"
     subject = FunctionClass
+    holds_unreached = True
     category = Category.PEDANTIC
     default = False
     fix = FixAvailability.SOMETIMES

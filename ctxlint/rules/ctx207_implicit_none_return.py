@@ -79,6 +79,7 @@ class ImplicitNoneReturn(Rule[FunctionClass]):
     code = "CTX207"
     name = "implicit-none-return"
     subject = FunctionClass
+    holds_unreached = True
     about_backward = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ctxlint.model.analyses.certain_raises import raises_before
 from ctxlint.model.analyses.gradient_placements import exact_calls
 from ctxlint.model.analyses.reachability import methods_that_run
 from ctxlint.model.function import FunctionClass, Style
@@ -86,6 +87,7 @@ class NeedsInputGradIndex(Rule[FunctionClass]):
     code = "CTX208"
     name = "needs-input-grad-index"
     subject = FunctionClass
+    holds_unreached = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         if not fn.count_judgeable or fn.forward is None or fn.variadic_inputs is not None:
@@ -95,24 +97,24 @@ class NeedsInputGradIndex(Rule[FunctionClass]):
                 counted = any("len(" in guard.text and "needs_input_grad" in guard.text for guard in read.guards)
                 if counted or read.tried:
                     continue
-                problem = _too_far(fn, read, method.ctx_name, settings) or _left_out(fn, read, method, settings)
+                problem = _too_far(fn, read, method, settings) or _left_out(fn, read, method, settings)
                 if problem is not None:
                     yield Finding(fn.span(read.node), problem, related=way_to(fn, read))
 
 
-def _too_far(fn: FunctionClass, read: NeedsInputGradRead, ctx: str, settings: Settings) -> str | None:
+def _too_far(fn: FunctionClass, read: NeedsInputGradRead, method: Method, settings: Settings) -> str | None:
     """The problem if all inputs are passed, if there certainly is one."""
-    inputs = len(fn.inputs)
+    inputs, ctx, when = len(fn.inputs), method.ctx_name, _when(fn, method, read)
     have = f"`forward` of `{fn.name}` takes {all_inputs(fn)}"
     least = inputs if defaults_are_bound(fn, settings) else fn.required_inputs
     if read.unpacked is not None and not least <= read.unpacked <= inputs:
         return (
             f"`{ctx}.needs_input_grad` is unpacked into {counted(read.unpacked, 'name')} but {have}; this raises "
-            f"ValueError. Unpack {inputs}."
+            f"ValueError{when}. Unpack {inputs}."
         )
     if read.index is not None and not -inputs <= read.index < inputs:
         remedy = f"Test the length of `{ctx}.needs_input_grad` there" if read.by else "Count inputs from 0, without ctx"
-        return f"{have}; `{ctx}.needs_input_grad[{read.index}]` raises IndexError{_when(read)}. {remedy}."
+        return f"{have}; `{ctx}.needs_input_grad[{read.index}]` raises IndexError{when}. {remedy}."
     return None
 
 
@@ -134,23 +136,24 @@ def _left_out(fn: FunctionClass, read: NeedsInputGradRead, method: Method, setti
                 f"passes {counted(passed, 'input')}; this raises ValueError{until}. Test the length of `{ctx}.needs_input_grad` first."
             )
         if read.index is not None and read.index >= passed:
-            return _index_left_out(fn, read, ctx, f"for the call on {call.place}, which omits", until)
+            return _index_left_out(fn, read, method, f"for the call on {call.place}, which omits", until)
     open_ended = fn.applied and all(call.starred for call in fn.calls)
     if read.index is not None and read.index >= fn.required_inputs and open_ended:
-        return _index_left_out(fn, read, ctx, "for calls that omit", until)
+        return _index_left_out(fn, read, method, "for calls that omit", until)
     return None
 
 
-def _index_left_out(fn: FunctionClass, read: NeedsInputGradRead, ctx: str, who: str, until: str) -> str:
+def _index_left_out(fn: FunctionClass, read: NeedsInputGradRead, method: Method, who: str, until: str) -> str:
+    ctx = method.ctx_name
     return (
         f"`{ctx}.needs_input_grad[{read.index}]` is out of range {who} `{fn.inputs[read.index or 0].name}`; "
-        f"this raises IndexError{until}{_when(read)}. Test the length of `{ctx}.needs_input_grad` first."
+        f"this raises IndexError{until}{_when(fn, method, read)}. Test the length of `{ctx}.needs_input_grad` first."
     )
 
 
-def _when(read: NeedsInputGradRead) -> str:
-    """Under another test, the flag may never be read."""
-    return " when this is reached" if read.guards else ""
+def _when(fn: FunctionClass, method: Method, read: NeedsInputGradRead) -> str:
+    """Under another test, or behind what raises, the flag may never be read."""
+    return " when this is reached" if read.guards or raises_before(fn, method, read.node) else ""
 
 
 def _may_test_presence(guard: Guard) -> bool:

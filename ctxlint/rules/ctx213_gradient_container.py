@@ -83,6 +83,7 @@ class GradientContainer(Rule[FunctionClass]):
     code = "CTX213"
     name = "gradient-container"
     subject = FunctionClass
+    holds_unreached = True
     fix = FixAvailability.SOMETIMES
     about_backward = True
 

@@ -80,6 +80,7 @@ class JvpArity(Rule[FunctionClass]):
     code = "CTX218"
     name = "jvp-arity"
     subject = FunctionClass
+    holds_unreached = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         jvp = fn.methods.get("jvp")

@@ -90,6 +90,7 @@ class VmapReturn(Rule[FunctionClass]):
     code = "CTX219"
     name = "vmap-return"
     subject = FunctionClass
+    holds_unreached = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         vmap = fn.methods.get("vmap")

@@ -82,6 +82,7 @@ class NameOfForward(Rule[FunctionClass]):
     code = "CTX223"
     name = "name-of-forward"
     subject = FunctionClass
+    holds_unreached = True
     about_backward = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
@@ -104,7 +105,7 @@ class NameOfForward(Rule[FunctionClass]):
             yield Finding(
                 fn.span(node),
                 f"`{node.value}` in `{backward.name}` of `{fn.name}` is {here}; it raises {error} at backward"
-                f"{if_it_runs(backward, node)}. "
+                f"{if_it_runs(fn, backward, node)}. "
                 f"{_remedy(fn, backward, node.value)}.",
             )
         yield from _undefined(fn, backward, seen)
@@ -114,7 +115,7 @@ def _misused(fn: FunctionClass, method: Method) -> Iterator[Finding]:
     """The finding about the first builtin that a method uses as a tensor."""
     for node, error in misused_builtins(fn, method):
         what = f"`{node.value}` in `{method.name}` of `{fn.name}` is Python's builtin"
-        runs = if_it_runs(method, node)
+        runs = if_it_runs(fn, method, node)
         yield Finding(fn.span(node), f"{what}; it raises {error} at `apply`{runs}. Write the name of the tensor.")
         return
 
@@ -139,7 +140,7 @@ def _undefined(fn: FunctionClass, method: Method, seen: set[str]) -> Iterator[Fi
         advice = "Define or import them"
         if len(nodes) == 1:
             advice = remedy if remedy != _DEFINE else _similar(method, names[0])
-        runs = if_it_runs(method, nodes[0])
+        runs = if_it_runs(fn, method, nodes[0])
         yield Finding(fn.span(nodes[0]), f"{what}; it raises NameError at {when}{runs}. {advice}.")
 
 

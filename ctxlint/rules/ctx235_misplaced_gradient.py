@@ -74,6 +74,7 @@ class MisplacedGradient(Rule[FunctionClass]):
     code = "CTX235"
     name = "misplaced-gradient"
     subject = FunctionClass
+    holds_unreached = True
     fix = FixAvailability.SOMETIMES
     about_backward = True
 

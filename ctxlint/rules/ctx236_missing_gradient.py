@@ -76,6 +76,7 @@ class MissingGradient(Rule[FunctionClass]):
     code = "CTX236"
     name = "missing-gradient"
     subject = FunctionClass
+    holds_unreached = True
     category = Category.SUSPICIOUS
     default = False
     about_backward = True

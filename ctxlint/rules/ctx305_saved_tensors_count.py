@@ -84,6 +84,7 @@ class SavedTensorsCount(Rule[FunctionClass]):
     code = "CTX305"
     name = "saved-tensors-count"
     subject = FunctionClass
+    holds_unreached = True
     fix = FixAvailability.SOMETIMES
     about_backward = True
 
@@ -134,7 +135,7 @@ def _given(fn: FunctionClass, method: Method, call: str, saved: frozenset[int]) 
 
 def _error(fn: FunctionClass, method: Method, call: str, taken: Unpacking | SavedItem) -> str:
     error = "ValueError" if isinstance(taken, Unpacking) else "IndexError"
-    error += if_it_runs(method, taken.node)
+    error += if_it_runs(fn, method, taken.node)
     others = _others_saved(fn, call)
     if not others:
         return error
@@ -165,10 +166,8 @@ def _advice(fn: FunctionClass, method: Method, call: str, taken: Unpacking | Sav
     least = "at least " if taken.starred else ""
     if saved == {0}:
         names = [name for name in taken.names if name is not None]
-        is_inputs = (
-            not taken.starred and len(names) == len(taken.names) and {*names} <= {each.name for each in fn.inputs}
-        )
-        return f"Save {quoted(names)}." if is_inputs else f"Save {least}{taken.minimum}."
+        known = not taken.starred and len(names) == len(taken.names) and _binds(fn, names)
+        return f"Save {quoted(names)}." if known else f"Save {least}{taken.minimum}."
     others = _others_saved(fn, call)
     if others and not taken.starred and saved == {taken.minimum + len(others)}:
         writes = quoted(f"{fn.storing_ctx}.{name} = {name}" for name in others)

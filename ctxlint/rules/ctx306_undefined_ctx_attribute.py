@@ -5,9 +5,7 @@ from __future__ import annotations
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from ctxlint.model.analyses.foreign_names import names_of_forward, undefined_names
 from ctxlint.model.analyses.legacy import attributes_set_by
-from ctxlint.model.analyses.saved_tensors import mismatched, saved_counts, saving_call
 from ctxlint.model.analyses.undefined_attributes import absent_inputs, undefined_reads
 from ctxlint.model.function import Binding, FunctionClass
 from ctxlint.model.interpreter.events import Assigned
@@ -20,8 +18,6 @@ from ctxlint.torch_api import autograd
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    import libcst as cst
 
     from ctxlint.config.settings import Settings
     from ctxlint.model.interpreter.events import ContextRead
@@ -91,6 +87,7 @@ class UndefinedCtxAttribute(Rule[FunctionClass]):
     code = "CTX306"
     name = "undefined-ctx-attribute"
     subject = FunctionClass
+    holds_unreached = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         reported: set[str] = set()
@@ -102,21 +99,9 @@ class UndefinedCtxAttribute(Rule[FunctionClass]):
             yield Finding(
                 fn.span(read.node),
                 f"{doer(fn, method, read)} {'calls' if read.called else 'reads'} `{method.ctx_name}.{name}`, which "
-                f"{_reason(fn, name)}; it raises AttributeError{_condition(fn, method, read)}. {_remedy(fn, method, read)}",
+                f"{_reason(fn, name)}; it raises AttributeError{if_it_runs(fn, method, read.node)}. {_remedy(fn, method, read)}",
                 related=way_to(fn, read),
             )
-
-
-def _condition(fn: FunctionClass, method: Method, read: ContextRead) -> str:
-    """`` if this line runs`` where a condition may skip it, or something before it raises (CTX223, CTX305)."""
-    raising: list[cst.CSTNode] = list(undefined_names(fn, method))
-    if method is fn.backward:
-        raising += (node for node, _error in names_of_forward(fn, method))
-        call = saving_call(method)
-        saved = saved_counts(fn, call) if fn.context_calls(call) else frozenset({0})
-        raising += () if saved is None else (each.node for each in mismatched(method, saved))
-    first = any(fn.start(node) < fn.start(read.node) for node in raising if not read.through)
-    return if_it_runs(method, read.node) or (" if this line runs" if first else "")
 
 
 def _reason(fn: FunctionClass, name: str) -> str:

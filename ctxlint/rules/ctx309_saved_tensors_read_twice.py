@@ -93,6 +93,7 @@ class SavedTensorsReadTwice(Rule[FunctionClass]):
     code = "CTX309"
     name = "saved-tensors-read-twice"
     subject = FunctionClass
+    holds_unreached = True
     category = Category.SUSPICIOUS
     fix = FixAvailability.SOMETIMES
     about_backward = True
@@ -114,7 +115,7 @@ class SavedTensorsReadTwice(Rule[FunctionClass]):
                 remedy, fix = _remedy(fn, method, reads, read)
                 before = dict(repeated(reads)).get(read)
                 together = before is not None and before.guards == read.guards
-                runs = "" if together else if_it_runs(method, read.node).strip()
+                runs = "" if together else if_it_runs(fn, method, read.node).strip()
                 yield Finding(
                     fn.span(read.node),
                     f"{_subject(read)} {when}; {f'{runs}, ' * bool(runs)}torch unpacks all saved tensors again and raises CheckpointError under "

@@ -82,6 +82,7 @@ class SavedTupleAsTensor(Rule[FunctionClass]):
     code = "CTX310"
     name = "saved-tuple-as-tensor"
     subject = FunctionClass
+    holds_unreached = True
     fix = FixAvailability.SOMETIMES
     about_backward = True
 
@@ -93,7 +94,7 @@ class SavedTupleAsTensor(Rule[FunctionClass]):
                 if read.called:
                     yield Finding(
                         fn.span(read.node),
-                        f"`{read.via}` is a tuple; calling it raises TypeError{if_it_runs(method, read.node)}. "
+                        f"`{read.via}` is a tuple; calling it raises TypeError{if_it_runs(fn, method, read.node)}. "
                         "Write it without the parentheses.",
                         None if read.by else without_call(fn, method, read),
                         way_to(fn, read),

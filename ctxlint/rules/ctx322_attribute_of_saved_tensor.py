@@ -79,6 +79,7 @@ class AttributeOfSavedTensor(Rule[FunctionClass]):
     code = "CTX322"
     name = "attribute-of-saved-tensor"
     subject = FunctionClass
+    holds_unreached = True
     about_backward = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
@@ -90,6 +91,6 @@ class AttributeOfSavedTensor(Rule[FunctionClass]):
             yield Finding(
                 fn.span(read.node),
                 f"`{code_of(read.node)}` is set in `forward` on the {what} `{name}`, which is saved without it; {when}this "
-                f"raises AttributeError{if_it_runs(fn.backward, read.node)}. Write `{fn.reading_ctx}.{read.attribute} = ...` in `forward`.",
+                f"raises AttributeError{if_it_runs(fn, fn.backward, read.node)}. Write `{fn.reading_ctx}.{read.attribute} = ...` in `forward`.",
                 related=at(fn, [store.node], "set here"),
             )

@@ -81,6 +81,7 @@ class MissingOnceDifferentiable(Rule[FunctionClass]):
     code = "CTX501"
     name = "missing-once-differentiable"
     subject = FunctionClass
+    holds_unreached = True
     category = Category.PEDANTIC
     default = False
     fix = FixAvailability.SOMETIMES

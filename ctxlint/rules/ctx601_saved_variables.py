@@ -78,6 +78,7 @@ class SavedVariables(Rule[FunctionClass]):
     code = "CTX601"
     name = "saved-variables"
     subject = FunctionClass
+    holds_unreached = True
     category = Category.MODERNIZE
     fix = FixAvailability.SOMETIMES
 

@@ -89,6 +89,7 @@ class DeprecatedCustomFwd(Rule[FunctionClass]):
     code = "CTX602"
     name = "deprecated-custom-fwd"
     subject = FunctionClass
+    holds_unreached = True
     category = Category.MODERNIZE
     fix = FixAvailability.SOMETIMES
 

@@ -97,6 +97,7 @@ class LegacyNames(Rule[FunctionClass]):
     code = "CTX603"
     name = "legacy-names"
     subject = FunctionClass
+    holds_unreached = True
     category = Category.MODERNIZE
     fix = FixAvailability.SOMETIMES
 

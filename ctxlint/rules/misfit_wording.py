@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from ctxlint.model.analyses.conditional_code import Runs, runs
 from ctxlint.model.interpreter.events import MisfitCall
 from ctxlint.rules.wording import counted, if_it_runs, quoted
 
@@ -47,8 +48,8 @@ def misfits(fn: FunctionClass, launched: bool) -> Iterator[MisfitFound]:
             if first.intersection(misfit.steps[-1:]):
                 continue
             by = f"`{event.by}`" if event.by else f"`{method.name}` of `{fn.name}`"
-            skipped = if_it_runs(method, event.node) or " if that line runs" * misfit.conditional
-            if method in contexts and not skipped:
+            skipped = if_it_runs(fn, method, event.node) or " if that line runs" * misfit.conditional
+            if method in contexts and not misfit.conditional and runs(method, event.node) is Runs.ALWAYS:
                 first.update(misfit.steps[-1:])
             yield MisfitFound(method, event, misfit, by, when, skipped)
 

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model.analyses.conditional_code import Runs, runs
+from ctxlint.model.analyses.certain_raises import reached
+from ctxlint.model.analyses.conditional_code import Runs
 from ctxlint.model.analyses.context_parameter import works_by_accident
 from ctxlint.model.analyses.mutations import usually_no_copy
 
@@ -93,9 +94,9 @@ _MOMENTS = {
 }
 
 
-def if_it_runs(method: Method, node: cst.CSTNode) -> str:
-    """`` if this line runs`` for code that a condition may skip; empty for code that always runs."""
-    return _IF_IT_RUNS[runs(method, node)]
+def if_it_runs(fn: FunctionClass, method: Method, node: cst.CSTNode) -> str:
+    """`` if this line runs`` unless code always runs: a condition may skip it, or something before it raises."""
+    return _IF_IT_RUNS[reached(fn, method, node)]
 
 
 _IF_IT_RUNS = {Runs.ALWAYS: "", Runs.STATEMENT: " if this line runs", Runs.OPERAND: " if this is evaluated"}

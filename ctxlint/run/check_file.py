@@ -15,6 +15,7 @@ from ctxlint.config.torch_versions import ALL_RELEASES
 from ctxlint.diagnostic import Diagnostic, Severity
 from ctxlint.effort import Effort, EffortExceeded, steps
 from ctxlint.fix import Applicability, with_line_endings_of
+from ctxlint.model.analyses.certain_raises import apply_raises, is_unreached
 from ctxlint.model.analyses.reachability import backward_never_runs
 from ctxlint.model.function import ApplyCall, FunctionClass, SourceFile
 from ctxlint.model.function_store import STORE
@@ -188,10 +189,18 @@ def _findings_of(
         before, found = steps.left, []
         if not rule.about_backward or not (_is_out_of_use(subject, settings) or backward_never_runs(subject)):
             for each in rule.check(subject, settings):
-                found.append(_with_helpers(subject, each))
-                yield found[-1]
+                if _may_come_true(rule, subject, each):
+                    found.append(_with_helpers(subject, each))
+                    yield found[-1]
         if stored is not None:
             stored.keep(rule.code, found, before - steps.left)
+
+
+def _may_come_true(rule: Rule[Any], subject: Any, finding: Finding) -> bool:
+    """Whether the place of a finding is reached, if that matters: nothing before it certainly raises."""
+    if rule.holds_unreached or not isinstance(subject, FunctionClass):
+        return True
+    return not (is_unreached(subject, finding.span) or (rule.about_backward and apply_raises(subject)))
 
 
 def _is_out_of_use(subject: Any, settings: Settings) -> bool:

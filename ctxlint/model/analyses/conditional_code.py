@@ -24,18 +24,26 @@ def runs(method: Method, node: cst.CSTNode) -> Runs:
     """When a node is evaluated, by what is around it, and by a ``return`` before it. That loops run is assumed."""
     found, at = Runs.ALWAYS, node
     for parent in method.above(node):
-        if isinstance(parent, cst.IfExp) and at is not parent.test:
-            return Runs.OPERAND
-        if isinstance(parent, (cst.BooleanOperation, cst.Comparison)) and _may_be_skipped(parent, at):
-            return Runs.OPERAND
-        if isinstance(parent, cst.If) and at is not parent.test:
-            found = Runs.STATEMENT
-        if isinstance(parent, (cst.ExceptHandler, cst.MatchCase, cst.Lambda)):
-            found = Runs.STATEMENT
-        if isinstance(parent, cst.FunctionDef) and parent is not method.node:
-            found = Runs.STATEMENT
+        around = condition(parent, at) if parent is not method.node else Runs.ALWAYS
+        if around is Runs.OPERAND:
+            return around
+        found = around if found is Runs.ALWAYS else found
         at = parent
     return Runs.STATEMENT if found is Runs.ALWAYS and _returns_before(method, node) else found
+
+
+def condition(parent: cst.CSTNode, child: cst.CSTNode) -> Runs:
+    """When a child of a node is evaluated, if that node is."""
+    if isinstance(parent, cst.IfExp):
+        return Runs.ALWAYS if child is parent.test else Runs.OPERAND
+    if isinstance(parent, (cst.BooleanOperation, cst.Comparison)):
+        return Runs.OPERAND if _may_be_skipped(parent, child) else Runs.ALWAYS
+    if isinstance(parent, cst.If):
+        return Runs.ALWAYS if child is parent.test else Runs.STATEMENT
+    return Runs.STATEMENT if isinstance(parent, _SKIPPED) else Runs.ALWAYS
+
+
+_SKIPPED = (cst.ExceptHandler, cst.MatchCase, cst.Lambda, cst.FunctionDef)
 
 
 def _may_be_skipped(parent: cst.BooleanOperation | cst.Comparison, child: cst.CSTNode) -> bool:

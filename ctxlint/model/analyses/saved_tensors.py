@@ -45,7 +45,8 @@ def saved_counts(fn: FunctionClass, call: str) -> frozenset[int] | None:
     forward = fn.forward
     if forward is None or forward.raises_only or not fn.signature_judgeable or fn.escapes:
         return None
-    if fn.has_subclass or fn.called_directly or "to_save" in fn.stored_attributes:
+    by_hand = not fn.called_directly.isdisjoint(("backward", "vjp", "jvp", "setup_context"))  # perhaps with another ctx
+    if fn.has_subclass or by_hand or "to_save" in fn.stored_attributes:
         return None
     writers = fn.context_methods
     if not writers or not all(method.facts.complete and method.context_known for method in writers):

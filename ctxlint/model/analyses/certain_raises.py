@@ -1,0 +1,139 @@
+"""What certainly raises in the methods of a Function; code behind it never runs, nor backward behind forward."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from itertools import chain, takewhile
+from operator import itemgetter
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from ctxlint.model.analyses.conditional_code import Runs, condition, runs
+from ctxlint.model.analyses.decided_tests import never_runs
+from ctxlint.model.analyses.foreign_names import misused_builtins, names_of_forward, undefined_names
+from ctxlint.model.analyses.saved_tensors import mismatched, saved_counts, saving_call
+from ctxlint.model.analyses.undefined_attributes import undefined_reads
+from ctxlint.model.interpreter.events import MisfitCall
+from ctxlint.model.syntax import dotted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.model.function import FunctionClass
+    from ctxlint.model.interpreter.method import Method
+    from ctxlint.source.source import Span
+
+
+def reached(fn: FunctionClass, method: Method, node: cst.CSTNode) -> Runs:
+    """When a node is evaluated; what certainly raises before it counts as a condition."""
+    when = runs(method, node)
+    if when is not Runs.ALWAYS:
+        return when
+    if _forward_raises(fn, method):
+        return Runs.STATEMENT
+    earlier = {_statement(method, each) for each in _raises_before(fn, method, node)}
+    if not earlier:
+        return Runs.ALWAYS
+    return Runs.OPERAND if earlier == {_statement(method, node)} else Runs.STATEMENT
+
+
+def _statement(method: Method, node: cst.CSTNode) -> cst.CSTNode | None:
+    """The innermost statement that contains a node."""
+    return next(
+        (each for each in method.above(node) if isinstance(each, (cst.BaseSmallStatement, cst.BaseStatement))), None
+    )
+
+
+def raises_before(fn: FunctionClass, method: Method, node: cst.CSTNode) -> bool:
+    """Whether something certainly raises on every path to a node: before it in the method, or in forward."""
+    return _forward_raises(fn, method) or any(_raises_before(fn, method, node))
+
+
+def is_unreached(fn: FunctionClass, span: Span) -> bool:
+    """Whether what is at a place in a method of this class never runs, as something before it certainly raises."""
+    begun = [(start, each) for each in fn.own_protocol_methods if (start := fn.start(each.node.name)) <= span.start]
+    method = max(begun, key=itemgetter(0))[1] if begun else None
+    if method is None or not (certain_raises(fn, method) or _forward_raises(fn, method)):
+        return False
+    at = bisect_left(method.body_nodes, span.start, key=fn.start)
+    here = [*takewhile(lambda each: fn.start(each) == span.start, method.body_nodes[at:])]
+    node = next((each for each in here if fn.span(each) == span), here[0] if here else None)
+    return node is not None and raises_before(fn, method, node)
+
+
+def _forward_raises(fn: FunctionClass, method: Method) -> bool:
+    """Whether a method never runs, as one that runs before it certainly raises."""
+    if method in fn.reading_methods:
+        return apply_raises(fn)
+    return method is fn.setup_context and _always_raises(fn, fn.forward)
+
+
+def _raises_before(fn: FunctionClass, method: Method, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """What certainly raises before a node of a method, on each path to it."""
+    return (each for each in certain_raises(fn, method) if _comes_first(method, each, node))
+
+
+def apply_raises(fn: FunctionClass) -> bool:
+    """Whether every call of ``apply`` certainly raises, so that backward never runs."""
+    return _always_raises(fn, fn.forward) or _always_raises(fn, fn.setup_context)
+
+
+def _always_raises(fn: FunctionClass, method: Method | None) -> bool:
+    """Whether a method raises whenever it is called."""
+    return method is not None and any(runs(method, each) is Runs.ALWAYS for each in certain_raises(fn, method))
+
+
+def certain_raises(fn: FunctionClass, method: Method) -> tuple[cst.CSTNode, ...]:
+    """The nodes of a method that raise whenever they are evaluated."""
+    notes: dict[str, tuple[cst.CSTNode, ...]] = fn.notes.setdefault(certain_raises, {})
+    if method.name not in notes:
+        notes[method.name] = tuple(each for each in _raising(fn, method) if each in method.parents)
+    return notes[method.name]
+
+
+def _raising(fn: FunctionClass, method: Method) -> Iterator[cst.CSTNode]:
+    yield from undefined_names(fn, method)
+    yield from (node for node, _error in misused_builtins(fn, method))
+    yield from (read.node for reader, read in undefined_reads(fn) if reader is method)
+    for call in method.facts.of(MisfitCall):
+        if call.misfit is not None and not (call.misfit.conditional or call.is_in_try):
+            yield call.node
+    if method is fn.backward:
+        yield from (node for node, _error in names_of_forward(fn, method))
+    if method in fn.reading_methods:
+        saved = saved_counts(fn, saving_call(method))
+        yield from () if saved is None else (each.node for each in mismatched(method, saved))
+    ends = chain(method.nodes_of(cst.Raise), (each for each in method.nodes_of(cst.Call) if _ends(method, each)))
+    yield from (each for each in ends if not never_runs(fn, method, each))
+
+
+def _ends(method: Method, call: cst.Call) -> bool:
+    """Whether a call ends the program."""
+    name = dotted(call.func)
+    module = method.home.unit.index.module.names if method.home is not None else ()
+    return name in ("sys.exit", "os._exit") or (name in ("exit", "quit") and name not in {*method.binders, *module})
+
+
+def _comes_first(method: Method, first: cst.CSTNode, node: cst.CSTNode) -> bool:
+    """Whether a node is certainly evaluated before another, on each path to it; the parts of a node come before it."""
+    above = [node, *method.above(node)]
+    inner = first
+    for outer in method.above(first):
+        conditional = condition(outer, inner) is not Runs.ALWAYS or _is_uncertain(outer)
+        if outer is node:
+            return not conditional
+        if outer in above:
+            return (not conditional or inner in above) and inner is not node and method.is_written_before(first, node)
+        if conditional:
+            return False
+        inner = outer
+    return False
+
+
+def _is_uncertain(node: cst.CSTNode) -> bool:
+    """Whether a node may catch what its body raises, or may not run its body."""
+    if isinstance(node, cst.With):  # such as `contextlib.suppress`
+        calls = [each.item.func for each in node.items if isinstance(each.item, cst.Call)]
+        return len(calls) < len(node.items) or not all((dotted(each) or "").startswith("torch.") for each in calls)
+    return isinstance(node, (cst.Try, cst.TryStar, cst.BaseComp, cst.For, cst.While))
