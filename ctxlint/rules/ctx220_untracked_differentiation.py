@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model.analyses.differentiated_outputs import OwnOutput, own_output
-from ctxlint.model.analyses.grad_mode import differentiated_untracked, fate_of_leaf, untracked
+from ctxlint.model.analyses.grad_mode import differentiated_untracked, fate_of_leaf, is_off_at_first, untracked
 from ctxlint.model.function import FunctionClass
-from ctxlint.model.interpreter.events import Differentiated
+from ctxlint.model.interpreter.events import Differentiated, GraphUseInside
 from ctxlint.model.interpreter.values import View, detaches
 from ctxlint.model.syntax import code_of
 from ctxlint.rules.base import Finding, Rule
+from ctxlint.rules.related import way_to
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,7 +26,8 @@ class UntrackedDifferentiation(Rule[FunctionClass]):
     """
     ## What it does
     Reports `torch.autograd.grad(y, ...)`, `torch.autograd.backward(y)` and `y.backward()` inside a method of a Function
-    that computes `y` with grad mode off; in `backward`, also for a `y` that `forward` computed so and stored, or returned.
+    that computes `y` with grad mode off; in `backward`, also for a `y` that `forward` computed so and stored, or returned. Also calls of functions that compute `y`
+    and differentiate it.
 
     ## Why is this bad?
     Autograd runs `forward`, `setup_context` and `backward` with grad mode off (`backward` with grad mode on only under
@@ -113,6 +115,20 @@ class UntrackedDifferentiation(Rule[FunctionClass]):
                     continue
                 seen.add(each.node)
                 yield Finding(fn.span(each.node), f"{_call(fn, method, each)} {_what(fn, method, home, each, fate)}")
+            yield from _inside(fn, method)
+
+
+def _inside(fn: FunctionClass, method: Method) -> Iterator[Finding]:
+    """Calls of functions that differentiate a tensor which they compute with grad mode off."""
+    for call in method.facts.of(GraphUseInside):
+        if call.how and is_off_at_first(method, call.node):
+            yield Finding(
+                fn.span(call.node),
+                f"`{call.by}` differentiates what it computes, with grad mode off in `{method.name}` of `{fn.name}`; "
+                f"`{call.how}` raises RuntimeError. Call it under `with torch.enable_grad():`, with "
+                "`.detach().requires_grad_()` inputs.",
+                related=way_to(fn, call),
+            )
 
 
 def _call(fn: FunctionClass, method: Method, each: Differentiated) -> str:

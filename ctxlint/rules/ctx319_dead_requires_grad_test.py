@@ -11,7 +11,7 @@ from ctxlint.diagnostic import Related
 from ctxlint.model.analyses.grad_mode import is_off, kept_untouched, untracked, untracked_if_copied
 from ctxlint.model.analyses.repeats import names_in
 from ctxlint.model.function import FunctionClass
-from ctxlint.model.interpreter.events import DeadFlagInside, GradientFlag
+from ctxlint.model.interpreter.events import GradientFlag, GraphUseInside
 from ctxlint.model.interpreter.values import Tri
 from ctxlint.model.syntax import last_name
 from ctxlint.rules.base import Finding, Rule
@@ -128,8 +128,8 @@ class DeadRequiresGradTest(Rule[FunctionClass]):
 
 def _inside(fn: FunctionClass, method: Method) -> Iterator[Finding]:
     """Calls of functions that ask a tensor which they compute with grad mode off."""
-    for call in method.facts.of(DeadFlagInside):
-        if is_off(method, call.node):
+    for call in method.facts.of(GraphUseInside):
+        if call.test and is_off(method, call.node):
             yield Finding(
                 fn.span(call.node),
                 f"`{call.by}` tests `requires_grad` of a tensor that it computes with grad mode off (`{call.test}`); it is "

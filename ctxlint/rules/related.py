@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ctxlint.model.function import FunctionClass, Mutation
     from ctxlint.model.interpreter.events import (
         ContextEvent,
-        DeadFlagInside,
+        GraphUseInside,
         MaybeNone,
         MemoryRead,
         MisfitCall,
@@ -42,7 +42,7 @@ def way_to(
     | MaybeNone
     | MemoryRead
     | MisfitCall
-    | DeadFlagInside
+    | GraphUseInside
     | UnboundInside
     | LayoutUse
     | ContextEvent

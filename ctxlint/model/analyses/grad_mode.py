@@ -242,6 +242,11 @@ def is_off(method: Method, node: cst.CSTNode) -> bool:
     return method.runs_before_backward and _keeps_the_mode(method) and _is_off(method, node)
 
 
+def is_off_at_first(method: Method, node: cst.CSTNode) -> bool:
+    """Whether grad mode is off at a node; in ``backward`` and ``vjp``, unless ``create_graph=True``."""
+    return method.name in _OFF and _keeps_the_mode(method) and _is_off(method, node)
+
+
 def _computed_by(home: Definition) -> bool:
     """Whether a function of the project certainly returns a tensor that it computes, and leaves grad mode as it is."""
     unit, qualname = home.unit, home.qualname

@@ -12,8 +12,8 @@ from ctxlint.model.interpreter.events import (
     ContextLent,
     ContextRead,
     ContextWrite,
-    DeadFlagInside,
     Escape,
+    GraphUseInside,
     MaybeNone,
     MemoryRead,
     MisfitCall,
@@ -89,8 +89,8 @@ def apply_summary(
         by = node.func.value
     record_reads(walk, node, by, summary.reads, arguments)
     _record_none_reads(walk, by, summary.none_reads, arguments)
-    for flag in summary.dead_flags:
-        walk.record(DeadFlagInside, node, test=flag.test, by=by, through=flag.steps)
+    for use in summary.graph_uses:
+        walk.record(GraphUseInside, node, test=use.test, how=use.how, by=by, through=use.steps)
     for misfit in summary.misfits:
         walk.record(MisfitCall, node, misfit=misfit, by=by)
     for each in summary.unbound_reads if not walk.protected else ():

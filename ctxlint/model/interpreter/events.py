@@ -591,10 +591,11 @@ class MisfitCall(Event):
 
 
 @record
-class DeadFlagInside(Event):
-    """A call of a function ``by`` that tests ``requires_grad`` of a tensor that it computes, as ``test``."""
+class GraphUseInside(Event):
+    """A call of a function ``by`` that tests ``requires_grad`` of a tensor that it computes, or calls ``how`` on it."""
 
     test: str = ""
+    how: str = ""
     by: str = ""
     through: tuple[Step, ...] = ()
 

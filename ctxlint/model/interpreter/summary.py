@@ -74,11 +74,15 @@ class UnboundRead:
 
 
 @record
-class DeadFlag:
-    """The function tests, as ``test``, whether a tensor that it computes requires a gradient."""
+class GraphUse:
+    """The function tests, as ``test``, whether a tensor that it computes requires a gradient, or differentiates it.
 
-    test: str
+    ``how`` names the call that does that.
+    """
+
     steps: tuple[Step, ...]
+    test: str = ""
+    how: str = ""
 
 
 @record
@@ -110,7 +114,7 @@ class Summary:
     deferred: tuple[Write, ...] = ()
     none_reads: tuple[NoneRead, ...] = ()
     unbound_reads: tuple[UnboundRead, ...] = ()
-    dead_flags: tuple[DeadFlag, ...] = ()
+    graph_uses: tuple[GraphUse, ...] = ()
     misfits: tuple[Misfit, ...] = ()
 
 

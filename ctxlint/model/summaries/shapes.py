@@ -150,8 +150,8 @@ class Shape:
         unbound_reads = tuple(
             replace(each, needed=tuple(map(self._in_caller, each.needed))) for each in summary.unbound_reads
         )
-        flags, misfits = summary.dead_flags, summary.misfits
-        return Summary(returned, writes, reads, effects, deferred, none_reads, unbound_reads, flags, misfits)
+        uses, misfits = summary.graph_uses, summary.misfits
+        return Summary(returned, writes, reads, effects, deferred, none_reads, unbound_reads, uses, misfits)
 
     def _writes(self, writes: tuple[Write, ...]) -> tuple[Write, ...]:
         return tuple([replace(each, target=self._in_caller(each.target)) for each in writes])

@@ -49,8 +49,8 @@ from ctxlint.model.interpreter.values import (
 )
 from ctxlint.model.summaries.argument_binding import bind_arguments
 from ctxlint.model.summaries.context_effects import CONTEXT_EVENTS, effects_of, gets_context
-from ctxlint.model.summaries.dead_flags import dead_flags_of
 from ctxlint.model.summaries.declared import declared_writes, not_shared
+from ctxlint.model.summaries.graph_uses import KINDS_FOR_GRAPHS, graph_uses_of, mentions_graph
 from ctxlint.model.summaries.memory_reads import reads_of
 from ctxlint.model.summaries.none_reads import none_reads_of
 from ctxlint.model.summaries.objects import (
@@ -312,7 +312,9 @@ class Summaries:
         bindings = {**captured, **bindings}
         has_context = gets_context((*arguments, *keywords.values(), *(slot for _name, slot in call.captured)))
         kinds = _KINDS_WITH_CONTEXT if has_context else _KINDS
-        if head.asking or any(isinstance(each, NeedsInputGrad) for each in bindings.values()):
+        if head.asking:
+            kinds |= KINDS_FOR_GRAPHS | KINDS_FOR_UNBOUND
+        elif any(isinstance(each, NeedsInputGrad) for each in bindings.values()):
             kinds |= KINDS_FOR_UNBOUND
         try:
             facts = interpret(head.node, bindings, head.scope, resolver, head.names, kinds, objects)
@@ -371,7 +373,7 @@ class _Head(NamedTuple):
     params: tuple[Param, ...]
     names: frozenset[str]
     asking: str
-    """Its code if it mentions ``requires_grad``; otherwise empty."""
+    """Its code if it may use a graph; otherwise empty."""
 
 
 def _head_of(definition: Definition) -> _Head | None:
@@ -385,14 +387,15 @@ def _head_of(definition: Definition) -> _Head | None:
         names = bound_names(node, unit.source.has_walrus)
     except RecursionError:
         return None
-    text = unit.source.lines(record.node.lineno, record.node.end_lineno or record.node.lineno)
+    first = min(each.lineno for each in (record.node, *record.node.decorator_list))
+    text = unit.source.lines(first, record.node.end_lineno or record.node.lineno)
     return _Head(
         node,
         scope,
         decorators_of(node, record.scope),
         params_of(node, scope),
         names,
-        text if "requires_grad" in text else "",
+        text if mentions_graph(text) is not None else "",
     )
 
 
@@ -414,9 +417,9 @@ def _summary(
     writes = tuple(writes_of(definition, head.names, facts))
     none_reads = tuple(none_reads_of(definition, bindings, facts))
     unbound_reads = tuple(unbound_reads_of(definition, facts))
-    flags = tuple(dead_flags_of(definition, facts, head.asking)) if head.asking else ()
+    uses = tuple(graph_uses_of(definition, facts, head.asking)) if head.asking else ()
     misfits = tuple(_misfits(definition, facts))
-    return Summary(_returned(facts), writes, reads, effects, (), none_reads, unbound_reads, flags, misfits)
+    return Summary(_returned(facts), writes, reads, effects, (), none_reads, unbound_reads, uses, misfits)
 
 
 def _misfits(definition: Definition, facts: MethodFacts) -> Iterator[Misfit]:
