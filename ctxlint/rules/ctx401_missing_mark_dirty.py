@@ -335,7 +335,8 @@ def _message(fn: FunctionClass, tensor: Parameter, mutation: Mutation) -> str:
     elif _saved_before(fn, tensor, mutation):
         leaf, effect = leaf.replace("silently ", ""), "the saved tensor silently has the new values"
     when = unless or under_flag(mutation)
-    return f"`{mutation.doer}` modifies the input `{name}` in place{when} without `mark_dirty`; {leaf}{effect}. {remedy} on `{name}.clone()`{also}."
+    before = ", or modify it before `apply`, under `torch.no_grad()`" if _given_a_leaf(fn, tensor) and not also else ""
+    return f"`{mutation.doer}` modifies the input `{name}` in place{when} without `mark_dirty`; {leaf}{effect}. {remedy} on `{name}.clone()`{also or before}."
 
 
 def _is_asked_for(fn: FunctionClass, tensor: Parameter, mutation: Mutation) -> bool:

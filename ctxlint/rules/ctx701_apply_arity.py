@@ -185,10 +185,8 @@ _MOST_NAMES = 4
 
 def _are_shifted(call: ApplyCall, positional: tuple[Param, ...]) -> bool:
     """Whether an argument has the name of a later parameter: then the omitted ones are not the last ones."""
-    parameters = [param.name for param in positional]
-    return any(
-        name != meant and name in parameters[at:] for at, (name, meant) in enumerate(zip(call.names, parameters))
-    )
+    parameters, given = [param.name for param in positional], [name.rpartition(".")[2] for name in call.names]
+    return any(name != meant and name in parameters[at:] for at, (name, meant) in enumerate(zip(given, parameters)))
 
 
 def _rest(call: ApplyCall, missing: Sequence[str]) -> str:
