@@ -8,10 +8,11 @@ import libcst as cst
 
 from ctxlint.fixes.unpacking import unpack_all
 from ctxlint.model.analyses.saved_tensors import mismatched, saved_counts, saving_call
+from ctxlint.model.analyses.shape_unpackings import shape_mismatches
 from ctxlint.model.function import ContextCall, FunctionClass, Trust, Unpacking
 from ctxlint.model.interpreter.values import Mapping, Sequence, Tri, is_input
 from ctxlint.rules.base import Finding, FixAvailability, Rule
-from ctxlint.rules.related import saves, way_to
+from ctxlint.rules.related import at, saves, way_to
 from ctxlint.rules.wording import counted, doer, if_it_runs, quoted
 
 if TYPE_CHECKING:
@@ -27,7 +28,8 @@ class SavedTensorsCount(Rule[FunctionClass]):
     """
     ## What it does
     Reports an unpacking of `ctx.saved_tensors` into a number of names other than the number of tensors that
-    `save_for_backward` was given, and an index past the last saved tensor.
+    `save_for_backward` was given, and an index past the last saved tensor. Also an unpacking of the shape of a saved input
+    into another number of names than `forward` unpacks it into: `n, c = x.shape` after `n, c, length = x.shape`.
 
     ## Why is this bad?
     `backward` raises `ValueError: not enough values to unpack (expected 2, got 1)`, `ValueError: too many values to
@@ -102,6 +104,19 @@ class SavedTensorsCount(Rule[FunctionClass]):
                 )
                 fix = _fix(fn, method, call, taken)
                 yield Finding(fn.span(taken.node), message, fix, related=(*way_to(fn, taken), *saves(fn, call)))
+            yield from _shapes(fn, method)
+
+
+def _shapes(fn: FunctionClass, method: Method) -> Iterator[Finding]:
+    """The unpackings of shapes."""
+    for here, there in shape_mismatches(fn, method):
+        yield Finding(
+            fn.span(here.statement),
+            f"`{method.name}` of `{fn.name}` unpacks the shape of `{here.tensor.value}` into {counted(here.names, 'name')} "
+            f"but `forward` unpacks it into {there.names}; it raises ValueError{if_it_runs(fn, method, here.statement)}. "
+            f"Unpack it into {there.names}.",
+            related=at(fn, (there.statement,), "unpacked here"),
+        )
 
 
 def _passes_container(fn: FunctionClass, call: str) -> bool:

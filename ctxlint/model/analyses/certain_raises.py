@@ -13,6 +13,7 @@ from ctxlint.model.analyses.conditional_code import Runs, condition, runs
 from ctxlint.model.analyses.decided_tests import never_runs
 from ctxlint.model.analyses.foreign_names import misused_builtins, names_of_forward, undefined_names
 from ctxlint.model.analyses.saved_tensors import mismatched, saved_counts, saving_call
+from ctxlint.model.analyses.shape_unpackings import shape_mismatches
 from ctxlint.model.analyses.undefined_attributes import undefined_reads
 from ctxlint.model.interpreter.events import MisfitCall
 from ctxlint.model.syntax import dotted
@@ -104,6 +105,7 @@ def _raising(fn: FunctionClass, method: Method) -> Iterator[cst.CSTNode]:
     if method in fn.reading_methods:
         saved = saved_counts(fn, saving_call(method))
         yield from () if saved is None else (each.node for each in mismatched(method, saved))
+        yield from (each.here.statement for each in shape_mismatches(fn, method))
     ends = chain(method.nodes_of(cst.Raise), (each for each in method.nodes_of(cst.Call) if _ends(method, each)))
     yield from (each for each in ends if not never_runs(fn, method, each))
 
@@ -118,13 +120,15 @@ def _ends(method: Method, call: cst.Call) -> bool:
 def _comes_first(method: Method, first: cst.CSTNode, node: cst.CSTNode) -> bool:
     """Whether a node is certainly evaluated before another, on each path to it; the parts of a node come before it."""
     above = [node, *method.above(node)]
+    if first in above:
+        return False
     inner = first
     for outer in method.above(first):
         conditional = condition(outer, inner) is not Runs.ALWAYS or _is_uncertain(outer)
         if outer is node:
             return not conditional
         if outer in above:
-            return (not conditional or inner in above) and inner is not node and method.is_written_before(first, node)
+            return (not conditional or inner in above) and method.is_written_before(first, node)
         if conditional:
             return False
         inner = outer
