@@ -1,7 +1,8 @@
-"""CTX210: a local that is bound only under one input's flag and used under none or another."""
+"""CTX210: a local that is bound only under one input's flag and used under none or another, or on no path."""
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -22,18 +23,21 @@ from ctxlint.model.analyses.flags import (
 )
 from ctxlint.model.analyses.reachability import backward_never_runs
 from ctxlint.model.analyses.skipped_state import raises_before
+from ctxlint.model.analyses.unbound_locals import read_too_early, unbound_branches
 from ctxlint.model.analyses.undefined_attributes import never_happens
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.interpreter.events import Assigned, MaybeNone, Mutation
+from ctxlint.model.syntax import code_of
 from ctxlint.rules.base import Finding, FixAvailability, Rule
-from ctxlint.rules.related import way_to
-from ctxlint.rules.wording import quoted
+from ctxlint.rules.related import at, way_to
+from ctxlint.rules.wording import if_it_runs, moment, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.config.settings import Settings
     from ctxlint.fix import Fix
+    from ctxlint.model.analyses.unbound_locals import UnboundBranch
     from ctxlint.model.interpreter.events import MaybeUnbound
     from ctxlint.model.interpreter.method import Method
 
@@ -106,7 +110,8 @@ class GradientUnbound(Rule[FunctionClass]):
     Not reported if no other input can need a gradient, under `try`, if the Function asserts something about the flag, or if the
     variable is read under an equivalent test; nor, where
     the variable is bound to `None` first, if it is used under any test but that of another input's flag, also in a
-    function that gets it.
+    function that gets it. A branch without the name is not reported if a test elsewhere that raises, returns or asserts
+    mentions the same names, or if another statement binds it too.
 
     ## References
     - [FunctionCtx.needs_input_grad](https://pytorch.org/docs/stable/notes/extending.html)
@@ -121,14 +126,79 @@ class GradientUnbound(Rule[FunctionClass]):
         backward = fn.judgeable_backward
         if backward is None or (fn.legacy_state is not None and settings.torch.reach(1, 5)):
             return
-        yield from _unbound_in_forward(fn)
+        seen: set[str] = set()
+        yield from _unbound_in_forward(fn, seen)
+        for name in ("forward", "setup_context"):
+            yield from _unbound_locals(fn, fn.methods.get(name), seen)
         if not backward_never_runs(fn):
-            yield from _unbound_in_backward(fn, backward)
+            seen = set()
+            yield from _unbound_in_backward(fn, backward, seen)
+            yield from _unbound_locals(fn, backward, seen)
 
 
-def _unbound_in_backward(fn: FunctionClass, backward: Method) -> Iterator[Finding]:
+def _unbound_locals(fn: FunctionClass, method: Method | None, seen: set[str]) -> Iterator[Finding]:
+    """Names that a method reads before it binds them, or after a branch that does not, apart from those ``seen``."""
+    if method is None or method.inherited:
+        return
+    found: dict[cst.CSTNode, list[MaybeUnbound]] = {}
+    for use in read_too_early(fn, method):
+        if use.name not in seen and not never_happens(fn, method, use):
+            seen.add(use.name)
+            statement = next(each for each in method.above(use.node) if isinstance(each, _STATEMENTS))
+            found.setdefault(statement, []).append(use)
+    for first, *others in found.values():
+        names = quoted([first.name, *(each.name for each in others)])
+        are, them = ("are", "them") if others else ("is", "it")
+        yield Finding(
+            fn.span(first.node),
+            f"{names} in `{method.name}` of `{fn.name}` {are} not bound on any path to this read; it raises "
+            f"UnboundLocalError {moment(method)}{if_it_runs(method, first.node)}. Bind {them} first.",
+        )
+    for branch in unbound_branches(fn, method):
+        use = branch.use
+        if use.name not in seen and not never_happens(fn, method, use):
+            seen.add(use.name)
+            yield Finding(
+                fn.span(use.node),
+                f"`{use.name}` in `{method.name}` of `{fn.name}` is not bound {_in_branch(branch)} but read after it; it "
+                f"raises UnboundLocalError if that runs. {_bind_there(method, branch)}.",
+                related=at(fn, [_first_part(branch)], f"this branch does not bind `{use.name}`"),
+            )
+
+
+_STATEMENTS = (cst.BaseSmallStatement, cst.BaseCompoundStatement)
+
+
+def _first_part(branch: UnboundBranch) -> cst.CSTNode:
+    """What shows a branch: its test, or its first simple statement."""
+    if branch.test is not None and not branch.is_else:
+        return branch.test
+    node: cst.CSTNode = branch.body
+    while isinstance(node, (cst.BaseSuite, cst.BaseCompoundStatement)):
+        node = node.body[0] if isinstance(node, cst.BaseSuite) else node.body
+    return node
+
+
+def _in_branch(branch: UnboundBranch) -> str:
+    """The branch, by its test if that is short."""
+    test = " ".join(code_of(branch.test).split()) if branch.test is not None else ""
+    short = 0 < len(test) <= _SHORT
+    if branch.is_else:
+        return f"in the `else` of `if {test}`" if short else "in the `else`"
+    return f"under `if {test}`" if short else "in one branch"
+
+
+_SHORT = 40
+
+
+def _bind_there(method: Method, branch: UnboundBranch) -> str:
+    """The remedy: the branch may bind a misspelt name that nothing reads."""
+    similar = get_close_matches(branch.use.name, sorted(branch.binds - method.facts.names_read), n=1, cutoff=0.8)
+    return f"Bind it there too, or rename `{similar[0]}` if it is meant" if similar else "Bind it there too"
+
+
+def _unbound_in_backward(fn: FunctionClass, backward: Method, seen: set[str]) -> Iterator[Finding]:
     """Names that backward binds, or that are not None, only where some input needs a gradient."""
-    seen: set[str] = set()
     for use, flags in unbound_uses(fn, backward):
         if use.name in seen or _is_too_late(fn, backward, use, flags):
             continue
@@ -178,12 +248,11 @@ def _unbound_inside(fn: FunctionClass, method: Method) -> Iterator[Finding]:
         )
 
 
-def _unbound_in_forward(fn: FunctionClass) -> Iterator[Finding]:
+def _unbound_in_forward(fn: FunctionClass, seen: set[str]) -> Iterator[Finding]:
     """Names that forward binds only for one input, such as a gradient that it computes in advance."""
     forward = fn.forward
     if forward is None or forward.inherited or not fn.count_judgeable:
         return
-    seen: set[str] = set()
     for use, flags in unbound_uses(fn, forward):
         if use.name not in seen and max(flags) < len(fn.inputs):
             seen.add(use.name)

@@ -1,0 +1,160 @@
+"""Locals that a method certainly reads unbound: before anything binds them, or after one branch that does not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from ctxlint.model.analyses.decided_tests import never_runs
+from ctxlint.model.interpreter.events import MaybeUnbound
+from ctxlint.model.interpreter.local_names import times_bound
+from ctxlint.model.syntax import leaves, words_of
+from ctxlint.records import record
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.model.function import FunctionClass
+    from ctxlint.model.interpreter.events import Assigned
+    from ctxlint.model.interpreter.method import Method
+
+
+@record
+class UnboundBranch:
+    """A branch of an ``if`` with ``else`` that continues without the name of ``use``, which all others bind.
+
+    ``test`` is that of the branch; for ``else`` that of the only ``if``, None after ``elif``. ``binds`` are the names
+    that it binds.
+    """
+
+    use: MaybeUnbound
+    body: cst.BaseSuite
+    test: cst.BaseExpression | None
+    is_else: bool
+    binds: frozenset[str]
+
+
+def read_too_early(fn: FunctionClass, method: Method) -> Iterator[MaybeUnbound]:
+    """The reads of locals that nothing has bound wherever they run, in order."""
+    for use in _reads(method):
+        assigned = _all_that_binds(method, use.name)
+        if assigned and not any(use.may_follow(each) for each in assigned) and not never_runs(fn, method, use.node):
+            yield use
+
+
+def unbound_branches(fn: FunctionClass, method: Method) -> Iterator[UnboundBranch]:
+    """The reads of locals after a branch that binds what the others bind, but not this name, in order."""
+    for use in _reads(method):
+        assigned = _all_that_binds(method, use.name)
+        choice = _choice_before(method, use, assigned) if assigned and not use.in_loop else None
+        found = _incomplete(fn, method, use, choice) if choice is not None else None
+        if found is not None:
+            yield found
+
+
+def _reads(method: Method) -> Iterator[MaybeUnbound]:
+    """The reads that may be unbound and certainly belong to the method itself, and that nothing catches."""
+    nested = (cst.Lambda, cst.FunctionDef, cst.ClassDef, cst.BaseComp)
+    for use in method.facts.of(MaybeUnbound):
+        around = list(method.above(use.node))[:-1]
+        if not use.tried and not any(isinstance(each, (*nested, cst.Try, cst.TryStar)) for each in around):
+            yield use
+
+
+def _all_that_binds(method: Method, name: str) -> list[Assigned]:
+    """All assignments to a local; empty if anything else binds or deletes it, or some assignment is not known."""
+    assigned = method.assignments.get(name, [])
+    known = method.facts.modelled and len(assigned) == len(method.binders.get(name, ()))
+    return assigned if known else []
+
+
+def _choice_before(method: Method, use: MaybeUnbound, assigned: list[Assigned]) -> cst.If | None:
+    """The ``if`` that contains all assignments to a name which a later statement of its block certainly reads."""
+    around: list[cst.CSTNode] = [use.node, *method.above(use.node)]
+    line = next(at for at, each in enumerate(around) if isinstance(each, _STATEMENTS))
+    if any(isinstance(each, (cst.IfExp, cst.BooleanOperation, cst.Comparison)) for each in around[:line]):
+        return None
+    block = around[line + 1] if isinstance(around[line], cst.SimpleStatementLine) else None
+    if not isinstance(block, cst.IndentedBlock):
+        return None
+    within = {each.node: set(method.above(each.node)) for each in assigned}
+    for at, choice in enumerate(block.body):
+        if isinstance(choice, cst.If) and all(choice in above for above in within.values()):
+            after = block.body[at + 1 :]
+            between = after[: after.index(around[line])] if around[line] in after else None
+            left = any(_leaving(method, each) for each in between) if between is not None else True
+            return choice if not left and choice not in around else None
+    return None
+
+
+_STATEMENTS = (cst.BaseCompoundStatement, cst.SimpleStatementLine)
+
+
+def _leaving(method: Method, statement: cst.CSTNode) -> bool:
+    """Whether a statement may leave the method."""
+    return any(statement in method.above(each) for kind in (cst.Return, cst.Raise) for each in method.nodes_of(kind))
+
+
+def _incomplete(fn: FunctionClass, method: Method, use: MaybeUnbound, choice: cst.If) -> UnboundBranch | None:
+    """The branch that does not bind a name, if all others certainly do, or leave."""
+    branches: list[tuple[cst.BaseSuite, cst.BaseExpression | None]] = []
+    at: cst.If | cst.Else | None = choice
+    while isinstance(at, cst.If):
+        branches.append((at.body, at.test))
+        at = at.orelse
+    if at is None:
+        return None
+    branches.append((at.body, choice.test if len(branches) == 1 else None))
+    tests = [test for _body, test in branches if test is not None]
+    bound = [times_bound(body) for body, _test in branches]
+    found = None
+    for number, (body, test) in enumerate(branches):
+        if use.name in bound[number]:
+            if not any(_binds(method, body, node) for node in method.binders[use.name]):
+                return None
+        elif not _ends(body):
+            others = {name for other in bound[:number] + bound[number + 1 :] for name in other}
+            if found is not None or others.isdisjoint(bound[number]) or never_runs(fn, method, body.body[0]):
+                return None
+            found = UnboundBranch(use, body, test, body is at.body, frozenset(bound[number]))
+    return found if found is not None and not _asked_elsewhere(method, choice, tests) else None
+
+
+def _ends(body: cst.BaseSuite) -> bool:
+    """Whether a block does not continue behind it."""
+    return isinstance(body, cst.IndentedBlock) and any(map(leaves, body.body))
+
+
+def _binds(method: Method, body: cst.BaseSuite, node: cst.CSTNode) -> bool:
+    """Whether a block certainly binds a name where it contains the node that does."""
+    for each in method.above(node):
+        if each is body:
+            return True
+        if isinstance(each, (cst.Try, cst.TryStar)):
+            if each.finalbody is not None or not all(_ends(handler.body) for handler in each.handlers):
+                return False
+        elif isinstance(each, _MAYBE):
+            return False
+    return False
+
+
+_MAYBE = (
+    *(cst.If, cst.For, cst.While, cst.Match, cst.FunctionDef, cst.ClassDef, cst.Else),
+    *(cst.ExceptHandler, cst.ExceptStarHandler, cst.BaseComp, cst.IfExp),
+)
+"""Nodes with parts that may not run."""
+
+
+def _asked_elsewhere(method: Method, choice: cst.If, tests: list[cst.BaseExpression]) -> bool:
+    """Whether a test elsewhere that may leave the method, or an ``assert``, is about the same as one of the tests."""
+    asked = {word for test in tests for word in words_of(test)} - {method.ctx_name}
+    leaving = [
+        around.test
+        for kind in (cst.Return, cst.Raise)
+        for node in method.nodes_of(kind)
+        for around in method.above(node)
+        if isinstance(around, cst.If) and around is not choice and choice not in method.above(around)
+    ]
+    leaving += [each.test for each in method.nodes_of(cst.Assert)]
+    return any(not asked.isdisjoint(words_of(test)) for test in leaving)
