@@ -50,6 +50,7 @@ DEFECTS = {
         "(x,) = ctx.saved_tensors\nreturn torch.ones_like(x), g",
     ),
     "CTX235": ("", "g", "grad_x = g * 2\nreturn None, grad_x, None"),
+    "CTX242": ("ctx.save_for_backward(x)", "g", "(x,) = ctx.saved_tensors\ndx = g * x\nreturn dx * g, g"),
     "CTX238": ("", "g", "if ctx.needs_input_grad[0]:\n    g * 2, g * 3\nreturn None, None"),
     "CTX301": ("ctx.x = x", "g", "return g * ctx.x, g"),
     "CTX305": ("ctx.save_for_backward(x)", "g", "x, weight = ctx.saved_tensors\nreturn g * weight, g * x"),

@@ -26,7 +26,7 @@ from ctxlint.model.analyses.skipped_state import raises_before
 from ctxlint.model.analyses.unbound_locals import read_too_early, unbound_branches
 from ctxlint.model.analyses.undefined_attributes import never_happens
 from ctxlint.model.function import FunctionClass
-from ctxlint.model.interpreter.events import Assigned, MaybeNone, Mutation
+from ctxlint.model.interpreter.events import Assigned, MaybeNone, MaybeUnbound, Mutation
 from ctxlint.model.syntax import code_of
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.rules.related import at, way_to
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from ctxlint.config.settings import Settings
     from ctxlint.fix import Fix
     from ctxlint.model.analyses.unbound_locals import UnboundBranch
-    from ctxlint.model.interpreter.events import MaybeUnbound
     from ctxlint.model.interpreter.method import Method
 
 
@@ -138,7 +137,7 @@ class GradientUnbound(Rule[FunctionClass]):
 
 def _unbound_locals(fn: FunctionClass, method: Method | None, seen: set[str]) -> Iterator[Finding]:
     """Names that a method reads before it binds them, or after a branch that does not, apart from those ``seen``."""
-    if method is None or method.inherited:
+    if method is None or method.inherited or not method.facts.of(MaybeUnbound):
         return
     found: dict[cst.CSTNode, list[MaybeUnbound]] = {}
     for use in read_too_early(fn, method):

@@ -37,36 +37,33 @@ class UnboundBranch:
 
 def read_too_early(fn: FunctionClass, method: Method) -> Iterator[MaybeUnbound]:
     """The reads of locals that nothing has bound wherever they run, in order."""
-    for use in _reads(method):
-        assigned = _all_that_binds(method, use.name)
-        if assigned and not any(use.may_follow(each) for each in assigned) and not never_runs(fn, method, use.node):
-            yield use
+    for use in method.facts.of(MaybeUnbound):
+        assigned = method.assignments.get(use.name, [])
+        if assigned and not any(use.may_follow(each) for each in assigned) and _is_judgeable(method, use):
+            if not never_runs(fn, method, use.node):
+                yield use
 
 
 def unbound_branches(fn: FunctionClass, method: Method) -> Iterator[UnboundBranch]:
     """The reads of locals after a branch that binds what the others bind, but not this name, in order."""
-    for use in _reads(method):
-        assigned = _all_that_binds(method, use.name)
-        choice = _choice_before(method, use, assigned) if assigned and not use.in_loop else None
+    for use in method.facts.of(MaybeUnbound):
+        assigned = method.assignments.get(use.name, [])
+        if not assigned or use.in_loop or any(len(each.guards) <= len(use.guards) for each in assigned):
+            continue
+        choice = _choice_before(method, use, assigned) if _is_judgeable(method, use) else None
         found = _incomplete(fn, method, use, choice) if choice is not None else None
         if found is not None:
             yield found
 
 
-def _reads(method: Method) -> Iterator[MaybeUnbound]:
-    """The reads that may be unbound and certainly belong to the method itself, and that nothing catches."""
-    nested = (cst.Lambda, cst.FunctionDef, cst.ClassDef, cst.BaseComp)
-    for use in method.facts.of(MaybeUnbound):
-        around = list(method.above(use.node))[:-1]
-        if not use.tried and not any(isinstance(each, (*nested, cst.Try, cst.TryStar)) for each in around):
-            yield use
+def _is_judgeable(method: Method, use: MaybeUnbound) -> bool:
+    """Whether a read is in the method itself, nothing catches what it raises, and all that binds the name is known."""
+    if use.tried or not method.facts.modelled or len(method.assignments[use.name]) != len(method.binders[use.name]):
+        return False
+    return not any(isinstance(each, _APART) and each is not method.node for each in method.above(use.node))
 
 
-def _all_that_binds(method: Method, name: str) -> list[Assigned]:
-    """All assignments to a local; empty if anything else binds or deletes it, or some assignment is not known."""
-    assigned = method.assignments.get(name, [])
-    known = method.facts.modelled and len(assigned) == len(method.binders.get(name, ()))
-    return assigned if known else []
+_APART = (cst.Lambda, cst.FunctionDef, cst.ClassDef, cst.BaseComp, cst.Try, cst.TryStar)
 
 
 def _choice_before(method: Method, use: MaybeUnbound, assigned: list[Assigned]) -> cst.If | None:
