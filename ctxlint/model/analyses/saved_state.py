@@ -246,6 +246,8 @@ def changed_in_backward(fn: FunctionClass) -> Iterator[ChangedInBackward]:
                     yield ChangedInBackward(mutation, "input", origin.name, saved, left, buffer, chosen, copier)
         elif origin is not None and is_tensor(origin) is Tri.YES and origin in output_objects(fn):
             name = mutation.name or "the tensor"
+            if isinstance(read, ContextAttribute) and name == backward.ctx_name:
+                name += f".{read.name}"
             left = is_left_for_others(backward, mutation)
             partly = not all(any(slot.value == origin for slot in each.slots) for each in fn.outputs)
             yield ChangedInBackward(mutation, "output", name, saved, left, None, chosen, copier, partly)
