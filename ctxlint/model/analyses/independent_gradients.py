@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model.index.scopes import resolve_certainly
+from ctxlint.model.interpreter.local_names import target_names
 from ctxlint.model.interpreter.method import variables_in
 from ctxlint.model.interpreter.values import Fresh
 from ctxlint.model.syntax import children, dotted
@@ -72,7 +73,7 @@ class _Sources:
                     return False
                 for each in statement.body:
                     if self._changes(each, name):
-                        todo |= self._names_in(each)
+                        todo |= self._names_that_decide(each)
                         parts.append(each)
         if todo:  # an incoming gradient
             return False
@@ -97,6 +98,13 @@ class _Sources:
             variables = variables_in(within, self.method.parents)
             found = self.names[node] = frozenset(each.value for each in variables)
         return found
+
+    def _names_that_decide(self, statement: cst.BaseSmallStatement) -> frozenset[str]:
+        """The variables in a statement, without those that it only binds: ``x, y = ctx.saved_tensors``."""
+        if not isinstance(statement, cst.Assign):
+            return self._names_in(statement)
+        decide = [self._names_in(each.target).difference(target_names(each.target)) for each in statement.targets]
+        return self._names_in(statement.value).union(*decide)
 
     def _inside(self, node: cst.CSTNode, around: cst.CSTNode) -> bool:
         return node is around or any(each is around for each in self.method.above(node))
@@ -153,6 +161,7 @@ class _Sources:
 
     def _aliased(self, names: set[str]) -> bool:
         """Whether a statement may write to one of the tensors under another name."""
+        names = names.intersection(self.method.binders)
         aliases = set[str]()
         grown = True
         while grown:
