@@ -141,7 +141,7 @@ def _unbound_locals(fn: FunctionClass, method: Method | None, seen: set[str]) ->
         return
     found: dict[cst.CSTNode, list[MaybeUnbound]] = {}
     for use in read_too_early(fn, method):
-        if use.name not in seen and not never_happens(fn, method, use):
+        if use.name not in seen:
             seen.add(use.name)
             statement = next(each for each in method.above(use.node) if isinstance(each, _STATEMENTS))
             found.setdefault(statement, []).append(use)
@@ -151,11 +151,11 @@ def _unbound_locals(fn: FunctionClass, method: Method | None, seen: set[str]) ->
         yield Finding(
             fn.span(first.node),
             f"{names} in `{method.name}` of `{fn.name}` {are} not bound on any path to this read; it raises "
-            f"UnboundLocalError {moment(method)}{if_it_runs(method, first.node)}. Bind {them} first.",
+            f"UnboundLocalError {moment(method)}{if_it_runs(fn, method, first.node)}. Bind {them} first.",
         )
     for branch in unbound_branches(fn, method):
         use = branch.use
-        if use.name not in seen and not never_happens(fn, method, use):
+        if use.name not in seen:
             seen.add(use.name)
             yield Finding(
                 fn.span(use.node),

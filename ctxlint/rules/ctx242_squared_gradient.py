@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxlint.model.analyses.foreign_names import names_of_forward, undefined_names
 from ctxlint.model.analyses.squared_gradients import squared_gradients
 from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Finding, Rule
@@ -85,8 +84,6 @@ class SquaredGradient(Rule[FunctionClass]):
         backward = fn.counted_backward
         squared = list(squared_gradients(fn))
         if backward is None or not squared:
-            return
-        if any(names_of_forward(fn, backward)) or any(undefined_names(fn, backward)):  # CTX223: it raises NameError
             return
         for product in {each.product: None for _index, each in squared}:
             slots = {index: each for index, each in squared if each.product is product}

@@ -14,6 +14,7 @@ from ctxlint.model.analyses.decided_tests import never_runs
 from ctxlint.model.analyses.foreign_names import misused_builtins, names_of_forward, undefined_names
 from ctxlint.model.analyses.saved_tensors import mismatched, saved_counts, saving_call
 from ctxlint.model.analyses.shape_unpackings import shape_mismatches
+from ctxlint.model.analyses.unbound_locals import read_too_early
 from ctxlint.model.analyses.undefined_attributes import undefined_reads
 from ctxlint.model.interpreter.events import MisfitCall
 from ctxlint.model.syntax import dotted
@@ -59,7 +60,7 @@ def is_unreached(fn: FunctionClass, span: Span) -> bool:
         return False
     at = bisect_left(method.body_nodes, span.start, key=fn.start)
     here = [*takewhile(lambda each: fn.start(each) == span.start, method.body_nodes[at:])]
-    node = next((each for each in here if fn.span(each) == span), here[0] if here else None)
+    node = next((each for each in reversed(here) if fn.span(each) == span), here[0] if here else None)
     return node is not None and raises_before(fn, method, node)
 
 
@@ -96,6 +97,7 @@ def certain_raises(fn: FunctionClass, method: Method) -> tuple[cst.CSTNode, ...]
 def _raising(fn: FunctionClass, method: Method) -> Iterator[cst.CSTNode]:
     yield from undefined_names(fn, method)
     yield from (node for node, _error in misused_builtins(fn, method))
+    yield from (read.node for read in read_too_early(fn, method))
     yield from (read.node for reader, read in undefined_reads(fn) if reader is method)
     for call in method.facts.of(MisfitCall):
         if call.misfit is not None and not (call.misfit.conditional or call.is_in_try):
