@@ -68,7 +68,8 @@ class Document:
         text = self.text
         for change in changes:
             if isinstance(change, lsp.TextDocumentContentChangePartial):
-                places = EncodedPlaces(Source(self.path, text), encoding)
+                known = text is self.source.text  # and where its lines start
+                places = EncodedPlaces(self.source if known else Source(self.path, text), encoding)
                 start, end = places.offset(change.range.start), places.offset(change.range.end)
                 text = text[:start] + change.text + text[max(start, end) :]
             else:

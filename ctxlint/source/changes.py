@@ -30,15 +30,18 @@ class Change(NamedTuple):
 def change_between(old: str, new: str) -> Change:
     """The difference in ``new``."""
     shorter = min(len(old), len(new))
-    start = _common(shorter, lambda size: old[:size] == new[:size])
-    same = _common(shorter - start, lambda size: old[len(old) - size :] == new[len(new) - size :])
-    return Change(start, len(old) - same, len(new) - same)
+    start = _common(shorter, lambda least, size: old[least:size] == new[least:size])
+    at, there = len(old), len(new)
+    same = _common(
+        shorter - start, lambda least, size: old[at - size : at - least] == new[there - size : there - least]
+    )
+    return Change(start, at - same, there - same)
 
 
-def _common(most: int, is_common: Callable[[int], bool]) -> int:
-    """The largest size up to ``most`` that is common; all smaller ones are."""
+def _common(most: int, is_common: Callable[[int, int], bool]) -> int:
+    """The largest size up to ``most`` that is common; ``is_common`` compares what a larger size adds to a common one."""
     least = 0
     while least < most:
         size = (least + most + 1) // 2
-        least, most = (size, most) if is_common(size) else (least, size - 1)
+        least, most = (size, most) if is_common(least, size) else (least, size - 1)
     return least

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from enum import Enum
-from itertools import takewhile
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -56,6 +55,5 @@ def _may_be_skipped(parent: cst.BooleanOperation | cst.Comparison, child: cst.CS
 def _returns_before(method: Method, node: cst.CSTNode) -> bool:
     """Whether the method may return before it reaches a node."""
     around = set(method.above(node))
-    before = takewhile(lambda each: each is not node, method.body_nodes)
-    returns = (each for each in before if isinstance(each, cst.Return) and each not in around)
-    return any(method.around(each, cst.FunctionDef) is method.node for each in returns)
+    before = (each for each in method.nodes_of(cst.Return) if method.is_written_before(each, node))
+    return any(each not in around and method.around(each, cst.FunctionDef) is method.node for each in before)

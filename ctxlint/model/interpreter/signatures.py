@@ -19,7 +19,7 @@ from ctxlint.torch_api import autograd, types
 from ctxlint.torch_api import known_decorators as decorators
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from ctxlint.model.index.scopes import Scope
 
@@ -233,27 +233,25 @@ def _quoted(node: cst.SimpleString, scope: Scope) -> str:
 
 
 def misfit_of(
-    callee: str, params: Iterable[Param], positional: int, keywords: Mapping[str, str], raises: str = "TypeError"
+    callee: str, params: Sequence[Param], positional: int, keywords: Mapping[str, str], raises: str = "TypeError"
 ) -> Misfit | None:
     """What a function does not take of so many arguments by position, and these keywords; None if it takes them.
 
     The keywords come with the names that are passed for them, if any.
     """
-    by_kind: dict[ParameterKind, list[str]] = {kind: [] for kind in ParameterKind}
-    required = []
-    for each in params:
-        by_kind[each.kind].append(each.name)
-        required += [each.name] if each.required else []
-    plain, takes_any = by_kind[ParameterKind.POSITIONAL], bool(by_kind[ParameterKind.KEYWORDS])
-    surplus = 0 if by_kind[ParameterKind.VARIADIC] else max(positional - len(plain), 0)
-    filled, named = plain[:positional], {*plain, *by_kind[ParameterKind.KEYWORD_ONLY]}
+    kinds = [each.kind for each in params]
+    plain = [each.name for each in params if each.kind is ParameterKind.POSITIONAL]
+    by_keyword = [each.name for each in params if each.kind is ParameterKind.KEYWORD_ONLY]
+    takes_any = ParameterKind.KEYWORDS in kinds
+    surplus = 0 if ParameterKind.VARIADIC in kinds else max(positional - len(plain), 0)
+    filled, named = plain[:positional], {*plain, *by_keyword}
     passed = {*filled, *keywords}
-    missing = tuple(name for name in required if name not in passed)
+    missing = tuple(each.name for each in params if each.name not in passed and each.required)
     unknown = tuple(name for name in keywords if not takes_any and name not in named)
     twice = tuple(name for name in keywords if not takes_any and name in filled)
     if not (surplus or missing or unknown or twice):
         return None
-    free = [name for name in (*plain, *by_kind[ParameterKind.KEYWORD_ONLY]) if name not in passed]
+    free = [name for name in (*plain, *by_keyword) if name not in passed]
     meant = [_meant(name, keywords[name], free) for name in unknown]
     sure = tuple(name for name in meant if name is not None)
     sure = sure if len({*sure}) == len(unknown) and {*missing} <= {*sure} else ()
