@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, fields, replace
 from enum import Enum
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from operator import is_
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeAlias, TypeVar, cast
 
@@ -67,6 +67,8 @@ _STRING_OR_COMMENT = pattern(
 )
 """Strings and comments. All begin with one of three characters, so that ``re`` finds them fast."""
 _TRIPLE = (3 * '"', 3 * "'")
+_GOES_ON = (*_TRIPLE, "\\\n", "\\\r")
+"""What is in code with a string of several lines."""
 _STAR = pattern(r"\bimport\s*\*|\bimport\s*\(\s*\*")
 _LINE = pattern(r"\bline \d")
 _OPERATOR_NAMES = ("custom_op", "triton_op", "register_autograd")
@@ -689,13 +691,7 @@ class _Reach:
     def _words_in(self, text: str, without: re.Pattern[str] | None = None) -> frozenset[str]:
         if (text, without) not in self.words:
             words = self._known_words.get((text, without))
-            if words is None:
-                code = _STRING_OR_COMMENT.sub(_without_prose, text)
-                code = code if without is None else without.sub("", code)
-                words = frozenset(_WORD.findall(code))
-                if not code.isascii():
-                    words |= frozenset(_WORD.findall(unicodedata.normalize("NFKC", code)))
-            self.words[text, without] = words
+            self.words[text, without] = _words_by_line(text, without) if words is None else words
         return self.words[text, without]
 
     def _named_in(self, statement: int) -> frozenset[int]:
@@ -703,6 +699,20 @@ class _Reach:
             named = self._words_of(statement) & self.bound.keys()
             self._next[statement] = frozenset().union(*(self.bound[name] for name in named))
         return self._next[statement]
+
+
+def _words_by_line(text: str, without: re.Pattern[str] | None) -> frozenset[str]:
+    """The words in some code: line by line, most are those of the last version. A string may have several lines."""
+    lines = (text,) if any(each in text for each in _GOES_ON) else text.split("\n")
+    return frozenset().union(*(_words(line, without) for line in lines))
+
+
+@lru_cache(maxsize=4096)
+def _words(code: str, without: re.Pattern[str] | None) -> frozenset[str]:
+    code = _STRING_OR_COMMENT.sub(_without_prose, code)
+    code = code if without is None else without.sub("", code)
+    words = frozenset(_WORD.findall(code))
+    return words if code.isascii() else words.union(_WORD.findall(unicodedata.normalize("NFKC", code)))
 
 
 def _without_prose(found: re.Match[str]) -> str:

@@ -151,8 +151,3 @@ def _same_twice(results: list[Value]) -> tuple[bool, bool] | None:
 
 _COMPUTED = (Fresh, Opaque, Item)
 _TENSOR = pattern(r"\bTensor\b")
-
-
-def names_operators(text: str) -> bool:
-    """Whether a text may define a custom operator."""
-    return "custom_op" in text or "triton_op" in text

@@ -12,7 +12,7 @@ from ctxlint.model.analyses.open_questions import own
 from ctxlint.model.builder import Builder
 from ctxlint.model.function import Binding, GivenUp, SharedResult, SourceFile, UndeclaredWrite
 from ctxlint.model.function_store import STORE
-from ctxlint.model.index.attribute_stores import has_context_calls, stored_on_others, unset_attributes
+from ctxlint.model.index.attribute_stores import stored_on_others, unset_attributes
 from ctxlint.model.index.bare_operators import bare_operators, possible_names
 from ctxlint.model.index.call_sites import CallSites, functions_of
 from ctxlint.model.index.foreign_functions import Elsewhere, facts_of
@@ -20,7 +20,7 @@ from ctxlint.model.index.instances import InstanceUse
 from ctxlint.model.index.module_backwards import has_a_backward, module_backwards
 from ctxlint.model.index.outside_facts import MODULE_BACKWARDS, NOTHING, OF_NO_FUNCTION, OutsideFacts, Own, Target
 from ctxlint.model.index.project import Definition, Project
-from ctxlint.model.operator_results import names_operators, operator_results
+from ctxlint.model.operator_results import operator_results
 from ctxlint.model.operators import in_source, needs_project, operators_of, registrable
 from ctxlint.model.summaries.resolver import CalleeResolver
 from ctxlint.model.summaries.summaries import Summaries
@@ -168,8 +168,8 @@ class _Kept(NamedTuple):
 
 def _kept(unit: Unit, project: Project) -> _Kept:
     """What an earlier reading of the same statements has found, next to others that cannot be parsed."""
-    text, notes = unit.source.text, unit.index.notes
-    about_text = (has_context_calls(text), has_a_backward(text), unit.tree is None)
+    notes = unit.index.notes
+    about_text = (unit.has_context_calls, has_a_backward(unit.source), unit.tree is None)
     depends_on = (project, dict(project.declared), set(project.changed), about_text)
     known: _Kept | None = notes.get(_Kept)
     if known is None or known.depends_on != depends_on:
@@ -245,7 +245,7 @@ class Reader:
         by_name = {function.qualname: function for function in built}
         self.add_outlines(by_name, outside, calls)
         registered = self.operators(outside)
-        results = self.operator_results() if names_operators(unit.source.text) else ()
+        results = self.operator_results() if unit.may_define_operators else ()
         return SourceFile(
             source=unit.source,
             tree=unit.tree,
@@ -255,7 +255,7 @@ class Reader:
             transformed_operators=tuple(call for call in calls if call.how == "operator"),
             by_name=by_name,
             operators=tuple(each for each in registered if not isinstance(each, GivenUp)),
-            bare_operators=self.bare_operators(outside) if names_operators(unit.source.text) else (),
+            bare_operators=self.bare_operators(outside) if unit.may_define_operators else (),
             shared_results=tuple(each for each in results if isinstance(each, SharedResult)),
             undeclared_writes=tuple(each for each in results if isinstance(each, UndeclaredWrite)),
             module_backwards=() if outside.calls_backward else self.module_backwards,
@@ -265,8 +265,7 @@ class Reader:
 
     def operators(self, outside: OutsideFacts) -> tuple[Operator | GivenUp, ...]:
         """The custom operators whose gradient is registered in the file, or consists of functions of it."""
-        text = self.unit.source.text
-        is_concerned = "register_autograd" in text or bool(outside.using)
+        is_concerned = self.unit.source.holds("register_autograd") or bool(outside.using)
         for name in registrable(self.unit):
             self.project.ask("uses" if is_concerned else "registers", self.unit.path, name)
         if not is_concerned:
@@ -422,7 +421,7 @@ class Reader:
             facts,
             module_backwards=bool(self.module_backwards),
             unset=self.unset,
-            operators=names_operators(self.unit.source.text),
+            operators=self.unit.may_define_operators,
         )
 
     @cached_property

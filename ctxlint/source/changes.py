@@ -39,7 +39,7 @@ def change_between(old: str, new: str) -> Change:
 
 
 def _common(most: int, is_common: Callable[[int, int], bool]) -> int:
-    """The largest size up to ``most`` that is common; ``is_common`` compares what a larger size adds to a common one."""
+    """The largest size up to ``most`` that is common; ``is_common`` compares what a size adds to a smaller one."""
     least = 0
     while least < most:
         size = (least + most + 1) // 2

@@ -1,10 +1,11 @@
-"""A text that records the queries on its whole content."""
+"""A text that records the queries on its whole content, and has most of the answers from an earlier version."""
 
 from __future__ import annotations
 
 from functools import cached_property
 
 from ctxlint.records import record
+from ctxlint.source.changes import change_between
 from ctxlint.source.source import Source
 
 
@@ -16,6 +17,18 @@ class RecordedSource(Source):
     def queries(self) -> dict[tuple[str, str], object]:
         """The queries so far, and their answers."""
         return {}
+
+    def holds(self, part: str) -> bool:
+        """See ``Source``."""
+        return self._search.place(part) >= 0
+
+    @cached_property
+    def _search(self) -> _Search:
+        found = _Search(self.text, _SEARCHES.pop(self.path, None))
+        _SEARCHES[self.path] = found
+        while len(_SEARCHES) > _SEARCHES_KEPT:
+            del _SEARCHES[next(iter(_SEARCHES))]
+        return found
 
     def mentions(self, word: str) -> bool:
         """See ``Source``."""
@@ -67,3 +80,33 @@ class RecordedSource(Source):
     def _answer(self, query: tuple[str, str]) -> object:
         found = self.queries[query] = self.answer_to(query)
         return found
+
+
+class _Search:
+    """Where a text contains others. Given an earlier text, only what has changed since is searched."""
+
+    def __init__(self, text: str, earlier: _Search | None) -> None:
+        self.text = text
+        self.places: dict[str, int] = {}
+        """The position of one occurrence of each; -1 for those that it does not contain."""
+        self._known = earlier.places if earlier is not None else {}
+        self._change = change_between(earlier.text if earlier is not None else "", text)
+
+    def place(self, part: str) -> int:
+        """Where the text contains another one."""
+        if part not in self.places:
+            self.places[part] = self._found(part)
+        return self.places[part]
+
+    def _found(self, part: str) -> int:
+        known, change, most = self._known.get(part), self._change, len(part) - 1
+        if known is None:
+            return self.text.find(part)
+        if known < 0:  # the change may have completed it
+            return self.text.find(part, max(change.start - most, 0), change.new_end + most)
+        moved = known if known < change.start else max(known + change.added, 0)
+        return moved if self.text.startswith(part, moved) else self.text.find(part)
+
+
+_SEARCHES: dict[str, _Search] = {}
+_SEARCHES_KEPT = 4

@@ -104,20 +104,24 @@ class Source:
     @cached_property
     def has_walrus(self) -> bool:
         """Whether there may be a ``:=`` in the code: whether expressions may bind names."""
-        return ":=" in self.text
+        return self.holds(":=")
 
     @property
     def line_count(self) -> int:
         """The number of lines; a final line ending starts one more, empty line."""
         return len(self.line_starts)
 
+    def holds(self, part: str) -> bool:
+        """Whether the text contains another one."""
+        return part in self.text
+
     def mentions(self, word: str) -> bool:
         """Whether a word occurs anywhere in the text."""
-        return word in self.text and re.search(rf"\b{word}\b", self.text) is not None
+        return self.holds(word) and re.search(rf"\b{word}\b", self.text) is not None
 
     def quotes(self, word: str) -> bool:
         """Whether a word occurs anywhere in the text as a whole string literal."""
-        return word in self.text and any(f"{a}{word}{b}" in self.text for a in _QUOTES for b in _QUOTES)
+        return self.holds(word) and any(f"{a}{word}{b}" in self.text for a in _QUOTES for b in _QUOTES)
 
     def count_as_attribute(self, word: str) -> int:
         """How often a word occurs in the text after a dot or a quotation mark, except in lines of comment."""

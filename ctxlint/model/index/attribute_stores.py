@@ -65,7 +65,7 @@ def unset_attributes(unit: Unit, name: str, project: Project) -> list[str]:
         return _unset_attributes(unit, name, project)
     taking = _taking_a_context(index)
     functions = tuple(each.node for within in ("", name) for each in taking.get(within, ()))
-    depends_on = (functions, stored_on_others(index, name), has_context_calls(unit.source.text))
+    depends_on = (functions, stored_on_others(index, name), unit.has_context_calls)
     notes, key = index.parts[record.statement].notes, (unset_attributes, name)
     known: tuple[object, list[str]] | None = notes.get(key)
     if known is None or known[0] != depends_on:
@@ -95,16 +95,10 @@ def _may_get_the_ctx(unit: Unit, method: _FunctionNode, owner: str) -> bool:
     taker = _Taker(unit, method, tuple(_params(method)[:1]))
     if any(_CONTEXT_NAME.search(name) or name == "self" for name in taker.contexts):
         return True
-    if has_context_calls(unit.source.text):
+    if unit.has_context_calls:
         return True
     stored = stored_on_others(unit.index, owner)
     return any(stored & _mentioned(taker, name) for name in taker.contexts)
-
-
-@lru_cache(maxsize=4)
-def has_context_calls(text: str) -> bool:
-    """Whether a text mentions a method that only a ctx has."""
-    return any(map(text.__contains__, autograd.CONTEXT_ONLY))
 
 
 def _imported_by(unit: Unit, takers: Iterable[_Taker], project: Project) -> Iterator[_Taker]:

@@ -49,7 +49,7 @@ def possible_names(unit: Unit) -> Iterator[str]:
 
 def _candidates(unit: Unit) -> tuple[tuple[str, str], ...]:
     """The operators that compute tensors from tensors, and whose gradient the file itself does not register."""
-    if "Autograd" in unit.source.text:
+    if unit.source.holds("Autograd"):
         return ()  # a kernel for the key of autograd
     notes = unit.index.notes
     if _candidates not in notes:
@@ -89,7 +89,7 @@ def _registered(unit: Unit) -> tuple[str | None, ...]:
     """The names of the operators whose gradient a file registers; None for one that is not written out."""
     notes = unit.index.notes
     if _registered not in notes:
-        notes[_registered] = tuple(_registrations(unit)) if "register_autograd" in unit.source.text else ()
+        notes[_registered] = tuple(_registrations(unit)) if unit.source.holds("register_autograd") else ()
     found: tuple[str | None, ...] = notes[_registered]
     return found
 

@@ -34,7 +34,6 @@ from ctxlint.patterns import pattern
 from ctxlint.source.ast_tree import nodes_in
 from ctxlint.torch_api.autograd import GRADIENTS_OFF, OPERATOR_KERNELS, PROTOCOL
 from ctxlint.torch_api.operations import TORCH_SINGLE, TUPLE_METHODS
-from ctxlint.torch_api.transforms import may_use_transforms
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -99,7 +98,7 @@ class CallSites:
         within = {call.callee_span for call in calls if call.how in ("construct-call", "construct-apply")}
         whole = [call for call in calls if call.how != "construct" or call.span not in within]
         whole = [self.with_callers(call) for call in whole]
-        if may_use_transforms(self.source.text.encode("utf-8", "surrogatepass")):
+        if self.elsewhere.unit.may_use_transforms:
             whole = self.transformed(whole)
         return sorted(whole, key=lambda call: call.span), direct_calls, patched
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from ctxlint.model.index.module_unit import Unit
     from ctxlint.model.index.project import Project
+    from ctxlint.source.source import Source
 
 
 @record
@@ -41,16 +42,16 @@ def module_backwards(unit: Unit, project: Project) -> Iterator[ModuleBackward]:
 
     A file that passes a gradient to any ``backward``, or passes one on, may well work without autograd.
     """
-    if unit.tree is None or unit.is_stub or not has_a_backward(unit.source.text):
+    if unit.tree is None or unit.is_stub or not has_a_backward(unit.source):
         return
     found = list(_of_modules(unit, project))
     if found and not passes_gradients(unit.tree):
         yield from found
 
 
-def has_a_backward(text: str) -> bool:
+def has_a_backward(source: Source) -> bool:
     """Whether a text may define a ``backward``."""
-    return "def backward" in text
+    return source.holds("def backward")
 
 
 def _of_modules(unit: Unit, project: Project) -> Iterator[ModuleBackward]:

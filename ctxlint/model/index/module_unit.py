@@ -26,6 +26,8 @@ from ctxlint.records import entity
 from ctxlint.source.nesting import part_too_deep, too_deep
 from ctxlint.source.slices import Slice, Statement, kept_statement, parse_slice, parse_text, replaced_statement
 from ctxlint.source.source import Position
+from ctxlint.torch_api import autograd
+from ctxlint.torch_api.transforms import may_use_transforms
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -65,6 +67,21 @@ class Unit:
     def summaries(self) -> dict[Hashable, Any]:
         """The cached summaries of its functions; see ``summaries``."""
         return {}
+
+    @cached_property
+    def has_context_calls(self) -> bool:
+        """Whether the text mentions a method that only a ctx has."""
+        return any(map(self.source.holds, autograd.CONTEXT_ONLY))
+
+    @cached_property
+    def may_define_operators(self) -> bool:
+        """Whether the text mentions what makes a custom operator of a function."""
+        return any(map(self.source.holds, ("custom_op", "triton_op")))
+
+    @cached_property
+    def may_use_transforms(self) -> bool:
+        """Whether the code may use a transform of ``torch.func``."""
+        return may_use_transforms(self.source.text.encode("utf-8", "surrogatepass"))
 
     @cached_property
     def instances(self) -> Instances:
