@@ -16,7 +16,8 @@ class Configuration:
 
     ``overrides`` are attributes of Settings that the command line sets; they take precedence over files. With
     ``isolated``, no file is read. ``file`` replaces the nearest file; ``inline`` are additional ``key = value`` lines
-    of TOML, which take precedence over it. ``fixed`` are settings to use everywhere, regardless of all others.
+    of TOML, which take precedence over it. ``fixed`` are settings to use everywhere, regardless of all others. ``root``
+    is that of settings without a file, instead of the working directory.
     """
 
     def __init__(
@@ -27,6 +28,7 @@ class Configuration:
         file: str | None = None,
         inline: tuple[str, ...] = (),
         fixed: Settings | None = None,
+        root: str | None = None,
     ) -> None:
         """Nothing is read before the first request."""
         self.overrides = overrides or {}
@@ -34,6 +36,7 @@ class Configuration:
         self.file = file
         self.inline = inline
         self.fixed = fixed
+        self.root = root
         self._by_folder: dict[str, Settings] = {}
 
     def settings_for(self, folder: str) -> Settings:
@@ -74,7 +77,7 @@ class Configuration:
         return None if file is None else self._load(file)
 
     def _load(self, file: str | None) -> Settings:
-        settings = Settings(root=os.getcwd()) if file is None else read_configuration(file)
+        settings = Settings(root=self.root or os.getcwd()) if file is None else read_configuration(file)
         if self.inline:
             from ctxlint.config.load import apply_inline
 

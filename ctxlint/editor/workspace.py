@@ -171,18 +171,16 @@ class Workspace:
         if folder not in self._configurations:
             client = self.client_settings_for(path)
             file = client.file and os.path.join(folder, os.path.expanduser(client.file))
-            self._configurations[folder] = Configuration(file=file)
+            self._configurations[folder] = Configuration(file=file, root=folder)
         return self._configurations[folder]
 
     def _read(self, place: str) -> Settings:
         folder = self.folder_of(place)
         client = self.client_settings_for(place)
         if client.preference == "editorOnly":
-            settings = Settings()
+            settings = Settings(root=folder)
         else:
             settings = self.configuration_for(place).settings_for_file(os.path.join(place, ""))
-        if settings.config_file is None:
-            settings = settings._replace(root=folder)
         for key, value in client.table:
             try:
                 applied = apply_table(settings, {key: value}, folder, _ORIGIN)

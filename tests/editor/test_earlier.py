@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import threading
@@ -65,6 +66,14 @@ def test_what_is_stored_is_what_a_check_gives(tmp_path: Path) -> None:
         assert earlier is not None
         assert (earlier.diagnostics, earlier.result.hidden) == (checked.diagnostics, checked.result.hidden), path
         assert Checker(around).fixed(earlier, lambda: None) == Checker(around).fixed(checked, lambda: None), path
+
+
+def test_the_server_may_run_in_a_folder_around_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(Path(os.environ["XDG_CACHE_HOME"]).parent)
+    path = written(tmp_path / "scale.py", ONE)
+    written(tmp_path / "train.py", "from scale import Scale\n\ndef train(x):\n    return Scale.apply(x, 2.0)\n")
+    EarlierResults(workspace(tmp_path)).store(opened(path))
+    assert EarlierResults(workspace(tmp_path)).checked(opened(path)) is not None
 
 
 HELPER = "def twice(x):\n    return x * 2\n"
