@@ -66,7 +66,8 @@ class UnreturnedGradient(Rule[FunctionClass]):
     fix for an early `return`, which may be left over from debugging.
 
     ## Known limits
-    The statement must be a tuple with one element for each input, or an operation on the incoming gradient if there is one
+    The statement must be a tuple of names and `None`, or, in front of a `return` with only `None`, a tuple with one element
+    for each input or an operation on the incoming gradient if there is one
     input. A call in it counts only next to a `None`, as it may be there for what it does. A `return` under a condition is
     intended.
 
@@ -83,7 +84,13 @@ class UnreturnedGradient(Rule[FunctionClass]):
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         for each in unreturned_gradients(fn):
             name = fn.backward.name if fn.backward is not None else "backward"
-            if each.inputs:
+            if each.returned is None:
+                yield Finding(
+                    fn.span(each.node),
+                    f"`{name}` of `{fn.name}` gives these gradients without `return`; they have no effect, and the code "
+                    f"after them runs. Write `return` in front of them, with one gradient for each input.",
+                )
+            elif each.inputs:
                 lost = f"{quoted(each.inputs)} silently {'gets' if len(each.inputs) == 1 else 'get'} no gradient"
                 yield Finding(
                     fn.span(each.node),

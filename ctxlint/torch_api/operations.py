@@ -290,6 +290,11 @@ TENSOR_METHODS = (
 )
 """Tensor methods that return exactly one new tensor; and functions that are looked up here as well."""
 
+COMPUTING = frozenset(
+    each for each in TENSOR_METHODS | {"pad"} if not each.startswith("new") and not each.endswith("_like")
+) - frozenset(_words("clone get_rng_state randint randperm"))
+"""Operations whose new tensor is no copy of their operand, nor made without one."""
+
 TORCH_SINGLE = (
     TENSOR_METHODS
     | _functions(_gives_one)

@@ -70,9 +70,10 @@ _LOOPS = (cst.For, cst.While)
 
 
 def _is_computed(value: Value) -> bool:
-    """Whether a tensor is the result of arithmetic, not a copy that may be made for the write."""
+    """Whether a tensor is the result of a computation, not a copy that may be made for the write."""
     node = value.node if isinstance(value, Fresh) else None
-    return isinstance(node, cst.BinaryOperation)
+    name = last_name(node.func) if isinstance(node, cst.Call) else ""
+    return isinstance(node, cst.BinaryOperation) or name in operations.COMPUTING
 
 
 def input_written(mutation: Mutation) -> Parameter | None:

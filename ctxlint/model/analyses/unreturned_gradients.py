@@ -22,18 +22,21 @@ if TYPE_CHECKING:
 class Unreturned:
     """A statement with gradients that lacks ``return``, or a ``return`` that is not reached; ``inputs`` would get them.
 
-    ``returned`` is what autograd gets instead.
+    ``returned`` is what autograd gets instead; None if that depends on what comes after the statement.
     """
 
     node: cst.CSTNode
-    returned: Returned
+    returned: Returned | None
     inputs: tuple[str, ...] = ()
 
 
 def unreturned_gradients(fn: FunctionClass) -> Iterator[Unreturned]:
     """The gradients without ``return``, and those behind an unconditional ``return None, None``."""
     backward = fn.counted_backward
-    if backward is None or not fn.gradients or not _is_empty(fn.gradients[-1]):
+    if backward is None or not fn.gradients:
+        return
+    if not _is_empty(fn.gradients[-1]):
+        yield from (Unreturned(each.node, None) for each in backward.facts.of(Discarded) if _lists_gradients(each))
         return
     for event in backward.facts.of(Discarded):
         after = [each for each in fn.gradients if each.event.may_follow(event)]
@@ -50,6 +53,14 @@ def unreturned_gradients(fn: FunctionClass) -> Iterator[Unreturned]:
 
 def _is_empty(returned: Returned) -> bool:
     return returned.known and returned.exact and all(is_none(slot.value) is Tri.YES for slot in returned.slots)
+
+
+def _lists_gradients(event: Discarded) -> bool:
+    """Whether a statement is a tuple of names and ``None``, which only a ``return`` gives a meaning."""
+    value = event.node.value if isinstance(event.node, cst.Expr) else None
+    elements = [each.value for each in value.elements] if isinstance(value, cst.Tuple) else []
+    names = [each.value for each in elements if isinstance(each, cst.Name)]
+    return len(names) == len(elements) > 1 and "None" in names and {*names} != {"None"}
 
 
 def _gradients_in(backward: Method, event: Discarded, count: int) -> list[int]:
