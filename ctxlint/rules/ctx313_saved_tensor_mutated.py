@@ -11,7 +11,7 @@ from ctxlint.model.analyses.saved_state import Buffer, ChangedInBackward, change
 from ctxlint.model.analyses.undefined_attributes import never_happens
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.interpreter.summary import KERNEL
-from ctxlint.model.interpreter.values import ContextAttribute, SavedTensor
+from ctxlint.model.interpreter.values import ContextAttribute, SavedTensor, Tri
 from ctxlint.model.syntax import code_of
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.related import at, way_to
@@ -173,6 +173,8 @@ def _message(fn: FunctionClass, change: ChangedInBackward, *, noticed: bool) -> 
         )
     overwritten = change.mutation.how in operations.OVERWRITING
     advice = "Leave it unchanged" if change.left else "Write to a new tensor" if overwritten else "Work on a copy"
+    if change.saved and _is_memory(fn, change):
+        advice += f", or keep it as `{fn.reading_ctx}.{name}` if the caller wants that"
     kept = f"{'saved' if change.saved else 'kept'} {change.what} `{name}`{partly and f'{partly},'}"
     fact = f"`{change.mutation.doer}` modifies the {kept} in place"
     if _is_checked(fn, change):
@@ -181,6 +183,12 @@ def _message(fn: FunctionClass, change: ChangedInBackward, *, noticed: bool) -> 
             f"else the caller's tensor silently has another value after backward. {advice}."
         )
     return f"{fact}{_condition(change)}; the caller's tensor silently has another value after backward. {advice}."
+
+
+def _is_memory(fn: FunctionClass, change: ChangedInBackward) -> bool:
+    """Whether an input without a gradient may be for the next call: backward writes to some of its elements, in a loop."""
+    of_items = change.mutation.in_loop and change.mutation.how.startswith("[...]")
+    return of_items and any(each.name == change.name and each.gradient is Tri.NO for each in fn.inputs)
 
 
 def _is_checked(fn: FunctionClass, change: ChangedInBackward) -> bool:

@@ -6,26 +6,40 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model.interpreter.events import Assigned
+from ctxlint.model.interpreter.events import Assigned, Mutation
 from ctxlint.model.interpreter.values import ContextAttribute, storage
-from ctxlint.model.syntax import code_of, dotted, parents_below
+from ctxlint.model.syntax import code_of, dotted, last_name, parents_below
 from ctxlint.torch_api import operations
 
 if TYPE_CHECKING:
-    from ctxlint.model.interpreter.events import Mutation
     from ctxlint.model.interpreter.method import Method
 
 
 def is_left_for_others(method: Method, mutation: Mutation) -> bool:
-    """Whether nothing in the method reads a tensor after it is modified: the write is meant for other code.
+    """Whether a tensor is modified for other code: afterwards, it is read only to be modified again, or for its shape.
 
     In a loop, the statements before the write also run after it.
     """
     if not _is_statement(method, mutation.node):
         return False
-    inside = {mutation.node, *parents_below(mutation.node)}
+    target = storage(mutation.target) if mutation.target is not None else None
+    same = [each for each in method.facts.of(Mutation) if each.target is not None and storage(each.target) == target]
+    updates = [each.statement or each.node for each in same if _is_statement(method, each.node)]
+    inside = {node for each in (mutation.node, *updates) for node in (each, *parents_below(each))}
     uses = _uses(method, mutation, slice(method.body_nodes.index(_outermost_loop(method, mutation.node)), None))
-    return uses is not None and all(each in inside or _is_target(method, each) for each in uses)
+    return uses is not None and all(
+        each in inside or _is_target(method, each) or _is_measured(method, each) for each in uses
+    )
+
+
+def _is_measured(method: Method, name: cst.CSTNode) -> bool:
+    """Whether only the size of a tensor is asked for: ``x.size(0)``, ``len(x)``."""
+    call, called = method.called_on(name)
+    above = method.parents[name]
+    measured = method.parents[above] if isinstance(above, cst.Arg) else None
+    of_len = isinstance(measured, cst.Call) and last_name(measured.func) == "len"
+    asked = isinstance(above, cst.Attribute) and above.attr.value in operations.SCALAR_ATTRIBUTES
+    return of_len or asked or (call is not None and called in ("dim", "numel", "size"))
 
 
 def is_overwritten_first(method: Method, mutation: Mutation) -> bool:
@@ -72,7 +86,8 @@ def _is_statement(method: Method, node: cst.CSTNode) -> bool:
     parent = method.parents[node]
     while isinstance(parent, (cst.Attribute, cst.Call)):  # an argument would be in an ``Arg``
         node, parent = parent, method.parents[parent]
-    return isinstance(parent, (cst.Expr, cst.AssignTarget)) or isinstance(node, (cst.AugAssign, cst.Assign))
+    targets = (cst.Expr, cst.AssignTarget, cst.AugAssign)
+    return isinstance(parent, targets) or isinstance(node, (cst.AugAssign, cst.Assign))
 
 
 def _is_bound(method: Method, name: cst.CSTNode) -> bool:
