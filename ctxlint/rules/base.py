@@ -62,8 +62,10 @@ class Rule(ABC, Generic[Subject]):
     about_backward: ClassVar[bool] = False
     """Whether all consequences occur only when autograd runs backward; the rule is skipped if that never happens."""
     holds_unreached: ClassVar[bool] = False
-    """Whether a finding holds where something before it certainly raises: it is about a signature, a name or the number
-    of values, or says "if this line runs". Others are left out there, until what raises is corrected."""
+    """Whether a finding holds where something before it in the method certainly raises: it is about a signature, a name
+    or the number of values. Others are left out there, until what raises is corrected."""
+    says_if_it_runs: ClassVar[bool] = False
+    """Whether the messages say "if this line runs" where something before it raises; then nothing is left out."""
 
     @abstractmethod
     def check(self, subject: Subject, settings: Settings) -> Iterator[Finding]:

@@ -91,7 +91,7 @@ class WrongFirstParameter(Rule[FunctionClass]):
     code = "CTX102"
     name = "wrong-first-parameter"
     subject = FunctionClass
-    holds_unreached = True
+    says_if_it_runs = True
     category = Category.SUSPICIOUS
     fix = FixAvailability.SOMETIMES
 

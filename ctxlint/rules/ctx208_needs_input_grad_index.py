@@ -87,7 +87,7 @@ class NeedsInputGradIndex(Rule[FunctionClass]):
     code = "CTX208"
     name = "needs-input-grad-index"
     subject = FunctionClass
-    holds_unreached = True
+    says_if_it_runs = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         if not fn.count_judgeable or fn.forward is None or fn.variadic_inputs is not None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ctxlint.fix import Applicability
 from ctxlint.fixes.tuples import return_a_tuple
 from ctxlint.model.analyses.helper_places import helpers_behind
-from ctxlint.model.analyses.outputs import hides_tensors, untracked_numbers
+from ctxlint.model.analyses.outputs import hides_tensors, is_proven_list, untracked_numbers
 from ctxlint.model.function import Assigned, FunctionClass
 from ctxlint.model.interpreter.values import (
     Kind,
@@ -103,7 +103,7 @@ class UntrackedOutput(Rule[FunctionClass]):
             return
         told: set[int] = set()
         for returned in fn.outputs:
-            what = _untracked(fn, returned)
+            what = "a list" if is_proven_list(fn, returned) else _untracked(fn, returned)
             if what is None or returned.event.order in told:
                 continue
             if _may_be_another(fn, returned):

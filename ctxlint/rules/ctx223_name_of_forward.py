@@ -82,7 +82,7 @@ class NameOfForward(Rule[FunctionClass]):
     code = "CTX223"
     name = "name-of-forward"
     subject = FunctionClass
-    holds_unreached = True
+    says_if_it_runs = True
     about_backward = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:

@@ -86,7 +86,7 @@ class SavedTensorsCount(Rule[FunctionClass]):
     code = "CTX305"
     name = "saved-tensors-count"
     subject = FunctionClass
-    holds_unreached = True
+    says_if_it_runs = True
     fix = FixAvailability.SOMETIMES
     about_backward = True
 

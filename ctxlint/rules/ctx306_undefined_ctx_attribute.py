@@ -87,7 +87,7 @@ class UndefinedCtxAttribute(Rule[FunctionClass]):
     code = "CTX306"
     name = "undefined-ctx-attribute"
     subject = FunctionClass
-    holds_unreached = True
+    says_if_it_runs = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         reported: set[str] = set()

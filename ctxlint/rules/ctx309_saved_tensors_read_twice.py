@@ -93,7 +93,7 @@ class SavedTensorsReadTwice(Rule[FunctionClass]):
     code = "CTX309"
     name = "saved-tensors-read-twice"
     subject = FunctionClass
-    holds_unreached = True
+    says_if_it_runs = True
     category = Category.SUSPICIOUS
     fix = FixAvailability.SOMETIMES
     about_backward = True

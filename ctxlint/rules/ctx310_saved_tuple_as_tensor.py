@@ -82,7 +82,7 @@ class SavedTupleAsTensor(Rule[FunctionClass]):
     code = "CTX310"
     name = "saved-tuple-as-tensor"
     subject = FunctionClass
-    holds_unreached = True
+    says_if_it_runs = True
     fix = FixAvailability.SOMETIMES
     about_backward = True
 

@@ -79,7 +79,7 @@ class AttributeOfSavedTensor(Rule[FunctionClass]):
     code = "CTX322"
     name = "attribute-of-saved-tensor"
     subject = FunctionClass
-    holds_unreached = True
+    says_if_it_runs = True
     about_backward = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.fixes.legacy_names import rename_attribute
+from ctxlint.model.analyses.certain_raises import raises_before
 from ctxlint.model.function import Escape, FunctionClass, SavedRead
 from ctxlint.model.interpreter.events import ContextLent
 from ctxlint.model.interpreter.signatures import is_context_name
@@ -78,7 +79,7 @@ class SavedVariables(Rule[FunctionClass]):
     code = "CTX601"
     name = "saved-variables"
     subject = FunctionClass
-    holds_unreached = True
+    says_if_it_runs = True
     category = Category.MODERNIZE
     fix = FixAvailability.SOMETIMES
 
@@ -88,10 +89,11 @@ class SavedVariables(Rule[FunctionClass]):
                 continue
             for node in _reads(method):
                 ctx = dotted(node.value) if isinstance(node, cst.Attribute) else method.ctx_name
+                runs = " if this line runs" if raises_before(fn, method, node) else ""
                 yield Finding(
                     fn.span(node),
-                    f"`{ctx}.saved_variables` is deprecated; torch warns at backward, and `torch.compile(fullgraph=True)` "
-                    f"raises. Use `{ctx}.saved_tensors`.",
+                    f"`{ctx}.saved_variables` is deprecated; torch warns at backward{runs}, and "
+                    f"`torch.compile(fullgraph=True)` raises. Use `{ctx}.saved_tensors`.",
                     fix=rename_attribute(fn, method, node, "saved_tensors"),
                 )
 

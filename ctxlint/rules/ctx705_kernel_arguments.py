@@ -91,7 +91,7 @@ class KernelArguments(Rule[FunctionClass]):
     code = "CTX705"
     name = "kernel-arguments"
     subject = FunctionClass
-    holds_unreached = True
+    says_if_it_runs = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         for found in misfits(fn, launched=True):

@@ -86,7 +86,7 @@ class HelperArguments(Rule[FunctionClass]):
     code = "CTX706"
     name = "helper-arguments"
     subject = FunctionClass
-    holds_unreached = True
+    says_if_it_runs = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         for found in misfits(fn, launched=False):

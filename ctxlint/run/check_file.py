@@ -15,7 +15,7 @@ from ctxlint.config.torch_versions import ALL_RELEASES
 from ctxlint.diagnostic import Diagnostic, Severity
 from ctxlint.effort import Effort, EffortExceeded, steps
 from ctxlint.fix import Applicability, with_line_endings_of
-from ctxlint.model.analyses.certain_raises import apply_raises, is_unreached
+from ctxlint.model.analyses.certain_raises import backward_is_unreached, is_unreached
 from ctxlint.model.analyses.reachability import backward_never_runs
 from ctxlint.model.function import ApplyCall, FunctionClass, SourceFile
 from ctxlint.model.function_store import STORE
@@ -198,9 +198,11 @@ def _findings_of(
 
 def _may_come_true(rule: Rule[Any], subject: Any, finding: Finding) -> bool:
     """Whether the place of a finding is reached, if that matters: nothing before it certainly raises."""
-    if rule.holds_unreached or not isinstance(subject, FunctionClass):
+    if rule.says_if_it_runs or not isinstance(subject, FunctionClass):
         return True
-    return not (is_unreached(subject, finding.span) or (rule.about_backward and apply_raises(subject)))
+    if rule.about_backward and backward_is_unreached(subject):
+        return False
+    return rule.holds_unreached or not is_unreached(subject, finding.span)
 
 
 def _is_out_of_use(subject: Any, settings: Settings) -> bool:

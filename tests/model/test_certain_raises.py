@@ -7,7 +7,7 @@ from textwrap import indent
 import libcst as cst
 import pytest
 
-from ctxlint.model.analyses.certain_raises import apply_raises, raises_before, reached
+from ctxlint.model.analyses.certain_raises import backward_is_unreached, raises_before, reached
 from ctxlint.model.analyses.conditional_code import Runs
 from tests.model.models import function
 
@@ -85,13 +85,22 @@ def test_what_comes_before_a_line(body: str, *, raises: bool) -> None:
         ("x:\n    exit()\n    return x", True),
         ("x:\n    if x.is_cuda: return x\n    return unknown", False),
         ("x:\n    if x.is_cuda: unknown\n    return x", False),
+        ("x:\n    try:\n        raise ValueError\n    except ValueError: pass\n    return x * 2", False),
         ("x:\n    return x * 2", False),
+        ("x:\n    return [x * 2]", True),
+        ("x:\n    y = extension.forward(x)\n    z = y[1:] + [x]\n    return y[:1]", True),
+        ("x:\n    y = extension.forward(x)\n    y.append(x)\n    return y", True),
+        ("x:\n    y = extension.forward(x)\n    z = [x] + y\n    out = y[:1]\n    return out", True),
+        ("x:\n    y = extension.forward(x)\n    if x.is_cuda: y = y + [x]\n    return y", False),
+        ("x:\n    y = extension.forward(x)\n    z = y[1:] + [x]\n    return y[0]", False),
+        ("x:\n    y = extension.forward(x)\n    z = y[1:] + [x]\n    return tuple(y)", False),
+        ("x:\n    y = extension.forward(x)\n    z = y[1:] + (x,)\n    return y[:1]", False),
     ],
 )
 def test_what_raises_in_forward(forward: str, *, raises: bool) -> None:
     fn = function(forward, "g:\n    here\n    return g", BEFORE)
     assert fn.backward is not None
     (node,) = (each for each in fn.backward.nodes_of(cst.Name) if each.value == "here")
-    assert apply_raises(fn) is raises
+    assert backward_is_unreached(fn) is raises
     assert raises_before(fn, fn.backward, node) is raises
     assert reached(fn, fn.backward, node) is (Runs.STATEMENT if raises else Runs.ALWAYS)

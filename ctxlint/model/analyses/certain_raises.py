@@ -12,6 +12,7 @@ import libcst as cst
 from ctxlint.model.analyses.conditional_code import Runs, condition, runs
 from ctxlint.model.analyses.decided_tests import never_runs
 from ctxlint.model.analyses.foreign_names import misused_builtins, names_of_forward, undefined_names
+from ctxlint.model.analyses.outputs import hidden_outputs
 from ctxlint.model.analyses.saved_tensors import mismatched, saved_counts, saving_call
 from ctxlint.model.analyses.shape_unpackings import shape_mismatches
 from ctxlint.model.analyses.unbound_locals import read_too_early
@@ -32,7 +33,7 @@ def reached(fn: FunctionClass, method: Method, node: cst.CSTNode) -> Runs:
     when = runs(method, node)
     if when is not Runs.ALWAYS:
         return when
-    if _forward_raises(fn, method):
+    if _never_called(fn, method):
         return Runs.STATEMENT
     earlier = {_statement(method, each) for each in _raises_before(fn, method, node)}
     if not earlier:
@@ -49,14 +50,14 @@ def _statement(method: Method, node: cst.CSTNode) -> cst.CSTNode | None:
 
 def raises_before(fn: FunctionClass, method: Method, node: cst.CSTNode) -> bool:
     """Whether something certainly raises on every path to a node: before it in the method, or in forward."""
-    return _forward_raises(fn, method) or any(_raises_before(fn, method, node))
+    return _never_called(fn, method) or any(_raises_before(fn, method, node))
 
 
 def is_unreached(fn: FunctionClass, span: Span) -> bool:
     """Whether what is at a place in a method of this class never runs, as something before it certainly raises."""
     begun = [(start, each) for each in fn.own_protocol_methods if (start := fn.start(each.node.name)) <= span.start]
     method = max(begun, key=itemgetter(0))[1] if begun else None
-    if method is None or not (certain_raises(fn, method) or _forward_raises(fn, method)):
+    if method is None or not (certain_raises(fn, method) or _never_called(fn, method)):
         return False
     at = bisect_left(method.body_nodes, span.start, key=fn.start)
     here = [*takewhile(lambda each: fn.start(each) == span.start, method.body_nodes[at:])]
@@ -64,10 +65,10 @@ def is_unreached(fn: FunctionClass, span: Span) -> bool:
     return node is not None and raises_before(fn, method, node)
 
 
-def _forward_raises(fn: FunctionClass, method: Method) -> bool:
+def _never_called(fn: FunctionClass, method: Method) -> bool:
     """Whether a method never runs, as one that runs before it certainly raises."""
     if method in fn.reading_methods:
-        return apply_raises(fn)
+        return backward_is_unreached(fn)
     return method is fn.setup_context and _always_raises(fn, fn.forward)
 
 
@@ -76,14 +77,23 @@ def _raises_before(fn: FunctionClass, method: Method, node: cst.CSTNode) -> Iter
     return (each for each in certain_raises(fn, method) if _comes_first(method, each, node))
 
 
-def apply_raises(fn: FunctionClass) -> bool:
-    """Whether every call of ``apply`` certainly raises, so that backward never runs."""
-    return _always_raises(fn, fn.forward) or _always_raises(fn, fn.setup_context)
+def backward_is_unreached(fn: FunctionClass) -> bool:
+    """Whether a defect keeps autograd from calling backward: ``apply`` certainly raises, or only returns containers."""
+    if backward_is_unreached not in fn.notes:
+        raises = _always_raises(fn, fn.forward) or _always_raises(fn, fn.setup_context)
+        outputs = fn.outputs if fn.count_judgeable else ()
+        fn.notes[backward_is_unreached] = raises or (
+            bool(outputs) and all(hidden_outputs(fn, each) for each in outputs)
+        )
+    return bool(fn.notes[backward_is_unreached])
 
 
 def _always_raises(fn: FunctionClass, method: Method | None) -> bool:
     """Whether a method raises whenever it is called."""
-    return method is not None and any(runs(method, each) is Runs.ALWAYS for each in certain_raises(fn, method))
+    return method is not None and any(
+        runs(method, each) is Runs.ALWAYS and not any(map(_is_uncertain, method.above(each)))
+        for each in certain_raises(fn, method)
+    )
 
 
 def certain_raises(fn: FunctionClass, method: Method) -> tuple[cst.CSTNode, ...]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.model.analyses.conditional_code import Runs, runs
 from ctxlint.model.analyses.decided_tests import never_runs
 from ctxlint.model.analyses.deliberate_gradients import returns_an_input
 from ctxlint.model.analyses.empty_tensors import implies_empty
@@ -70,6 +71,32 @@ def gradients_taken(backward: Method) -> tuple[int, int | None]:
 def hides_tensors(value: Value) -> bool:
     """Whether torch does not look for outputs inside of a value that forward returns: a list or a dict."""
     return isinstance(value, Mapping) or (isinstance(value, Sequence) and value.kind != "tuple")
+
+
+def hidden_outputs(fn: FunctionClass, returned: Returned) -> bool:
+    """Whether forward certainly returns a container in which torch does not look for outputs."""
+    return all(map(hides_tensors, returned.event.value.options())) or is_proven_list(fn, returned)
+
+
+def is_proven_list(fn: FunctionClass, returned: Returned) -> bool:
+    """Whether forward returns a slice, or all, of what it uses as a list: ``outputs[:1]`` next to ``outputs + [x]``."""
+    forward, node = fn.forward, getattr(returned.event.node, "value", None)
+    name = _sliced(forward.bound_to(node.value)) if forward is not None and isinstance(node, cst.Name) else None
+    name = name or (_sliced(node) if forward is not None else None)
+    if forward is None or name is None or not isinstance(forward.bound_to(name), cst.Call):
+        return False
+    added = (each for each in forward.nodes_of(cst.BinaryOperation) if isinstance(each.operator, cst.Add))
+    sums = (each for each in added if any(isinstance(side, cst.List) for side in (each.left, each.right)))
+    proofs: list[cst.CSTNode] = [each for each in sums if name in (_sliced(each.left), _sliced(each.right))]
+    proofs += (each for each in forward.nodes_of(cst.Call) if dotted(each.func) == f"{name}.append")
+    return any(runs(forward, each) is Runs.ALWAYS for each in proofs)
+
+
+def _sliced(node: cst.CSTNode | None) -> str | None:
+    """The name of what is sliced, or the name itself: ``x`` of ``x`` and ``x[1:]``."""
+    while isinstance(node, cst.Subscript) and isinstance(node.slice[0].slice, cst.Slice) and len(node.slice) == 1:
+        node = node.value
+    return node.value if isinstance(node, cst.Name) else None
 
 
 def untracked_numbers(fn: FunctionClass) -> bool:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model.interpreter.conditions import certain_parts, held_test
+from ctxlint.model.interpreter.values import Constant, Scalar
 from ctxlint.model.syntax import parents_below, words_of
 from ctxlint.torch_api import operations
 
@@ -24,6 +25,28 @@ def only_reads_here(walk: Walk, how: str, positional: tuple[Slot, ...], keywords
         return False
     passed = [keywords[name] for name in (root.name, f"group_{root.name}") if name in keywords]
     return is_sent_by(walk, how, (*positional[1:2], *passed))
+
+
+def raises_for_group(walk: Walk, keywords: Mapping[str, Slot]) -> bool:
+    """Whether a collective gets a number as its group, which raises before anything is written.
+
+    A number is what is known as one, or what a test on the way compares with one: ``if world_size > 1:``.
+    """
+    group = keywords.get("group")
+    if group is None or group.node is None:
+        return False
+    value, words = group.value, tuple(words_of(group.node))
+    number = isinstance(value, Constant) and isinstance(value.value, int)
+    if number or (isinstance(value, Scalar) and value.sort in ("int", "number")):
+        return True
+    tests = ((guard.test, guard.holds) for guard in walk.state.guards if guard.test is not None)
+    parts = (part for test, holds in tests for part, _outcome in certain_parts(test, holds))
+    return any(
+        isinstance(part, cst.Comparison)
+        and isinstance(part.comparisons[0].comparator, cst.Integer)
+        and tuple(words_of(part.left)) == words
+        for part in parts
+    )
 
 
 def is_sent_by(walk: Walk, how: str, possible: Iterable[Slot]) -> bool:

@@ -15,7 +15,7 @@ from ctxlint.model.interpreter.layouts import (
     only_adds_ones,
     unless_copied,
 )
-from ctxlint.model.interpreter.ranks import only_reads_here
+from ctxlint.model.interpreter.ranks import only_reads_here, raises_for_group
 from ctxlint.model.interpreter.sequences import integer, iterated_item
 from ctxlint.model.interpreter.summary import COLLECTIVE
 from ctxlint.model.interpreter.values import (
@@ -232,7 +232,7 @@ def _writing_function(walk: Walk, node: cst.Call, callee: str, arguments: Argume
     target = arguments.value(0, parameter) if parameter is not None else None
     how = callee.rpartition(".")[2]
     sends = only_reads_here(walk, how, arguments.positional, arguments.keywords)
-    if target is not None and parameter is not None and not sends:
+    if target is not None and parameter is not None and not (sends or raises_for_group(walk, arguments.keywords)):
         written = arguments.node(0) or arguments.keywords[parameter].node
         mutated(walk, node, written, target, how)
     return target if target is not None and callee.startswith("torch.nn.init.") else Opaque(node)
