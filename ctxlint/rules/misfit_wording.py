@@ -36,9 +36,8 @@ def misfits(fn: FunctionClass, launched: bool) -> Iterator[MisfitFound]:
     One in another function that forward always runs into is left out in backward: it raises first.
     """
     first: set[Step] = set()
-    contexts = fn.context_methods
-    for method in sorted(fn.own_protocol_methods, key=lambda each: each not in contexts):
-        when = "`apply`" if method in contexts else "backward"
+    for method in sorted(fn.own_protocol_methods, key=lambda each: not each.runs_before_backward):
+        when = "`apply`" if method.runs_before_backward else "backward"
         seen = set()
         for event in method.facts.of(MisfitCall):
             misfit, key = event.misfit, (event.misfit, None if event.by else event.node)
@@ -49,7 +48,7 @@ def misfits(fn: FunctionClass, launched: bool) -> Iterator[MisfitFound]:
                 continue
             by = f"`{event.by}`" if event.by else f"`{method.name}` of `{fn.name}`"
             skipped = if_it_runs(fn, method, event.node) or " if that line runs" * misfit.conditional
-            if method in contexts and not misfit.conditional and runs(method, event.node) is Runs.ALWAYS:
+            if method.runs_before_backward and not misfit.conditional and runs(method, event.node) is Runs.ALWAYS:
                 first.update(misfit.steps[-1:])
             yield MisfitFound(method, event, misfit, by, when, skipped)
 

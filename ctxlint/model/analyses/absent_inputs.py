@@ -169,7 +169,7 @@ def _refuses(backward: Method) -> bool:
 
 def _may_refuse(fn: FunctionClass, test: cst.CSTNode) -> bool:
     """Whether forward asserts what is tested, or raises depending on it; also of a test that is not in forward."""
-    home = next((each for each in fn.context_methods if test in each.parents), None)
+    home = next((each for each in fn.earlier_methods if test in each.parents), None)
     if home is None:
         return True
     choices = [each for each in home.above(test) if isinstance(each, (cst.Assert, cst.If))]

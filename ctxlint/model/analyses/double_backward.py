@@ -163,7 +163,7 @@ def _kinds_of_intermediate(fn: FunctionClass, value: Value) -> Iterator[bool]:
 
 def _is_overwritten(fn: FunctionClass, origin: Parameter) -> bool:
     """Whether forward writes to an input: what is stored may be something else than the input."""
-    return any(input_written(each) == origin for method in fn.context_methods for each in method.facts.of(Mutation))
+    return any(input_written(each) == origin for method in fn.earlier_methods for each in method.facts.of(Mutation))
 
 
 def _is_intermediate(fn: FunctionClass, value: Value) -> bool:
@@ -171,7 +171,7 @@ def _is_intermediate(fn: FunctionClass, value: Value) -> bool:
         return False
     if any(same_object(value, each) is not Tri.NO for each in fn.outputs_values()):
         return False
-    method = next((each for each in fn.context_methods if value.node in each.parents), None)
+    method = next((each for each in fn.earlier_methods if value.node in each.parents), None)
     if method is None or not isinstance(value.node, cst.BaseExpression):
         return False
     wanted = {each.name for each in fn.inputs if each.gradient is Tri.YES and each.name not in method.binders}

@@ -25,7 +25,7 @@ def lost_attributes(fn: FunctionClass) -> Iterator[tuple[ExtraAttribute, ExtraAt
         return
     uses = fn.backward.facts.of(ExtraAttribute)
     renewed = {(each.value, each.attribute) for each in uses if each.written}
-    stores = [each for method in fn.context_methods for each in method.facts.of(ExtraAttribute) if each.written]
+    stores = [each for method in fn.earlier_methods for each in method.facts.of(ExtraAttribute) if each.written]
     stored = {(each.value, each.attribute) for each in stores}
     of_a_class = {
         each.value for each in uses if not each.written and (_saved(saved, each), each.attribute) not in stored

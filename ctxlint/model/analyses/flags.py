@@ -72,7 +72,7 @@ def stored_flags(fn: FunctionClass) -> dict[object, int]:
 
 
 def _assigned_in(fn: FunctionClass) -> Iterator[Assigned]:
-    for method in fn.context_methods:
+    for method in fn.earlier_methods:
         yield from method.facts.of(Assigned)
 
 
@@ -232,7 +232,7 @@ def _decides_a_raise(fn: FunctionClass, flags: Iterable[int]) -> bool:
     """Whether a method asserts something about the flag of one of some inputs, or raises depending on it."""
     return any(
         not _UNKNOWN_FLAG.isdisjoint(asked) or not asked.isdisjoint(flags)
-        for method in (*fn.context_methods, *fn.reading_methods)
+        for method in (*fn.earlier_methods, *fn.reading_methods)
         for asked in (_flags_in(fn, method, test) for test in method.raising_tests)
     )
 

@@ -143,7 +143,7 @@ def differentiated_untracked(fn: FunctionClass, method: Method, value: Value | N
     stored = kept_untouched(fn, method, value) if fn.backward is method else None
     if stored is None or any(isinstance(option, View) and detaches(option) for option in stored.options()):
         return None
-    homes = (each for each in fn.context_methods if not each.inherited and each.name not in fn.called_directly)
+    homes = (each for each in fn.earlier_methods if not each.inherited and each.name not in fn.called_directly)
     return next((each for each in homes if untracked(fn, each, stored)), None)
 
 

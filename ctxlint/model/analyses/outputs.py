@@ -309,7 +309,7 @@ def may_be_given_back(fn: FunctionClass, value: Value) -> bool:
     passed = (whole(option) for option in (source.called.options() if source.called is not None else ()))
     node = source.node
     called = root_name(node.func) if isinstance(node, cst.Call) else None
-    params = {param.name for method in fn.context_methods for param in method.params}
+    params = {param.name for method in fn.earlier_methods for param in method.params}
     by_name = called is not None and (called in params or called in fn.enclosing_names)
     return by_name or any(isinstance(each, (Parameter, Variadic)) for each in passed)
 

@@ -64,7 +64,7 @@ def _matters(fn: FunctionClass, tensor: Value) -> bool:
 
 def _is_modified_here(fn: FunctionClass, tensor: Value) -> bool:
     """Whether the Function itself may modify the memory of the tensor: then it cannot save the tensor itself."""
-    written = [each.target for method in fn.context_methods for each in method.facts.of(Mutation)]
+    written = [each.target for method in fn.earlier_methods for each in method.facts.of(Mutation)]
     later = [each.target for method in fn.reading_methods for each in method.facts.of(Mutation)]
     return any(each is None or usual_storage(each) == tensor for each in written) or any(
         each is None or isinstance(usual_storage(each), SavedTensor) for each in later

@@ -68,7 +68,7 @@ def saved_for(fn: FunctionClass, position: int) -> int | None:
     """
     saved = single_save(fn)
     node = saved[position].node if saved is not None and position < len(saved) else None
-    assigned = [each for method in fn.context_methods for each in method.facts.of(Assigned)]
+    assigned = [each for method in fn.earlier_methods for each in method.facts.of(Assigned)]
     if isinstance(node, cst.Name):
         bindings = [each.value_node for each in assigned if each.name == node.value and not each.augmented]
         node = bindings[0] if len(bindings) == 1 else None
