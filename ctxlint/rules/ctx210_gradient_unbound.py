@@ -157,19 +157,23 @@ def _unbound_locals(fn: FunctionClass, method: Method | None, seen: set[str]) ->
         use = branch.use
         if use.name not in seen:
             seen.add(use.name)
+            shown = _first_part(branch)
             yield Finding(
                 fn.span(use.node),
-                f"`{use.name}` in `{method.name}` of `{fn.name}` is not bound {_in_branch(branch)} but read after it; it "
-                f"raises UnboundLocalError if that runs. {_bind_there(method, branch)}.",
-                related=at(fn, [_first_part(branch)], f"this branch does not bind `{use.name}`"),
+                f"`{use.name}` in `{method.name}` of `{fn.name}` is {_in_branch(branch)} but read after it; it raises "
+                f"UnboundLocalError if that {'does not run' if branch.body is None else 'runs'}. "
+                f"{_bind_there(method, branch)}.",
+                related=at(fn, [shown], f"this branch does not bind `{use.name}`") if shown is not None else (),
             )
 
 
 _STATEMENTS = (cst.BaseSmallStatement, cst.BaseCompoundStatement)
 
 
-def _first_part(branch: UnboundBranch) -> cst.CSTNode:
-    """What shows a branch: its test, or its first simple statement."""
+def _first_part(branch: UnboundBranch) -> cst.CSTNode | None:
+    """What shows a branch: its test, or its first simple statement; None if there is none."""
+    if branch.body is None:
+        return None
     if branch.test is not None and not branch.is_else:
         return branch.test
     node: cst.CSTNode = branch.body
@@ -179,12 +183,14 @@ def _first_part(branch: UnboundBranch) -> cst.CSTNode:
 
 
 def _in_branch(branch: UnboundBranch) -> str:
-    """The branch, by its test if that is short."""
+    """Where the name is bound, or not: in a branch, by its test if that is short."""
     test = " ".join(code_of(branch.test).split()) if branch.test is not None else ""
     short = 0 < len(test) <= _SHORT
+    if branch.body is None:
+        return f"bound only under `if {test}`" if short else "bound only under a test"
     if branch.is_else:
-        return f"in the `else` of `if {test}`" if short else "in the `else`"
-    return f"under `if {test}`" if short else "in one branch"
+        return f"not bound in the `else` of `if {test}`" if short else "not bound in the `else`"
+    return f"not bound under `if {test}`" if short else "not bound in one branch"
 
 
 _SHORT = 40
@@ -192,6 +198,8 @@ _SHORT = 40
 
 def _bind_there(method: Method, branch: UnboundBranch) -> str:
     """The remedy: the branch may bind a misspelt name that nothing reads."""
+    if branch.body is None:
+        return "Bind it first"
     similar = get_close_matches(branch.use.name, sorted(branch.binds - method.facts.names_read), n=1, cutoff=0.8)
     return f"Bind it there too, or rename `{similar[0]}` if it is meant" if similar else "Bind it there too"
 

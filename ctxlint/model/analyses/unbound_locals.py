@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model.analyses.decided_tests import never_runs
+from ctxlint.model.analyses.decided_tests import never_runs, outcome
+from ctxlint.model.analyses.flags import stored_flags
 from ctxlint.model.interpreter.events import MaybeUnbound
 from ctxlint.model.interpreter.local_names import times_bound
-from ctxlint.model.syntax import leaves, words_of
+from ctxlint.model.interpreter.values import Constant, Tri, is_none
+from ctxlint.model.syntax import is_name, last_name, leaves, words_of
 from ctxlint.records import record
 
 if TYPE_CHECKING:
@@ -22,17 +24,17 @@ if TYPE_CHECKING:
 
 @record
 class UnboundBranch:
-    """A branch of an ``if`` with ``else`` that continues without the name of ``use``, which all others bind.
+    """A branch of an ``if`` that continues without the name of ``use``, which all others bind.
 
-    ``test`` is that of the branch; for ``else`` that of the only ``if``, None after ``elif``. ``binds`` are the names
-    that it binds.
+    ``test`` is that of the branch; for ``else`` that of the only ``if``, None after ``elif``. ``body`` is None if there
+    is no ``else``. ``binds`` are the names that it binds.
     """
 
     use: MaybeUnbound
-    body: cst.BaseSuite
+    body: cst.BaseSuite | None
     test: cst.BaseExpression | None
     is_else: bool
-    binds: frozenset[str]
+    binds: frozenset[str] = frozenset()
 
 
 def read_too_early(fn: FunctionClass, method: Method) -> Iterator[MaybeUnbound]:
@@ -45,7 +47,10 @@ def read_too_early(fn: FunctionClass, method: Method) -> Iterator[MaybeUnbound]:
 
 
 def unbound_branches(fn: FunctionClass, method: Method) -> Iterator[UnboundBranch]:
-    """The reads of locals after a branch that binds what the others bind, but not this name, in order."""
+    """The reads of locals after a branch that binds what the others bind, but not this name, in order.
+
+    Or after an ``if`` without ``else`` that is made to be skipped: by default, or as it changes what was bound before.
+    """
     for use in method.facts.of(MaybeUnbound):
         assigned = method.assignments.get(use.name, [])
         if not assigned or use.in_loop or any(len(each.guards) <= len(use.guards) for each in assigned):
@@ -101,7 +106,7 @@ def _incomplete(fn: FunctionClass, method: Method, use: MaybeUnbound, choice: cs
         branches.append((at.body, at.test))
         at = at.orelse
     if at is None:
-        return None
+        return _skipped(fn, method, use, choice) if len(branches) == 1 else None
     branches.append((at.body, choice.test if len(branches) == 1 else None))
     tests = [test for _body, test in branches if test is not None]
     bound = [times_bound(body) for body, _test in branches]
@@ -116,6 +121,55 @@ def _incomplete(fn: FunctionClass, method: Method, use: MaybeUnbound, choice: cs
                 return None
             found = UnboundBranch(use, body, test, body is at.body, frozenset(bound[number]))
     return found if found is not None and not _asked_elsewhere(method, choice, tests) else None
+
+
+def _skipped(fn: FunctionClass, method: Method, use: MaybeUnbound, choice: cst.If) -> UnboundBranch | None:
+    """The ``if`` without ``else`` after which a name is not bound, if it is made to be skipped."""
+    if not any(_binds(method, choice.body, node) for node in method.binders[use.name]):
+        return None
+    if not _is_false_by_default(method, choice.test) and not _refines(fn, method, choice):
+        return None
+    if outcome(fn, method, choice.test) is True or _asked_elsewhere(method, choice, [choice.test]):
+        return None
+    return UnboundBranch(use, None, choice.test, is_else=True)
+
+
+def _is_false_by_default(method: Method, test: cst.BaseExpression) -> bool:
+    """Whether a test of a parameter fails if the parameter has its default: a flag, or ``x is not None``."""
+    flag, holds = _flag(test)
+    param = next((each for each in method.own_params if is_name(flag, each.name)), None)
+    if flag is None or param is None or not method.holds_argument(param.name, flag):
+        return False
+    if isinstance(test, cst.Comparison):
+        return param.default is not None and is_none(param.default) is (Tri.YES if holds else Tri.NO)
+    return isinstance(param.default, Constant) and bool(param.default.value) is not holds
+
+
+def _flag(test: cst.BaseExpression) -> tuple[cst.BaseExpression | None, bool]:
+    """``flag`` of ``flag``, ``not flag``, ``flag is None`` and ``flag is not None``, and whether it is to hold."""
+    if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+        flag, holds = _flag(test.expression)
+        return flag, not holds
+    if (
+        isinstance(test, cst.Comparison)
+        and len(test.comparisons) == 1
+        and is_name(test.comparisons[0].comparator, "None")
+    ):
+        operator = test.comparisons[0].operator
+        return (test.left if isinstance(operator, (cst.Is, cst.IsNot)) else None), isinstance(operator, cst.IsNot)
+    return (test if isinstance(test, (cst.Name, cst.Attribute)) else None), True
+
+
+def _refines(fn: FunctionClass, method: Method, choice: cst.If) -> bool:
+    """Whether a block under a flag, other than one about gradients, binds a name again that was bound before it."""
+    flag, _holds = _flag(choice.test)
+    if flag is None or any("grad" in word for word in words_of(flag)) or last_name(flag) in stored_flags(fn):
+        return False
+    params = {each.name for each in method.params}
+    return any(
+        name in params or any(method.is_written_before(each, choice) for each in method.binders[name])
+        for name in times_bound(choice.body)
+    )
 
 
 def _ends(body: cst.BaseSuite) -> bool:
