@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from itertools import chain, takewhile
+from bisect import bisect_right
+from itertools import chain
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
@@ -59,10 +59,26 @@ def is_unreached(fn: FunctionClass, span: Span) -> bool:
     method = max(begun, key=itemgetter(0))[1] if begun else None
     if method is None or not (certain_raises(fn, method) or _never_called(fn, method)):
         return False
-    at = bisect_left(method.body_nodes, span.start, key=fn.start)
-    here = [*takewhile(lambda each: fn.start(each) == span.start, method.body_nodes[at:])]
-    node = next((each for each in reversed(here) if fn.span(each) == span), here[0] if here else None)
+    node = _node_at(fn, method, span)
     return node is not None and raises_before(fn, method, node)
+
+
+def _node_at(fn: FunctionClass, method: Method, span: Span) -> cst.CSTNode | None:
+    """The node in a method at a place, or the largest one that starts there; only statements are asked on the way."""
+    nodes = method.body_nodes
+    lines = [at for at, each in enumerate(nodes) if isinstance(each, _LINES)]
+    last = bisect_right(lines, span.start, key=lambda at: fn.start(nodes[at])) - 1
+    if last < 0:
+        return None
+    end = lines[last + 1] if last + 1 < len(lines) else len(nodes)
+    parts = (each for each in nodes[lines[last] : end] if isinstance(each, _WITH_PLACES))
+    here = [each for each in parts if fn.start(each) == span.start]
+    return next((each for each in reversed(here) if fn.span(each) == span), here[0] if here else None)
+
+
+_LINES = (cst.SimpleStatementLine, cst.BaseCompoundStatement)
+_WITH_PLACES = (*_LINES, cst.BaseSmallStatement, cst.BaseExpression, cst.Arg)
+"""The nodes that findings are about: their places are known without those around them."""
 
 
 def _never_called(fn: FunctionClass, method: Method) -> bool:
