@@ -134,15 +134,24 @@ def _raising(fn: FunctionClass, method: Method) -> Iterator[cst.CSTNode]:
         saved = saved_counts(fn, saving_call(method))
         yield from () if saved is None else (each.node for each in mismatched(method, saved))
         yield from (each.here.statement for each in shape_mismatches(fn, method))
-    ends = chain(method.nodes_of(cst.Raise), (each for each in method.nodes_of(cst.Call) if _ends(method, each)))
+    ends = chain(method.nodes_of(cst.Raise), _ends(method))
     yield from (each for each in ends if not never_runs(fn, method, each))
 
 
-def _ends(method: Method, call: cst.Call) -> bool:
-    """Whether a call ends the program."""
-    name = dotted(call.func)
+def _ends(method: Method) -> Iterator[cst.Call]:
+    """The calls that end the program."""
+    if method.named.keys().isdisjoint(_ENDING):
+        return
     module = method.home.unit.index.module.names if method.home is not None else ()
-    return name in ("sys.exit", "os._exit") or (name in ("exit", "quit") and name not in {*method.binders, *module})
+    own = {*method.binders, *module}
+    for call in method.nodes_of(cst.Call):
+        name = dotted(call.func)
+        if name in ("sys.exit", "os._exit") or (name in ("exit", "quit") and name not in own):
+            yield call
+
+
+_ENDING = frozenset({"exit", "os", "quit", "sys"})
+"""The variables with which such calls begin."""
 
 
 def _comes_first(method: Method, first: cst.CSTNode, node: cst.CSTNode) -> bool:
