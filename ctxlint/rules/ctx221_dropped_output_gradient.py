@@ -92,6 +92,6 @@ class DroppedOutputGradient(Rule[FunctionClass]):
                 fn.span(each.param.node.name),
                 f"`{backward.name}` of `{fn.name}` drops the gradient of {output}, "
                 f"{'a floating-point tensor' if certain else 'not marked as non-differentiable'}; "
-                f"{'' if certain else 'if it holds floats, '}a loss on it silently gives no gradient. Use its "
+                f"{'' if certain else 'if it holds floats, '}a loss on it silently has no effect. Use its "
                 f"gradient, or call `{fn.storing_ctx}.mark_non_differentiable`.",
             )

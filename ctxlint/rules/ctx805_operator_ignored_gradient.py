@@ -96,6 +96,6 @@ class OperatorIgnoredGradient(Rule[SourceFile]):
                 yield Finding(
                     operator.span(param.node.name),
                     f"`{operator.backward.node.name.value}` never reads `{param.name}`, the gradient of output {index + 1} of "
-                    f"`{operator.name}`, a floating-point tensor; a loss on that output silently gives no gradient. Use it, or "
+                    f"`{operator.name}`, a floating-point tensor; a loss on that output silently has no effect. Use it, or "
                     f"call `ctx.mark_non_differentiable` in `setup_context`.",
                 )

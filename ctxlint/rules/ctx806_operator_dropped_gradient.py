@@ -102,6 +102,6 @@ class OperatorDroppedGradient(Rule[SourceFile]):
                     operator.span(param.node.name),
                     f"`{operator.backward.node.name.value}` drops the gradient of output {index + 1} of "
                     f"`{operator.name}`, {'a floating-point tensor' if certain else 'not marked as non-differentiable'}; "
-                    f"{'' if certain else 'if it holds floats, '}a loss on it silently gives no gradient. Use its "
+                    f"{'' if certain else 'if it holds floats, '}a loss on it silently has no effect. Use its "
                     f"gradient, or call `ctx.mark_non_differentiable` in `setup_context`.",
                 )
