@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -42,7 +43,13 @@ def _folder_of_absolute(path: str) -> str:
 def holds(importer: str, name: str) -> bool:
     """Whether a module or package with the first part of this absolute name may be found by ``locate``."""
     folder = _folder_of(importer)
-    return any(_holds(root, name.partition(".")[0]) for root in _roots(folder))
+    return any(_offers(root, name.partition(".")[0]) for root in _roots(folder))
+
+
+def _offers(root: str, name: str) -> bool:
+    """Whether an absolute import finds a module in a folder; in a package, none hides one of Python: ``typing``."""
+    hidden = name in sys.stdlib_module_names and _is_file(os.path.join(root, "__init__.py"))
+    return not hidden and _holds(root, name)
 
 
 @lru_cache(maxsize=65536)
@@ -57,7 +64,7 @@ def locate_from(folder: str, target: str) -> ModulePlace | None:
         return _descend(folder, parts)
     hidden = None
     for root in _roots(folder):
-        place = _descend(root, parts) if parts and _holds(root, parts[0]) else None
+        place = _descend(root, parts) if parts and _offers(root, parts[0]) else None
         if place is None:
             continue
         if not _is_named_like_package(root, parts[0]):

@@ -237,3 +237,18 @@ def test_a_file_that_another_has_led_to_is_linted_as_it_is_now(tmp_path: Path) -
     changed = lint_source(Source(str(tmp_path / "base.py"), base.replace("grad_output * 2", "(1, 2)")), Settings())
     assert [each.code for each in unchanged] == []
     assert "CTX202" in [each.code for each in changed]
+
+
+def test_module_of_a_package_does_not_hide_one_of_python(tmp_path: Path) -> None:
+    """``typing`` is Python's, although a package further up has a module of that name."""
+    double = SUBCLASS.format(imports="import torch\nfrom typing import no_type_check", base="torch.autograd.Function")
+    double = double.replace(
+        "    @staticmethod\n    def backward", "    @no_type_check\n    @staticmethod\n    def backward"
+    )
+    files = {"lib/__init__.py": "", "lib/typing.py": "", "lib/ops/__init__.py": "", "lib/ops/double.py": double}
+    assert codes(tmp_path, files, "lib/ops/double.py") == []
+    script = {
+        "typing.py": "def no_type_check(function):\n    return lambda *args: function(*args)\n",
+        "double.py": double,
+    }
+    assert "CTX105" in codes(tmp_path / "scripts", script, "double.py")
