@@ -72,7 +72,7 @@ class DecoratorOrder(Rule[FunctionClass]):
 
     ## Known limits
     Not reported for decorators that mark an object and return it (`typing.override`, `torch.jit.ignore`), or for the
-    project's own decorators that do so or that handle `staticmethod` explicitly. Methods that autograd does not call
+    project's own decorators that do so or that handle `staticmethod` explicitly, nor for `functools.partial`. Methods that autograd does not call
     are not checked.
 
     ## References
@@ -119,6 +119,8 @@ def _outside(method: Method) -> tuple[int, int, str] | None:
     names = [(decorator.name or "").rpartition(".")[2] for decorator in method.decorators]
     bound = next((at for at, name in enumerate(names) if name in _BINDING), 0)
     for at, decorator in enumerate(method.decorators[:bound]):
+        if decorator.name == "functools.partial":
+            return None  # it stands for what it calls
         if not decorator.takes_descriptors:
             return at, bound, names[bound]
     return None
