@@ -9,7 +9,7 @@ import libcst as cst
 from ctxlint.model.analyses.outputs import differentiable_outputs
 from ctxlint.model.analyses.saved_state import single_save
 from ctxlint.model.analyses.saved_state_uses import Place, uses_of_kept
-from ctxlint.model.interpreter.events import Mutation
+from ctxlint.model.interpreter.events import DataReplaced, Mutation
 from ctxlint.model.interpreter.values import Alias, Parameter, SavedTensor, Tri, View, same_object, usual_storage
 from ctxlint.model.syntax import code_of
 from ctxlint.records import record
@@ -65,7 +65,8 @@ def _matters(fn: FunctionClass, tensor: Value) -> bool:
 def _is_modified_here(fn: FunctionClass, tensor: Value) -> bool:
     """Whether the Function itself may modify the memory of the tensor: then it cannot save the tensor itself."""
     written = [each.target for method in fn.earlier_methods for each in method.facts.of(Mutation)]
-    later = [each.target for method in fn.reading_methods for each in method.facts.of(Mutation)]
+    later: list[Value | None] = [each.target for method in fn.reading_methods for each in method.facts.of(Mutation)]
+    later += [each.target for method in fn.reading_methods for each in method.facts.of(DataReplaced)]
     return any(each is None or usual_storage(each) == tensor for each in written) or any(
         each is None or isinstance(usual_storage(each), SavedTensor) for each in later
     )
