@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ctxlint.fixes.missing_none import put_none_in
 from ctxlint.model.analyses.gradient_placements import one_for_each_place, shortfalls
-from ctxlint.model.analyses.outputs import gives_indices, unfit_outputs
+from ctxlint.model.analyses.outputs import gives_indices, may_give_indices, unfit_outputs
 from ctxlint.model.analyses.variadic_gradients import gradients_before_variadic
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.interpreter.values import NONE
@@ -100,10 +100,11 @@ class TooFewGradients(Rule[FunctionClass]):
             if shortfall.placement is not None or fn.backward is None:
                 continue
             expected, returned = shortfall.expected, shortfall.returned
+            condition = "if an output holds floats, " if may_give_indices(fn) else ""
             actual = "`None`" if returned.value == NONE else counted(returned.count or 0, "gradient")
             yield Finding(
                 place_of_gradients(fn, returned),
-                f"`{fn.backward.name}` of `{fn.name}` returns {actual} but {wanted_inputs(fn, expected)}; torch raises "
+                f"`{fn.backward.name}` of `{fn.name}` returns {actual} but {wanted_inputs(fn, expected)}; {condition}torch raises "
                 f"RuntimeError {at_backward(fn, shortfall, settings)}. Return one gradient for each input, `None` if there is none.",
                 put_none_in(fn, shortfall, every),
                 rests_on=(returned,),

@@ -222,6 +222,12 @@ def gives_indices(fn: FunctionClass) -> bool:
     )
 
 
+def may_give_indices(fn: FunctionClass) -> bool:
+    """Whether backward wants no gradients, and nothing is known of what forward returns: it may be integers."""
+    options = [option for value in fn.outputs_values() for option in value.options()]
+    return never_wants_gradients(fn) and all(is_tensor(each) is Tri.UNKNOWN for each in options)
+
+
 def marked_non_differentiable(fn: FunctionClass) -> tuple[Value, ...] | None:
     """The values that forward marks as non-differentiable; None if some of them are unknown."""
     marked: list[Value] = []
