@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import libcst as cst
+
 from ctxlint.fixes.saving import save_instead
 from ctxlint.model.analyses.arrays_on_ctx import arrays_on_ctx
 from ctxlint.model.analyses.attribute_uses import released_explicitly
 from ctxlint.model.analyses.stashes import Held, Stash, moved_to_cpu, stashes
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.interpreter.values import NONE, Kind, Parameter, Sequence, Tri, is_tensor, kind_of, leaves
+from ctxlint.model.syntax import signed_integer, single_index, words_of
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
 from ctxlint.rules.related import merged, reads_of, way_to
 from ctxlint.rules.stash_wording import metadata_clause, remedy
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.config.settings import Settings
+    from ctxlint.model.interpreter.method import Method
 
 
 class TensorStashedOnCtx(Rule[FunctionClass]):
@@ -224,12 +228,7 @@ def _cycle(stash: Stash, found: tuple[Stash, ...]) -> str:
 def _of_unknown_number(stash: Stash) -> bool:
     """Whether the attribute keeps an unknown number of outputs: backward may get several gradients."""
     value, backward = stash.write.value, stash.fn.backward
-    if (
-        backward is not None
-        and backward.signature_known
-        and backward.variadic is None
-        and len(backward.positional) == 1
-    ):
+    if backward is not None and backward.signature_known and _takes_one(stash.fn, backward):
         return False
     if _may_keep_another(stash):
         return True
@@ -237,6 +236,21 @@ def _of_unknown_number(stash: Stash) -> bool:
         return not value.exact
     returned = [each.value for each in stash.fn.outputs if not (each.known and each.exact)]
     return value is not None and any(option in returned for option in value.options())
+
+
+def _takes_one(fn: FunctionClass, backward: Method) -> bool:
+    """Whether backward takes one gradient; or uses the first of ``*grads`` alone, if forward is annotated as a tensor."""
+    if backward.variadic is None:
+        return len(backward.positional) == 1
+    uses = [
+        backward.parents[each] for each in backward.named.get(backward.variadic.name, ()) if each in backward.parents
+    ]
+    items = [each for each in uses if not isinstance(each, cst.Param)]
+    first = (each for each in items if isinstance(each, cst.Subscript) and signed_integer(single_index(each)) == 0)
+    returns = fn.forward.node.returns if fn.forward is not None else None
+    words = {*words_of(returns)} if returns is not None else set()
+    one = "Tensor" in words and words.isdisjoint(("tuple", "list", "Tuple", "List", "Sequence"))
+    return one and not backward.positional and 0 < len(items) == sum(1 for _ in first)
 
 
 def _may_keep_another(stash: Stash) -> bool:

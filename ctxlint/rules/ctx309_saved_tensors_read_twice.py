@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.fixes.saved_tuple import bind_once, drop_read, name_of_tuple
+from ctxlint.model.analyses.certain_raises import raises_before
 from ctxlint.model.analyses.reachability import never_taken
 from ctxlint.model.analyses.repeats import loop_around, repeated
 from ctxlint.model.analyses.saved_reads import is_unused
@@ -115,7 +116,8 @@ class SavedTensorsReadTwice(Rule[FunctionClass]):
                 remedy, fix = _remedy(fn, method, reads, read)
                 before = dict(repeated(reads)).get(read)
                 together = before is not None and before.guards == read.guards
-                runs = "" if together else if_it_runs(fn, method, read.node).strip()
+                sure = together and not raises_before(fn, method, read.node)
+                runs = "" if sure else if_it_runs(fn, method, read.node).strip()
                 yield Finding(
                     fn.span(read.node),
                     f"{_subject(read)} {when}; {f'{runs}, ' * bool(runs)}torch unpacks all saved tensors again and raises CheckpointError under "
@@ -174,7 +176,9 @@ def _first_again(fn: FunctionClass, method: Method, reads: tuple[SavedRead, ...]
                 return read, "twice"
             if before == here and (earlier.by, earlier.captured_by) != (read.by, read.captured_by) and earlier.by:
                 return read, f"again after `{earlier.captured_by or earlier.by}`"
-            return read, f"twice on {here}" if before == here else f"again after {before}"
+            with_it = [each for each in reads if fn.line(each.node) == here and not each.excludes(read)]
+            times = "twice" if len(with_it) == 2 else f"{len(with_it)} times"
+            return read, f"{times} on {here}" if before == here else f"again after {before}"
         if loop_around(method, read) is not None:
             return read, "again in each iteration of the loop"
     return None
