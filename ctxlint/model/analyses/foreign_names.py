@@ -44,19 +44,18 @@ def names_of_forward(fn: FunctionClass, method: Method) -> Iterator[tuple[cst.Na
         return
     known = {param.name for param in fn.forward.params}.union(fn.forward.binders).difference(RECEIVERS)
     bound = _unbound(fn, method, known - _missing_ctx(method, fn.forward.ctx_name))
-    for node in method.variables if bound else ():
-        if node.value in bound and _is_read(method, node) and not never_runs(fn, method, node):
-            error = _error_of_builtin(method, node) if node.value in _BUILTINS else "NameError"
-            if error is not None:
-                yield node, error
+    for node in _reads(fn, method, bound):
+        error = _error_of_builtin(method, node) if node.value in _BUILTINS else "NameError"
+        if error is not None:
+            yield node, error
 
 
 def misused_builtins(fn: FunctionClass, method: Method) -> Iterator[tuple[cst.Name, str]]:
     """The reads in a method of a builtin such as ``input`` as only a tensor can be, each with the exception."""
     bound = _unbound(fn, method, _BUILTIN_FUNCTIONS.intersection(method.named))
-    for node in method.variables if bound else ():
-        error = _error_of_builtin(method, node) if node.value in bound else None
-        if error is not None and _is_read(method, node) and not never_runs(fn, method, node):
+    for node in _reads(fn, method, bound):
+        error = _error_of_builtin(method, node)
+        if error is not None:
             yield node, error
 
 
@@ -70,11 +69,7 @@ def undefined_names(fn: FunctionClass, method: Method) -> Iterator[cst.Name]:
         named.difference_update(param.name for param in fn.forward.params)
         named.difference_update(fn.forward.binders, fn.forward.named)
     unbound = _unbound(fn, method, named - _missing_ctx(method, "ctx"))
-    read = [
-        node
-        for node in (method.variables if unbound else ())
-        if node.value in unbound and _is_read(method, node) and not never_runs(fn, method, node)
-    ]
+    read = [*_reads(fn, method, unbound)]
     if read and not _may_create_names(fn):
         yield from read
 
@@ -106,11 +101,14 @@ def _may_create(node: ast.AST) -> bool:
 def unbound_receivers(fn: FunctionClass, method: Method) -> Iterator[cst.Name]:
     """The reads of ``self`` or ``cls`` in a method where nothing binds that name, in order."""
     unbound = _unbound(fn, method, RECEIVERS)
-    yield from (
-        node
-        for node in (method.variables if unbound else ())
-        if node.value in unbound and _is_read(method, node) and not never_runs(fn, method, node)
-    )
+    yield from _reads(fn, method, unbound)
+
+
+def _reads(fn: FunctionClass, method: Method, names: frozenset[str] | set[str]) -> Iterator[cst.Name]:
+    """Where a method evaluates some names, in order."""
+    for node in method.variables if names else ():
+        if node.value in names and _is_read(method, node) and not never_runs(fn, method, node):
+            yield node
 
 
 def _unbound(fn: FunctionClass, method: Method, names: frozenset[str] | set[str]) -> frozenset[str] | set[str]:

@@ -229,7 +229,7 @@ def _is_tangent_computed(fn: FunctionClass, value: Value) -> bool:
 
 
 def _gets_tangents(fn: FunctionClass) -> bool:
-    """Whether forward itself gets or computes tangents: it names one, or keeps an input for nothing else."""
+    """Whether forward itself gets or computes tangents: it reads a name that says so."""
     return any("tangent" in name or "dual" in name for method in fn.context_methods for name in method.facts.names_read)
 
 

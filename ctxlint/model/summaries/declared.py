@@ -22,6 +22,7 @@ from ctxlint.model.index.project_answers import (
 from ctxlint.model.interpreter.events import Step
 from ctxlint.model.interpreter.summary import OPERATOR, Write
 from ctxlint.model.interpreter.values import UNKNOWN, Constant, Fresh, Scalar, Sequence
+from ctxlint.source.ast_tree import nodes_in
 from ctxlint.torch_api.extensions import OPERATORS_OF_TORCH
 
 if TYPE_CHECKING:
@@ -52,7 +53,21 @@ def declared_by(definition: Definition) -> Declared | None:
     written = _names_in(decorator)
     arguments = record.node.args
     names = tuple(each.arg for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs))
-    return _declared(definition.unit, definition.name, names, written, decorator) if written is not None else None
+    if written is None:
+        return None
+    return _declared(definition.unit, definition.name, names, written - _chosen(record.node, names), decorator)
+
+
+def _chosen(function: ast.FunctionDef | ast.AsyncFunctionDef, params: tuple[str, ...]) -> set[str]:
+    """The parameters that a flag may replace by another tensor: ``out = x if inplace else torch.empty_like(x)``."""
+    choices = (each for each in nodes_in(function) if isinstance(each, ast.IfExp) and _is_flag(each.test, params))
+    return {arm.id for each in choices for arm in (each.body, each.orelse) if isinstance(arm, ast.Name)}
+
+
+def _is_flag(test: ast.expr, params: tuple[str, ...]) -> bool:
+    """Whether a test is a parameter, or the opposite of one."""
+    test = test.operand if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not) else test
+    return isinstance(test, ast.Name) and test.id in params
 
 
 def declared_writes(definition: Definition, bindings: Mapping[str, Value]) -> Iterator[Write]:
