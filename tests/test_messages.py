@@ -171,10 +171,3 @@ def test_a_fix_says_what_it_does(findings: dict[str, list[Diagnostic]], code: st
 
 def test_each_rule_speaks_in_the_fixtures(findings: dict[str, list[Diagnostic]]) -> None:
     assert set(CODES) - set(findings) <= {"CTX902", "CTX910"}
-
-
-@pytest.mark.parametrize("code", CODES)
-def test_a_line_has_the_same_note_once(findings: dict[str, list[Diagnostic]], code: str) -> None:
-    for each in findings.get(code, []):
-        notes = [(note.path, note.span.start.line, note.message) for note in each.related]
-        assert len(notes) == len(set(notes)), notes

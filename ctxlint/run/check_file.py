@@ -259,17 +259,9 @@ def _diagnostic(source: Source, rule: Rule[Any], finding: Finding, settings: Set
 
 
 def _distinct_notes(finding: Finding) -> tuple[Related, ...]:
-    """The notes of a finding, without those that only point to its own position."""
-    own = finding.span.start
-    return _one_a_line(each for each in finding.related if each.path or each.span.start != own or "`" in each.message)
-
-
-def _one_a_line(notes: Iterable[Related]) -> tuple[Related, ...]:
-    """The notes, each once for a line."""
-    found: dict[tuple[str, int, str], Related] = {}
-    for each in notes:
-        found.setdefault((each.path, each.span.start.line, each.message), each)
-    return tuple(found.values())
+    """The notes of a finding, each once, without those that only point to its own position."""
+    notes, own = dict.fromkeys(finding.related), finding.span.start
+    return tuple(each for each in notes if each.path or each.span.start != own or "`" in each.message)
 
 
 def _in_order(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
@@ -278,7 +270,7 @@ def _in_order(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
     for each in diagnostics:
         before = found.get(each.sort_key)
         if before is not None and before.related != each.related:
-            found[each.sort_key] = replace(each, related=_one_a_line((*before.related, *each.related)))
+            found[each.sort_key] = replace(each, related=tuple(dict.fromkeys((*before.related, *each.related))))
         else:
             found[each.sort_key] = each
     return tuple(sorted(found.values(), key=lambda each: each.sort_key))
