@@ -25,6 +25,8 @@ RAISES = [
     "input.size(0)\nhere\n",
     "helper(g)\nhere\n",
     "(x,) = ctx.saved_tensors\na, b = x.shape\nhere\n",
+    "y = ctx.saved_tensors.sum()\nhere\n",
+    "(x,) = ctx.saved_tensors()\nhere\n",
     "exit()\nhere\n",
     "sys.exit(1)\nhere\n",
     "if ctx.flag:\n    raise ValueError\n    here\n",

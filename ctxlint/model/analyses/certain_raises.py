@@ -11,13 +11,14 @@ import libcst as cst
 
 from ctxlint.model.analyses.conditional_code import Runs, condition, runs
 from ctxlint.model.analyses.decided_tests import never_runs
+from ctxlint.model.analyses.extra_attributes import lost_attributes
 from ctxlint.model.analyses.foreign_names import misused_builtins, names_of_forward, undefined_names
 from ctxlint.model.analyses.outputs import hidden_outputs
 from ctxlint.model.analyses.saved_tensors import mismatched, saved_counts, saving_call
 from ctxlint.model.analyses.shape_unpackings import shape_mismatches
 from ctxlint.model.analyses.unbound_locals import read_too_early
 from ctxlint.model.analyses.undefined_attributes import undefined_reads
-from ctxlint.model.interpreter.events import MisfitCall
+from ctxlint.model.interpreter.events import MisfitCall, SavedRead, TupleUsedAsTensor
 from ctxlint.model.syntax import dotted
 
 if TYPE_CHECKING:
@@ -134,6 +135,10 @@ def _raising(fn: FunctionClass, method: Method) -> Iterator[cst.CSTNode]:
         saved = saved_counts(fn, saving_call(method))
         yield from () if saved is None else (each.node for each in mismatched(method, saved))
         yield from (each.here.statement for each in shape_mismatches(fn, method))
+    called = (read for read in method.facts.of(SavedRead) if read.called)
+    yield from (use.node for use in (*method.facts.of(TupleUsedAsTensor), *called) if not use.tried)
+    if method is fn.backward:
+        yield from (read.node for read, _store, what in lost_attributes(fn) if what == "output")
     ends = chain(method.nodes_of(cst.Raise), _ends(method))
     yield from (each for each in ends if not never_runs(fn, method, each))
 
