@@ -27,6 +27,8 @@ RAISES = [
     "(x,) = ctx.saved_tensors\na, b = x.shape\nhere\n",
     "y = ctx.saved_tensors.sum()\nhere\n",
     "(x,) = ctx.saved_tensors()\nhere\n",
+    "y = g\ndel y, g\nprint(y)\nhere\n",
+    "del g\nhere(g)\n",
     "exit()\nhere\n",
     "sys.exit(1)\nhere\n",
     "if ctx.flag:\n    raise ValueError\n    here\n",
@@ -53,6 +55,9 @@ RUNS = [
     "for i in g:\n    if i: continue\n    raise ValueError\nhere\n",
     "if ctx.flag: exit()\nhere\n",
     "parser.exit()\nhere\n",
+    "y = g\ndel y\ny = g\nprint(y)\nhere\n",
+    "if ctx.flag: del g\nprint(g)\nhere\n",
+    "for i in g:\n    y = i\n    print(y)\n    del y\nhere\n",
     "helper(here)\n",
     "(x,) = ctx.saved_tensors\na, b, c = x.shape\nhere\n",
     "(x,) = ctx.saved_tensors\na, *b = x.shape\nhere\n",
@@ -71,7 +76,7 @@ here = parser = None
 @pytest.mark.parametrize(("body", "raises"), [*((each, True) for each in RAISES), *((each, False) for each in RUNS)])
 def test_what_comes_before_a_line(body: str, *, raises: bool) -> None:
     forward = "x, flag:\n    a, b, c = x.shape\n    only_forward = x\n    input = x\n    ctx.flag = flag\n    ctx.save_for_backward(x)\n    return x * 2"
-    fn = function(forward, f"g:\n{indent(body, '    ')}    return g, None", BEFORE)
+    fn = function(forward, f"g:\n{indent(body, '    ')}    return None, None", BEFORE)
     assert fn.backward is not None
     (node,) = (each for each in fn.backward.nodes_of(cst.Name) if each.value == "here")
     around = fn.backward.parents[node]

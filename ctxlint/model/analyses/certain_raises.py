@@ -125,6 +125,7 @@ def _raising(fn: FunctionClass, method: Method) -> Iterator[cst.CSTNode]:
     yield from undefined_names(fn, method)
     yield from (node for node, _error in misused_builtins(fn, method))
     yield from (read.node for read in read_too_early(fn, method))
+    yield from _deleted(method)
     yield from (read.node for reader, read in undefined_reads(fn) if reader is method)
     for call in method.facts.of(MisfitCall):
         if call.misfit is not None and not (call.misfit.conditional or call.is_in_try):
@@ -141,6 +142,18 @@ def _raising(fn: FunctionClass, method: Method) -> Iterator[cst.CSTNode]:
         yield from (read.node for read, _store, what in lost_attributes(fn) if what == "output")
     ends = chain(method.nodes_of(cst.Raise), _ends(method))
     yield from (each for each in ends if not never_runs(fn, method, each))
+
+
+def _deleted(method: Method) -> Iterator[cst.Name]:
+    """The reads of names behind the ``del`` after which nothing binds them."""
+    for statement in method.nodes_of(cst.Del):
+        for name, nodes in method.named.items():
+            binders = method.binders.get(name, ())
+            if statement not in binders or not all(
+                each is statement or method.precedes(each, statement) for each in binders
+            ):
+                continue
+            yield from (each for each in nodes if _comes_first(method, statement, each))
 
 
 def _ends(method: Method) -> Iterator[cst.Call]:
