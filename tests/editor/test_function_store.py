@@ -327,6 +327,37 @@ def test_a_read_elsewhere_in_the_file_is_noticed(tmp_path: Path) -> None:
         assert shown(checker, Document(uri, text, version, "python")) == anew
 
 
+RAISES = """import torch
+
+
+class Scale(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        scale = unknown
+        grad_output *= 2
+        return grad_output
+
+
+def use(x):
+    return Scale.apply(x)
+"""
+
+
+@pytest.mark.parametrize(("old", "new"), [("def use(x):", "def use(x:"), ("return Scale", "vars()[x] = Scale")])
+def test_a_name_that_other_code_may_create_certainly_raises_no_longer(old: str, new: str, tmp_path: Path) -> None:
+    checker = Checker(Workspace(lambda _: None, (str(tmp_path),)))
+    uri = (tmp_path / "scale.py").as_uri()
+    codes = [
+        {each.code for each in checker.check(Document(uri, text, 1, "python")).diagnostics}
+        for text in (RAISES, RAISES.replace(old, new), RAISES)
+    ]
+    assert ["CTX404" in each for each in codes] == [False, True, False]
+
+
 def test_what_others_store_is_noticed(tmp_path: Path) -> None:
     """Also while the class that stores it is half typed."""
     checker, uri = Checker(Workspace(lambda _: None, (str(tmp_path),))), (tmp_path / "a.py").as_uri()

@@ -12,7 +12,12 @@ import libcst as cst
 from ctxlint.model.analyses.conditional_code import Runs, condition, runs
 from ctxlint.model.analyses.decided_tests import never_runs
 from ctxlint.model.analyses.extra_attributes import lost_attributes
-from ctxlint.model.analyses.foreign_names import misused_builtins, names_of_forward, undefined_names
+from ctxlint.model.analyses.foreign_names import (
+    may_create_names,
+    misused_builtins,
+    names_of_forward,
+    unbound_names,
+)
 from ctxlint.model.analyses.outputs import hidden_outputs
 from ctxlint.model.analyses.saved_tensors import mismatched, saved_counts, saving_call
 from ctxlint.model.analyses.shape_unpackings import shape_mismatches
@@ -96,12 +101,11 @@ def _raises_before(fn: FunctionClass, method: Method, node: cst.CSTNode) -> Iter
 
 def backward_is_unreached(fn: FunctionClass) -> bool:
     """Whether a defect keeps autograd from calling backward: ``apply`` certainly raises, or only returns containers."""
+    if _always_raises(fn, fn.forward) or _always_raises(fn, fn.setup_context):
+        return True
     if backward_is_unreached not in fn.notes:
-        raises = _always_raises(fn, fn.forward) or _always_raises(fn, fn.setup_context)
         outputs = fn.outputs if fn.count_judgeable else ()
-        fn.notes[backward_is_unreached] = raises or (
-            bool(outputs) and all(hidden_outputs(fn, each) for each in outputs)
-        )
+        fn.notes[backward_is_unreached] = bool(outputs) and all(hidden_outputs(fn, each) for each in outputs)
     return bool(fn.notes[backward_is_unreached])
 
 
@@ -115,14 +119,17 @@ def _always_raises(fn: FunctionClass, method: Method | None) -> bool:
 
 def certain_raises(fn: FunctionClass, method: Method) -> tuple[cst.CSTNode, ...]:
     """The nodes of a method that raise whenever they are evaluated."""
-    notes: dict[str, tuple[cst.CSTNode, ...]] = fn.notes.setdefault(certain_raises, {})
+    notes: dict[str, tuple[tuple[cst.CSTNode, ...], ...]] = fn.notes.setdefault(certain_raises, {})
     if method.name not in notes:
-        notes[method.name] = tuple(each for each in _raising(fn, method) if each in method.parents)
-    return notes[method.name]
+        both = unbound_names(fn, method), _raising(fn, method)
+        notes[method.name] = tuple(tuple(each for each in nodes if each in method.parents) for nodes in both)
+    names, others = notes[method.name]
+    if not names or may_create_names(fn):  # no note: what depends on the whole text is asked again for each rule
+        return others
+    return (*names, *others)
 
 
 def _raising(fn: FunctionClass, method: Method) -> Iterator[cst.CSTNode]:
-    yield from undefined_names(fn, method)
     yield from (node for node, _error in misused_builtins(fn, method))
     yield from (read.node for read in read_too_early(fn, method))
     yield from _deleted(method)

@@ -64,14 +64,19 @@ def undefined_names(fn: FunctionClass, method: Method) -> Iterator[cst.Name]:
 
     Those that forward reads as well are left out in other methods: it raises first.
     """
+    read = unbound_names(fn, method)
+    if read and not may_create_names(fn):
+        yield from read
+
+
+def unbound_names(fn: FunctionClass, method: Method) -> list[cst.Name]:
+    """The same, unless the file may create names in other ways: this depends on the code of the Function only."""
     named = {name for name in method.named if not name.startswith("__")} - _BUILTINS - _INJECTED - RECEIVERS
     if fn.forward is not None and method is not fn.forward:
         named.difference_update(param.name for param in fn.forward.params)
         named.difference_update(fn.forward.binders, fn.forward.named)
     unbound = _unbound(fn, method, named - _missing_ctx(method, "ctx"))
-    read = [*_reads(fn, method, unbound)]
-    if read and not _may_create_names(fn):
-        yield from read
+    return [*_reads(fn, method, unbound)]
 
 
 def _missing_ctx(method: Method, usual: str) -> set[str]:
@@ -80,7 +85,7 @@ def _missing_ctx(method: Method, usual: str) -> set[str]:
     return missing if method.ctx is not None and method.own_params else {usual, *missing}
 
 
-def _may_create_names(fn: FunctionClass) -> bool:
+def may_create_names(fn: FunctionClass) -> bool:
     """Whether the file may define names by other means than statements, or in one that does not parse."""
     if not fn.source.parses(is_whole=fn.tree is not None) or fn.tree is None:
         return True
@@ -89,7 +94,9 @@ def _may_create_names(fn: FunctionClass) -> bool:
     if not any(map(fn.source.mentions, _CREATING_NAMES)):
         return False
     fn.source.read_whole()
-    return any(map(_may_create, ast.walk(fn.tree)))
+    if may_create_names not in fn.notes:
+        fn.notes[may_create_names] = any(map(_may_create, ast.walk(fn.tree)))
+    return bool(fn.notes[may_create_names])
 
 
 def _may_create(node: ast.AST) -> bool:
