@@ -9,6 +9,7 @@ import libcst as cst
 from ctxlint.effort import spend
 from ctxlint.model.analyses.repeats import names_in
 from ctxlint.model.interpreter.events import Mutation, Return
+from ctxlint.model.interpreter.values import Parameter, usual_storage
 from ctxlint.model.syntax import children, code_of, dotted, last_name
 from ctxlint.records import record
 from ctxlint.torch_api import operations
@@ -50,6 +51,9 @@ def squared_gradients(fn: FunctionClass) -> Iterator[tuple[int, Squared]]:
     """The gradients that backward returns with an incoming gradient as a factor twice, by input."""
     backward = fn.counted_backward
     if backward is None or not backward.facts.modelled or not _multiplies_by_results(backward):
+        return
+    written = (each.target for each in backward.facts.of(Mutation) if each.target is not None)
+    if any(isinstance(usual_storage(each), Parameter) for each in written):
         return
     degrees = _Degrees(backward)
     for returned in fn.gradients:
@@ -173,7 +177,8 @@ class _Degrees:
         """The degree of a name, by what was assigned to it last."""
         name, method = node.value, self.method
         assigned = method.assignments.get(name, [])
-        before = [each for each in assigned if at.may_follow(each)]
+        same = getattr(at, "statement", None)  # ``x, y = y, x`` evaluates both before it binds any
+        before = [each for each in assigned if at.may_follow(each) and each.statement is not same]
         if at.in_loop or len(assigned) != len(method.binders.get(name, ())) or self._is_written(name, at):
             return None
         if not before:
