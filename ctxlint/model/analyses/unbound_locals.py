@@ -41,9 +41,14 @@ def read_too_early(fn: FunctionClass, method: Method) -> Iterator[MaybeUnbound]:
     """The reads of locals that nothing has bound wherever they run, in order."""
     for use in method.facts.of(MaybeUnbound):
         assigned = method.assignments.get(use.name, [])
-        if assigned and not any(use.may_follow(each) for each in assigned) and _is_judgeable(method, use):
+        if assigned and not any(_may_precede(each, use) for each in assigned) and _is_judgeable(method, use):
             if not never_runs(fn, method, use.node):
                 yield use
+
+
+def _may_precede(assigned: Assigned, use: MaybeUnbound) -> bool:
+    """Whether an assignment may come before a read, also in an earlier iteration of a loop that skips the read."""
+    return use.may_follow(assigned) or (use.in_loop and assigned.in_loop and not assigned.implies(use))
 
 
 def unbound_branches(fn: FunctionClass, method: Method) -> Iterator[UnboundBranch]:
