@@ -53,9 +53,9 @@ def names_of_forward(fn: FunctionClass, method: Method) -> Iterator[tuple[cst.Na
 def misused_builtins(fn: FunctionClass, method: Method) -> Iterator[tuple[cst.Name, str]]:
     """The reads in a method of a builtin such as ``input`` as only a tensor can be, each with the exception."""
     bound = _unbound(fn, method, _BUILTIN_FUNCTIONS.intersection(method.named))
-    for node in _reads(fn, method, bound):
-        error = _error_of_builtin(method, node)
-        if error is not None:
+    for node in method.variables if bound else ():
+        error = _error_of_builtin(method, node) if node.value in bound else None
+        if error is not None and _is_evaluated(fn, method, node):
             yield node, error
 
 
@@ -114,8 +114,13 @@ def unbound_receivers(fn: FunctionClass, method: Method) -> Iterator[cst.Name]:
 def _reads(fn: FunctionClass, method: Method, names: frozenset[str] | set[str]) -> Iterator[cst.Name]:
     """Where a method evaluates some names, in order."""
     for node in method.variables if names else ():
-        if node.value in names and _is_read(method, node) and not never_runs(fn, method, node):
+        if node.value in names and _is_evaluated(fn, method, node):
             yield node
+
+
+def _is_evaluated(fn: FunctionClass, method: Method, node: cst.Name) -> bool:
+    """Whether a name is read, on some path that may be taken."""
+    return _is_read(method, node) and not never_runs(fn, method, node)
 
 
 def _unbound(fn: FunctionClass, method: Method, names: frozenset[str] | set[str]) -> frozenset[str] | set[str]:
