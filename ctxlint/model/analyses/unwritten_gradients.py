@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.model.analyses.gradient_values import reads_values
 from ctxlint.model.interpreter.events import Assigned, Mutation, Question
 from ctxlint.model.interpreter.values import NONE, Fresh, before_views
 from ctxlint.model.syntax import dotted, words_of
@@ -24,14 +25,18 @@ def unwritten_gradients(fn: FunctionClass, backward: Method) -> Iterator[tuple[i
     """The gradients, by input, that are certainly such memory, unless None.
 
     Not where backward may write the gradient somewhere else, as to ``weight.main_grad``, and returns a placeholder, nor
-    in the stand-ins of kernels, whose output is such memory, too.
+    for an input that only orders calls: forward does not read its values.
     """
     found = [each for returned in fn.gradients for each in _unwritten(backward, returned)]
-    if not found or _writes_elsewhere(backward):
-        return
+    if found and not _writes_elsewhere(backward) and not returns_placeholder(fn):
+        tokens = [each.index for each in fn.inputs if fn.forward is None or not reads_values(fn.forward, each.param)]
+        yield from (each for each in found if each[0] not in tokens)
+
+
+def returns_placeholder(fn: FunctionClass) -> bool:
+    """Whether forward returns memory that nothing writes to: a stand-in for a kernel, or a token that orders calls."""
     forward = fn.forward
-    if forward is None or not any(True for returned in fn.outputs for _each in _unwritten(forward, returned)):
-        yield from found
+    return forward is not None and any(any(_unwritten(forward, returned)) for returned in fn.outputs)
 
 
 def _writes_elsewhere(backward: Method) -> bool:
@@ -83,7 +88,7 @@ def _allocates(node: cst.CSTNode) -> bool:
 
 
 def _is_harmless(method: Method, use: cst.CSTNode) -> bool:
-    """Whether a name is bound or returned there, or asked for something else than its values."""
+    """Whether a name is bound or returned there, as a parameter as well, or asked for something else than its values."""
     above = method.parents[use]
     if isinstance(above, (cst.Element, cst.Tuple, cst.AssignTarget, cst.Return, cst.Del)):
         around = (above, *method.above(above))
@@ -95,4 +100,5 @@ def _is_harmless(method: Method, use: cst.CSTNode) -> bool:
         )
     if isinstance(above, cst.Comparison):
         return all(isinstance(each.operator, (cst.Is, cst.IsNot)) for each in above.comparisons)
-    return isinstance(above, cst.Attribute) and above.attr.value in operations.SCALAR_ATTRIBUTES
+    asked = isinstance(above, cst.Attribute) and above.attr.value in operations.SCALAR_ATTRIBUTES
+    return asked or isinstance(above, cst.Param)

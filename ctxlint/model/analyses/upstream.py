@@ -14,6 +14,7 @@ from ctxlint.model.analyses.independent_gradients import independent_gradients
 from ctxlint.model.analyses.kept_values import kept_value
 from ctxlint.model.analyses.mutations import input_written, marked_dirty
 from ctxlint.model.analyses.output_shapes import loses_dimensions
+from ctxlint.model.analyses.unwritten_gradients import returns_placeholder
 from ctxlint.model.interpreter.events import GenericCall, Mutation
 from ctxlint.model.interpreter.values import (
     NONE,
@@ -53,7 +54,9 @@ def gradients_without_upstream(fn: FunctionClass) -> list[cst.CSTNode]:
     gradients there. Zeros are right for any incoming gradient. Random outputs have no gradient that could be right.
     """
     backward = fn.backward
-    if backward is None or not _ignores_incoming(backward) or _kept_buffers(fn) or _outputs_are_random(fn):
+    if backward is None or not _ignores_incoming(backward) or _kept_buffers(fn):
+        return []
+    if _outputs_are_random(fn) or returns_placeholder(fn):
         return []
     if any(param.name.startswith("_") for param in backward.own_params):
         return []
