@@ -88,7 +88,7 @@ def _allocates(node: cst.CSTNode) -> bool:
 
 
 def _is_harmless(method: Method, use: cst.CSTNode) -> bool:
-    """Whether a name is bound or returned there, as a parameter as well, or asked for something else than its values."""
+    """Whether a name is bound there, also as a parameter, or returned, or not asked for its values."""
     above = method.parents[use]
     if isinstance(above, (cst.Element, cst.Tuple, cst.AssignTarget, cst.Return, cst.Del)):
         around = (above, *method.above(above))
