@@ -33,6 +33,8 @@ RAISES = [
     "sys.exit(1)\nhere\n",
     "if ctx.flag:\n    raise ValueError\n    here\n",
     "for i in g:\n    unknown\n    here\n",
+    "if ctx.flag: unknown\nelse: exit()\nhere\n",
+    "if ctx.flag:\n    if g: unknown\n    elif ctx.flag: helper(g)\n    else: raise ValueError\nelse:\n    exit()\nhere\n",
 ]
 RUNS = [
     "here\nunknown\n",
@@ -55,6 +57,10 @@ RUNS = [
     "for i in g:\n    if i: continue\n    raise ValueError\nhere\n",
     "if ctx.flag: exit()\nhere\n",
     "parser.exit()\nhere\n",
+    "if ctx.flag: unknown\nelif g: exit()\nhere\n",
+    "if ctx.flag: unknown\nelse:\n    try: exit()\n    except SystemExit: pass\nhere\n",
+    "if ctx.flag: unknown\nif not ctx.flag: exit()\nhere\n",
+    "assert g, unknown\nhere\n",
     "y = g\ndel y\ny = g\nprint(y)\nhere\n",
     "if ctx.flag: del g\nprint(g)\nhere\n",
     "for i in g:\n    y = i\n    print(y)\n    del y\nhere\n",

@@ -37,6 +37,8 @@ def condition(parent: cst.CSTNode, child: cst.CSTNode) -> Runs:
         return Runs.ALWAYS if child is parent.test else Runs.OPERAND
     if isinstance(parent, (cst.BooleanOperation, cst.Comparison)):
         return Runs.OPERAND if _may_be_skipped(parent, child) else Runs.ALWAYS
+    if isinstance(parent, cst.Assert) and child is parent.msg:
+        return Runs.OPERAND
     if isinstance(parent, cst.If):
         return Runs.ALWAYS if child is parent.test else Runs.STATEMENT
     return Runs.STATEMENT if isinstance(parent, _SKIPPED) else Runs.ALWAYS

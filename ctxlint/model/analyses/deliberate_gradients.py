@@ -25,11 +25,12 @@ def may_begin_in(fn: FunctionClass, method: Method) -> bool:
     """Whether what ``backward`` or ``jvp`` returns may, on purpose, depend on none of its arguments.
 
     A synthetic gradient, an error that is fed back, and a target come from an input that forward only keeps, from
-    another process, or from a place where other code leaves it.
+    another process, or from a place where other code leaves it; or forward has multiplied by the scale of a GradScaler.
     """
     return (
         any(_is_handed_over(fn, each) for each in fn.inputs)
         or any(_receives(each.callee or "") for each in method.facts.of(GenericCall))
+        or any(each.attr.value == "get_scale" for home in fn.earlier_methods for each in home.nodes_of(cst.Attribute))
         or any(_is_of_object(fn, method, name) for name in method.context_attributes)
         or any(_is_left_outside(method, name) for name in method.named)
         or _states_it(fn, method)

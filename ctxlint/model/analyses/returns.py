@@ -5,6 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from ctxlint.model.function import Method, MethodFacts, Returned
+from ctxlint.model.interpreter.events import ContextCall
 from ctxlint.model.interpreter.values import (
     NONE,
     UNKNOWN,
@@ -21,14 +22,21 @@ from ctxlint.model.interpreter.values import (
 
 
 def returned_by(method: Method) -> list[Returned]:
-    """What autograd gets from each return of a method: one entry for each alternative."""
+    """What autograd gets from each return of a method: one entry for each alternative.
+
+    What the method saves is a tensor, or None: one output.
+    """
     found: list[Returned] = []
     if not method.facts.modelled:
         return found
+    saves = [each for each in method.facts.of(ContextCall) if each.method == "save_for_backward"]
+    saved = [slot.value for each in saves for slot in each.arguments if not slot.starred and slot.value != UNKNOWN]
     for event in method.returns:
         written = event.node.value if isinstance(event.node, cst.Return) else None
         for value in event.value.options():
             slots, known = _slots(value, written if value is event.value else None)
+            if not known and value in saved:
+                slots, known = (Slot(value, written if value is event.value else None),), True
             exact = known and not any(slot.starred for slot in slots)
             found.append(Returned(event.node, event, value, slots, known, exact))
     return found
