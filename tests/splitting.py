@@ -63,9 +63,10 @@ def parts_of(text: str) -> tuple[list[Part], list[range]]:
 
 
 def _bound(node: ast.stmt) -> Iterator[str]:
-    """The names that a top-level statement binds in the module."""
+    """The names that a top-level statement binds in the module, also when a function in it is called."""
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         yield node.name
+        yield from (name for each in ast.walk(node) if isinstance(each, ast.Global) for name in each.names)
         return
     for each in ast.walk(node):
         if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store):

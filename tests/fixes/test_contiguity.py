@@ -9,6 +9,7 @@ import pytest
 from tests.fixes.fixing import assert_fixed, fixed_by
 
 _CLASS = """import torch
+from elsewhere import k, n
 
 
 class F(torch.autograd.Function):

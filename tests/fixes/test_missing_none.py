@@ -279,6 +279,7 @@ def test_a_gradient_for_what_is_no_tensor_becomes_none(before: str, after: str) 
 _ANNOTATED = """from typing import Optional, Tuple
 
 import torch
+from elsewhere import x
 
 
 class Scale(torch.autograd.Function):
@@ -389,6 +390,7 @@ def test_an_annotation_that_the_python_of_the_file_can_evaluate(header: str, wri
 
 QUANTIZE = """
 import torch
+from quantization import quantize
 
 
 class Quantize(torch.autograd.Function):

@@ -8,6 +8,7 @@ from tests.fixes.fixing import assert_fixed, fixed_by
 from tests.linting import lint
 
 _CLASS = """import torch
+from elsewhere import a, b, body, c, grad_body, loss, lse, out, output, scores, x1, x2
 
 
 class F(torch.autograd.Function):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from dataclasses import replace
 from enum import Enum
@@ -217,7 +218,7 @@ def _wanted(fn: FunctionClass) -> Iterator[Stash]:
     exempt = written_by_backward(fn) | autograd.FUNCTION_CTX_ATTRIBUTES
     for write in _stores(fn):
         name = write.attribute
-        if of_bases and name not in read_here and write in of_bases:
+        if of_bases and write in of_bases and (name not in read_here or _is_read_in_other_file(fn, name)):
             continue  # found in the base class
         if name in exempt or write.value is None:
             continue
@@ -237,6 +238,20 @@ def _wanted(fn: FunctionClass) -> Iterator[Stash]:
         if any(implies_empty(fn, guard) for guard in write.guards):
             continue  # no memory is retained, and on this path there is nothing to compute
         yield found
+
+
+def _is_read_in_other_file(fn: FunctionClass, attribute: str) -> bool:
+    """Whether the class of another file that stores an attribute has a backward that reads it."""
+    homes = [each.home for each in fn.context_methods if each.inherited and each.home is not None]
+    for home in homes:
+        record = home.unit.index.classes.get(home.qualname) if home.unit.path != fn.source.path else None
+        own = [each for each in record.node.body if isinstance(each, ast.FunctionDef)] if record is not None else []
+        readers = (each for each in own if each.name in ("backward", "vjp"))
+        if any(
+            isinstance(node, ast.Attribute) and node.attr == attribute for each in readers for node in ast.walk(each)
+        ):
+            return True
+    return False
 
 
 def _is_found_elsewhere(fn: FunctionClass, stash: Stash) -> bool:

@@ -67,7 +67,7 @@ class ApplyCall:
     arguments: tuple[ArgumentKind, ...]
     """One per positional argument, in order, up to the first starred one."""
     names: tuple[str, ...] = ()
-    """Those of the arguments in ``arguments``, or ``self.name`` and ``ctx.name``; empty for one that is neither."""
+    """Those of the arguments in ``arguments``, or ``owner.name``; empty for one that is neither."""
     detached: tuple[int, ...] = ()
     """Positions of arguments that certainly require no gradient: ``x.data``, ``x.detach()``."""
     handed_on: tuple[tuple[int, int], ...] = ()
