@@ -222,8 +222,20 @@ class Builder:
             releases=releases_with(record, self.unit.index),
             taken_names=self.taken_names,
             enclosing_names=record.scope.function_locals(),
+            absent_names=self.absent_names(methods.values()),
         )
         return without_untaken_arms(function)
+
+    def absent_names(self, methods: Iterable[Method]) -> frozenset[str]:
+        """The names in methods of files with star imports that none of these certainly binds."""
+        homes = [(method.home.unit, method) for method in methods if method.home is not None]
+        starred = [(unit, method) for unit, method in homes if unit.index.module.stars]
+        return frozenset(
+            name
+            for unit, method in starred
+            for name in method.named
+            if name not in unit.index.module.names and name not in method.binders and self.project.lacks(unit, name)
+        )
 
     def with_callers(
         self, calls: tuple[ApplyCall, ...], forward: Method | None, outputs: tuple[Returned, ...]

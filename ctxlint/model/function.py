@@ -259,6 +259,8 @@ class FunctionClass:
     """Deprecated names of torch that the file imports, and that other files import from it."""
     enclosing_names: frozenset[str] = frozenset()
     """Local names of enclosing functions, which methods can see."""
+    absent_names: frozenset[str] = frozenset()
+    """The names in methods of files with star imports that none of these certainly binds."""
 
     @cached_property
     def notes(self) -> dict[object, Any]:

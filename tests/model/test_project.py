@@ -252,3 +252,22 @@ def test_module_of_a_package_does_not_hide_one_of_python(tmp_path: Path) -> None
         "double.py": double,
     }
     assert "CTX105" in codes(tmp_path / "scripts", script, "double.py")
+
+
+@pytest.mark.parametrize(
+    ("helpers", "found"),
+    [
+        ("def helper(x):\n    return x\n", True),
+        ("def helper(x):\n    return x\n\n\nsize = 2\n", False),
+        ("from .more import *\n\n\ndef helper(x):\n    return x\n", True),
+        ("from outside import *\n\n\ndef helper(x):\n    return x\n", False),
+        ("def helper(x):\n    return x\n\n\nfor name in ('size',):\n    globals()[name] = 2\n", False),
+        ("def helper(x):\n    return x\n\n\nif helper is None:\n    from sizes import size\n", False),
+    ],
+)
+def test_name_that_no_star_import_binds(tmp_path: Path, helpers: str, found: bool) -> None:
+    """The names of a file of the project are known, also where it is star-imported."""
+    double = SUBCLASS.format(imports="import torch\nfrom .helpers import *", base="torch.autograd.Function")
+    double = double.replace("return x * 2", "return helper(x) * size")
+    files = {"lib/__init__.py": "", "lib/helpers.py": helpers, "lib/more.py": "", "lib/double.py": double}
+    assert ("CTX223" in codes(tmp_path, files, "lib/double.py")) is found

@@ -130,7 +130,9 @@ def _unbound(fn: FunctionClass, method: Method, names: frozenset[str] | set[str]
         return frozenset()
     module = home.unit.index.module
     scopes = [home.record.scope, module] if home.record is not None else [module]
-    if any(scope.sees_star_import() for scope in scopes) or home.unit.is_stub:
+    if any(scope.sees_star_import() for scope in scopes):
+        names = names & fn.absent_names
+    if home.unit.is_stub:
         return frozenset()
     unbound = names - {param.name for param in method.params}.union(method.binders, module.names, fn.enclosing_names)
     return unbound - _bound_inside(method) if not unbound.isdisjoint(method.named) else frozenset()

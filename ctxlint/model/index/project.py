@@ -376,6 +376,10 @@ class Project:
     def _binds_none(self, unit: Unit, name: str, hops: int) -> bool:
         return all(self._star_lacks(unit, star, name, hops) for star in unit.index.module.stars)
 
+    def lacks(self, unit: Unit, name: str) -> bool:
+        """Whether the star imports of a file certainly do not bind a name: they are those of files of the project."""
+        return self.once(("lacks", name), lambda: self._binds_none(unit, name, 0), unit.summaries)
+
     def _star_lacks(self, unit: Unit, star: str, name: str, hops: int) -> bool:
         """Whether a star-imported module certainly does not bind a name."""
         if star.partition(".")[0] in _FEW_NAMES:
@@ -383,6 +387,8 @@ class Project:
         place = self.locate(unit, f"{star}.{name}" if star.strip(".") else f"{star}{name}") if self.load else None
         other = self.unit(place.path) if place is not None else None
         if place is None or other is None or place.rest != name or hops > _MAX_HOPS:
+            return False
+        if any(map(other.source.mentions, _BINDING_MORE)):
             return False
         return name not in other.index.module.names and self._binds_none(other, name, hops + 1)
 
@@ -553,6 +559,10 @@ class Project:
 
     def _named_bases(self, definition: Definition) -> list[Meaning]:
         return [base for alternatives in self.bases(definition) for base in alternatives]
+
+
+_BINDING_MORE = ("exec", "globals", "vars", "__dict__", "modules")
+"""A module that mentions one of these may bind names without a statement for each."""
 
 
 def _has_text_of(unit: Unit, source: Source) -> bool:
