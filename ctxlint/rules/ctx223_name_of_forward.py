@@ -71,8 +71,8 @@ class NameOfForward(Rule[FunctionClass]):
     There is no fix.
 
     ## Known limits
-    Not reported if the module defines the name or has star imports, under `try`, nor, for a name that is not one of
-    `forward`, in a file that reads `globals`, `vars`, `exec`, `builtins` or `sys.modules`. The name of a builtin function such as `input` is
+    Not reported if the module defines the name or star-imports a module that may, which is unknown of modules outside of the
+    project, under `try`, nor, for a name that is not one of `forward`, in a file that reads `globals`, `vars`, `exec`, `builtins` or `sys.modules`. The name of a builtin function such as `input` is
     reported where it is used in arithmetic, indexed, or has an attribute read that the builtin lacks.
 
     ## References
