@@ -260,6 +260,7 @@ def test_module_of_a_package_does_not_hide_one_of_python(tmp_path: Path) -> None
         ("def helper(x):\n    return x\n", True),
         ("def helper(x):\n    return x\n\n\nsize = 2\n", False),
         ("from .more import *\n\n\ndef helper(x):\n    return x\n", True),
+        ("from math import *\n\n\ndef helper(x):\n    return x\n", False),
         ("from outside import *\n\n\ndef helper(x):\n    return x\n", False),
         ("def helper(x):\n    return x\n\n\nfor name in ('size',):\n    globals()[name] = 2\n", False),
         ("def helper(x):\n    return x\n\n\nif helper is None:\n    from sizes import size\n", False),

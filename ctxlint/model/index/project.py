@@ -373,16 +373,16 @@ class Project:
         meant = {self.meaning_elsewhere(unit, each) for each in found} if len(found) > 1 else {None}
         return found[0] if len(found) == 1 or (len(meant) == 1 and None not in meant) else None
 
-    def _binds_none(self, unit: Unit, name: str, hops: int) -> bool:
-        return all(self._star_lacks(unit, star, name, hops) for star in unit.index.module.stars)
+    def _binds_none(self, unit: Unit, name: str, hops: int, *, of_project: bool = False) -> bool:
+        return all(self._star_lacks(unit, star, name, hops, of_project) for star in unit.index.module.stars)
 
     def lacks(self, unit: Unit, name: str) -> bool:
         """Whether the star imports of a file certainly do not bind a name: they are those of files of the project."""
-        return self.once(("lacks", name), lambda: self._binds_none(unit, name, 0), unit.summaries)
+        return self.once(("lacks", name), lambda: self._binds_none(unit, name, 0, of_project=True), unit.summaries)
 
-    def _star_lacks(self, unit: Unit, star: str, name: str, hops: int) -> bool:
-        """Whether a star-imported module certainly does not bind a name."""
-        if star.partition(".")[0] in _FEW_NAMES:
+    def _star_lacks(self, unit: Unit, star: str, name: str, hops: int, of_project: bool = False) -> bool:
+        """Whether a star-imported module certainly does not bind a name; ``of_project``: it is one of the project."""
+        if star.partition(".")[0] in _FEW_NAMES and not of_project:
             return name not in _FEW_NAMES[star.partition(".")[0]]
         place = self.locate(unit, f"{star}.{name}" if star.strip(".") else f"{star}{name}") if self.load else None
         other = self.unit(place.path) if place is not None else None
@@ -390,7 +390,7 @@ class Project:
             return False
         if any(map(other.source.mentions, _BINDING_MORE)):
             return False
-        return name not in other.index.module.names and self._binds_none(other, name, hops + 1)
+        return name not in other.index.module.names and self._binds_none(other, name, hops + 1, of_project=of_project)
 
     def certainly(self, unit: Unit, name: str) -> Definition | None:
         """The only definition that a resolved name of ``unit`` denotes; see ``denoted``."""
