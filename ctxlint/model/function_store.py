@@ -707,7 +707,7 @@ def _words_by_line(text: str, without: re.Pattern[str] | None) -> frozenset[str]
     return frozenset().union(*(_words(line, without) for line in lines))
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=512)  # a keystroke brings a new line, and memory must not grow
 def _words(code: str, without: re.Pattern[str] | None) -> frozenset[str]:
     code = _STRING_OR_COMMENT.sub(_without_prose, code)
     code = code if without is None else without.sub("", code)
