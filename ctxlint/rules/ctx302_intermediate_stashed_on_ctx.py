@@ -81,8 +81,8 @@ class IntermediateStashedOnCtx(Rule[FunctionClass]):
     `retain_graph` raises, and so does a tensor that is modified in place before `backward`, or that was created under
     `torch.inference_mode()`.
 
-    The fix does nothing for a second derivative: where `backward` computes a gradient with the tensor, it is silently
-    wrong with a saved intermediate, too (CTX503).
+    The fix does nothing for a second derivative: where `backward` computes a gradient with the tensor, it raises or is
+    silently wrong with a saved intermediate, too (CTX503).
 
     ## Known limits
     Not reported for integer and bool tensors, one-element tensors such as `x.sum()`, states of random number

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.fixes.decorators import mark_once_differentiable
-from ctxlint.model.analyses.second_order import differentiable_backward, leaves_autograd
+from ctxlint.model.analyses.second_order import differentiable_backward, leaves_autograd, makes_an_array
 from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
 
@@ -23,9 +23,11 @@ class MissingOnceDifferentiable(Rule[FunctionClass]):
 
     ## Why is this bad?
     Under `create_graph=True` (gradient penalties, Hessians, meta-learning), `backward` itself is differentiated.
-    Operations that autograd does not record count as constants, so the second derivative is silently wrong. With
-    `@once_differentiable`, torch raises instead: `trying to differentiate twice a function that was marked with
-    @once_differentiable`.
+    Operations that autograd does not record count as constants. If other operations give the gradient a graph (a loss
+    such as `y**2`, or what computed the input), the second derivative is silently wrong. If none does, it raises
+    `element 0 of tensors does not require grad`. A tensor that requires grad and becomes an array raises in `backward`.
+    With `@once_differentiable`, torch raises wherever the incoming gradient has a graph: `trying to differentiate twice
+    a function that was marked with @once_differentiable`.
 
     ## Example
     ```python
@@ -92,10 +94,17 @@ class MissingOnceDifferentiable(Rule[FunctionClass]):
         if backward is None:
             return
         found = leaves_autograd(fn, backward)
-        if found is not None:
-            yield Finding(
-                fn.span(backward.node.name),
-                f"`backward` of `{fn.name}` uses operations that autograd does not record ({found[1]}); a second derivative is silently wrong. Mark it "
-                f"with `@once_differentiable`.",
-                fix=mark_once_differentiable(fn, backward),
-            )
+        if found is None:
+            return
+        off = any(backward.decorator(each) is not None for each in ("no_grad", "inference_mode"))
+        consequence = (
+            "raises where a tensor with a graph becomes an array"
+            if makes_an_array(found[1]) and not off
+            else "raises, or is silently wrong if others are recorded"
+        )
+        yield Finding(
+            fn.span(backward.node.name),
+            f"`backward` of `{fn.name}` uses operations that autograd does not record ({found[1]}); a second derivative "
+            f"{consequence}. Mark it with `@once_differentiable`.",
+            fix=mark_once_differentiable(fn, backward),
+        )

@@ -26,8 +26,8 @@ class IntermediateInGradient(Rule[FunctionClass]):
     ## Why is this bad?
     Under `create_graph=True` (gradient penalties, Hessians, meta-learning), `backward` itself is differentiated. A
     saved input or output still has its graph there. An intermediate has none, because `forward` runs with grad mode
-    off: it counts as a constant, and the second derivative is silently wrong, whether the intermediate is saved or set
-    on ctx.
+    off: it counts as a constant, whether it is saved or set on ctx. If other operations give the gradient a graph, as
+    those of a loss `y**2` do, the second derivative is silently wrong. If none does, it raises.
 
     To keep the intermediate, return it as another output and use its gradient. If no caller needs a second derivative,
     mark `backward` with `@once_differentiable`.
@@ -98,8 +98,8 @@ class IntermediateInGradient(Rule[FunctionClass]):
             remedy = "Save the input itself" if detached else "Compute it again from inputs, or return it as an output"
             yield Finding(
                 fn.span(node),
-                f"`backward` of `{fn.name}` computes a gradient with `{name}`, {what}; a second derivative is silently "
-                f"wrong. {remedy}.",
+                f"`backward` of `{fn.name}` computes a gradient with `{name}`, {what}; a second derivative raises, or is "
+                f"silently wrong if other operations are recorded. {remedy}.",
                 # If CTX302 moves an attribute into `save_for_backward`, its fix comes first.
                 fix=mark_once_differentiable(fn, backward) if "." not in name else None,
             )

@@ -59,9 +59,23 @@ def leaves_autograd(fn: FunctionClass, method: Method) -> tuple[cst.CSTNode, str
     filling = _filling_gradients(fn, method)
     for node in method.body_nodes:
         what = _unrecorded(fn, method, node, calls.get(id(node)), filling)
-        if what is not None and not _is_only_shown(method, node) and not _is_only_kept(method, node):
+        if what is None or _is_only_shown(method, node) or _is_only_kept(method, node):
+            continue
+        if not (makes_an_array(what) and _holds_a_copy_without_graph(node)):
             return node, what
     return None
+
+
+def makes_an_array(what: str) -> bool:
+    """Whether an operation is one of numpy, which raises on a tensor that requires grad."""
+    return what == "`.numpy()`" or what.startswith("`numpy.")
+
+
+def _holds_a_copy_without_graph(node: cst.CSTNode) -> bool:
+    """Whether a call is one like ``x.detach().numpy()``: not numpy leaves autograd first."""
+    return (isinstance(node, cst.Attribute) and node.attr.value in ("detach", "data")) or any(
+        _holds_a_copy_without_graph(each) for each in children(node)
+    )
 
 
 def _unrecorded(
