@@ -127,17 +127,17 @@ class GradientUnbound(Rule[FunctionClass]):
             return
         seen: set[str] = set()
         yield from _unbound_in_forward(fn, seen)
-        for name in ("forward", "setup_context"):
-            yield from _unbound_locals(fn, fn.methods.get(name), seen)
+        for method in fn.earlier_methods:
+            yield from _unbound_locals(fn, method, seen)
         if not backward_never_runs(fn):
             seen = set()
             yield from _unbound_in_backward(fn, backward, seen)
             yield from _unbound_locals(fn, backward, seen)
 
 
-def _unbound_locals(fn: FunctionClass, method: Method | None, seen: set[str]) -> Iterator[Finding]:
+def _unbound_locals(fn: FunctionClass, method: Method, seen: set[str]) -> Iterator[Finding]:
     """Names that a method reads before it binds them, or after a branch that does not, apart from those ``seen``."""
-    if method is None or method.inherited or not method.facts.of(MaybeUnbound):
+    if method.inherited or not method.facts.of(MaybeUnbound):
         return
     found: dict[cst.CSTNode, list[MaybeUnbound]] = {}
     for use in read_too_early(fn, method):

@@ -105,10 +105,7 @@ def _kept(fn: FunctionClass, method: Method, node: cst.BaseExpression | None) ->
         node = method.bound_to(node.value)
     if isinstance(node, cst.Call):
         return _asked_for(fn, method, node)
-    of = node.value if isinstance(node, cst.Attribute) else None
-    if not isinstance(node, cst.Attribute) or not isinstance(of, cst.Name) or of.value != method.ctx_name:
-        return _UNKNOWN
-    return _attribute(fn, node.attr.value)
+    return _attribute(fn, node.attr.value) if node is not None and method.is_on_ctx(node) else _UNKNOWN
 
 
 def _attribute(fn: FunctionClass, name: str) -> _Known:

@@ -152,7 +152,7 @@ def _against(uses: Uses, name: str) -> list[Evidence]:
 
 def _kept_on_ctx(forward: Method, wanted: AbstractSet[str]) -> dict[str, str]:
     """``ctx.a = b`` of an input that forward does not bind again: ``a`` and ``b``; not an attribute set twice."""
-    stores = list(_stores_on(forward.node.body, forward.ctx.name if forward.ctx is not None else ""))
+    stores = list(_stores_on(forward, forward.node.body))
     times = times_bound(forward.node.body)
     names = [attribute for attribute, _value in stores]
     return {
@@ -163,19 +163,18 @@ def _kept_on_ctx(forward: Method, wanted: AbstractSet[str]) -> dict[str, str]:
     }
 
 
-def _stores_on(node: cst.CSTNode, ctx: str) -> Iterator[tuple[str, cst.BaseExpression | None]]:
+def _stores_on(forward: Method, node: cst.CSTNode) -> Iterator[tuple[str, cst.BaseExpression | None]]:
     """The attributes of ctx that statements set, with their values."""
     if isinstance(node, (cst.Assign, cst.AnnAssign, cst.AugAssign)):
         targets = [each.target for each in node.targets] if isinstance(node, cst.Assign) else [node.target]
         for target in targets:
             for each in target.elements if isinstance(target, (cst.Tuple, cst.List)) else (target,):
                 attribute = each.value if isinstance(each, cst.Element) else each
-                if isinstance(attribute, cst.Attribute) and isinstance(attribute.value, cst.Name):
-                    if attribute.value.value == ctx:
-                        yield attribute.attr.value, node.value if attribute in targets else None
+                if forward.is_on_ctx(attribute):
+                    yield attribute.attr.value, node.value if attribute in targets else None
     elif not isinstance(node, (cst.BaseExpression, cst.FunctionDef, cst.ClassDef)):
         for child in children(node):
-            yield from _stores_on(child, ctx)
+            yield from _stores_on(forward, child)
 
 
 _NOT_OF_PROJECTS = ("torch.", "builtins.", "math.", "numpy.", "triton.")

@@ -74,9 +74,8 @@ def _is_computed_with(forward: Method, name: str) -> bool:
         if isinstance(around, cst.BinaryOperation):
             return True
         call = forward.parents[around] if isinstance(around, cst.Arg) else None
-        owner = call.func.value if isinstance(call, cst.Call) and isinstance(call.func, cst.Attribute) else None
-        of_ctx = isinstance(owner, cst.Name) and forward.ctx is not None and owner.value == forward.ctx.name
-        if isinstance(call, cst.Call) and not of_ctx and getattr(call.func, "value", "") not in ("len", "isinstance"):
+        called = call.func if isinstance(call, cst.Call) else None
+        if called and not forward.is_on_ctx(called) and getattr(called, "value", "") not in ("len", "isinstance"):
             return True
     return False
 

@@ -117,7 +117,7 @@ def _is_saved_tuple(method: Method, node: cst.BaseExpression) -> bool:
     if isinstance(node, cst.Name):
         bound = [each.value for each in method.facts.of(Assigned) if each.name == node.value]
         return len(bound) == 1 and isinstance(bound[0], SavedTensors)
-    return method.ctx is not None and dotted(node) == f"{method.ctx.name}.saved_tensors"
+    return dotted(node) == f"{method.ctx_name}.saved_tensors"
 
 
 def _is_returned(method: Method, loop: cst.CSTNode) -> bool:
@@ -140,12 +140,11 @@ def _grad_behind(method: Method, node: cst.CSTNode | None) -> cst.Attribute | No
 
 def _saved_input(fn: FunctionClass, method: Method, node: cst.BaseExpression) -> Parameter | None:
     """The input that an expression certainly is, as it was saved."""
-    name, ctx = dotted(node), method.ctx.name if method.ctx is not None else None
     value: Value | None = None
     if isinstance(node, cst.Name):
-        bound = [each.value for each in method.facts.of(Assigned) if each.name == name]
+        bound = [each.value for each in method.facts.of(Assigned) if each.name == node.value]
         value = bound[0] if len(bound) == 1 else None
-    elif isinstance(node, cst.Attribute) and dotted(node.value) == ctx:
+    elif method.is_on_ctx(node):
         value = ContextAttribute(node.attr.value)
     stored = kept_value(fn, value) if isinstance(value, (SavedTensor, ContextAttribute)) else None
     return stored if is_input(stored) else None

@@ -24,7 +24,7 @@ from ctxlint.model.interpreter.values import (
     is_tensor,
     kind_of,
 )
-from ctxlint.model.syntax import children, code_of, dotted, words_of
+from ctxlint.model.syntax import children, code_of, dotted, is_name, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -111,7 +111,7 @@ def _is_of_tensor(fn: FunctionClass, method: Method, node: cst.Attribute) -> boo
     root, _, attribute = (path or "").partition(".")
     if path is None:
         return True
-    if method.ctx is None or root != method.ctx.name:
+    if root != method.ctx_name:
         return root in method.binders or any(param.name == root for param in method.params)
     values = [each.value for each in fn.writes_by_attribute.get(attribute, ()) if each.value is not None]
     return bool(attribute) and all(_is_certain_tensor(fn, each) for value in values for each in value.options())
@@ -124,7 +124,7 @@ def _is_of_integers(fn: FunctionClass, method: Method, node: cst.Attribute) -> b
     if isinstance(sized, cst.Call) and isinstance(sized.func, cst.Attribute) and sized.func.attr.value in _SIZED:
         return True
     owner, _, attribute = (dotted(node.value) or "").partition(".")
-    if method.ctx is None or owner != method.ctx.name:
+    if owner != method.ctx_name:
         bound = [each.value for each in method.assignments.get(owner, ())] if not attribute else []
         kept = kept_value(fn, bound[0]) if len(bound) == 1 and isinstance(bound[0], SavedTensor) else None
         return kept is not None and (kind_of(kept) is Kind.INTEGRAL or _is_made_of_a_number(fn, kept))
@@ -260,4 +260,4 @@ def _is_kept(method: Method, node: cst.BaseExpression) -> bool:
     """Whether an expression is an attribute of ctx: these are functions to call, not kernels to launch."""
     while isinstance(node, (cst.Attribute, cst.Subscript)):
         node = node.value
-    return isinstance(node, cst.Name) and method.ctx is not None and node.value == method.ctx.name
+    return is_name(node, method.ctx_name)

@@ -79,7 +79,7 @@ def _is_size(fn: FunctionClass, method: Method, node: cst.BaseExpression) -> boo
         value, statement = assigned[0].value_node, assigned[0].statement
         unpacked = isinstance(statement, cst.Assign) and _is_shape(statement.value)
         return unpacked or (value is not None and _is_size(fn, method, value))
-    if not isinstance(node, cst.Attribute) or method.ctx is None or last_name(node.value) != method.ctx.name:
+    if not method.is_on_ctx(node):
         return False
     writes = fn.writes_by_attribute.get(node.attr.value, ())
     kept = writes[0].value_node if len(writes) == 1 else None

@@ -331,16 +331,16 @@ def _decides_more(fn: FunctionClass, event: ContextEvent) -> bool:
         return False
     tests = [guard.test for guard in event.guards if _flags_for(fn, event, guard)]
     ifs = [node for node in forward.nodes_of(cst.If) if any(node.test is test for test in tests)]
-    return any(node.orelse is not None or not _only_stores(node.body, forward.ctx_name) for node in ifs)
+    return any(node.orelse is not None or not _only_stores(forward, node.body) for node in ifs)
 
 
-def _only_stores(body: cst.BaseSuite, ctx: str) -> bool:
+def _only_stores(forward: Method, body: cst.BaseSuite) -> bool:
     """Whether statements only set attributes of ctx and call its methods."""
 
     def stores(statement: cst.CSTNode) -> bool:
         if isinstance(statement, cst.Expr) and isinstance(statement.value, cst.Call):
-            return _is_on(statement.value.func, ctx)
-        return isinstance(statement, cst.Assign) and all(_is_on(each.target, ctx) for each in statement.targets)
+            return forward.is_on_ctx(statement.value.func)
+        return isinstance(statement, cst.Assign) and all(forward.is_on_ctx(each.target) for each in statement.targets)
 
     statements = body.body if isinstance(body, cst.SimpleStatementSuite) else _lines(body)
     return all(map(stores, statements))
@@ -350,11 +350,6 @@ def _lines(body: cst.BaseSuite) -> Iterator[cst.CSTNode]:
     """The statements of a block: the parts of simple ones, and compound ones as they are."""
     for line in body.body:
         yield from line.body if isinstance(line, cst.SimpleStatementLine) else (line,)
-
-
-def _is_on(node: cst.BaseExpression, ctx: str) -> bool:
-    """Whether an expression is ``ctx.name``."""
-    return isinstance(node, cst.Attribute) and isinstance(node.value, cst.Name) and node.value.value == ctx
 
 
 def _flags_for(fn: FunctionClass, event: ContextEvent, guard: Guard) -> frozenset[int]:

@@ -95,7 +95,7 @@ def _comes_first(fn: FunctionClass, method: Method, read: ContextRead) -> bool:
         return False
     elsewhere = name in stored_on_others(home.unit.index) or any(each.by for each in _writes(fn, name))
     return not elsewhere and all(
-        _is_of(method, each) for each in method.nodes_of(cst.Attribute) if _stores(method, each, name)
+        method.is_on_ctx(each) for each in method.nodes_of(cst.Attribute) if _stores(method, each, name)
     )
 
 
@@ -124,11 +124,6 @@ def _stores(method: Method, node: cst.Attribute, name: str) -> bool:
     if node.attr.value != name:
         return False
     return isinstance(method.parents.get(node), (cst.AssignTarget, cst.AugAssign, cst.AnnAssign, cst.Element))
-
-
-def _is_of(method: Method, node: cst.CSTNode) -> bool:
-    """Whether an attribute is one of the ctx."""
-    return isinstance(node, cst.Attribute) and node in method.context_attributes.get(node.attr.value, ())
 
 
 def _is_protected(read: ContextRead) -> bool:

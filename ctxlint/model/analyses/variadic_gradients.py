@@ -115,7 +115,7 @@ class _Lengths:
         if isinstance(node, cst.Name):
             written = only_assigned(method.node, node.value)
             return self.of_number(written, method) if isinstance(written, cst.Call) else None
-        if not isinstance(node, cst.Attribute) or code_of(node.value) != method.ctx_name:
+        if not method.is_on_ctx(node):
             return None
         writes = [each for each in self.forward.facts.of(ContextWrite) if each.attribute == node.attr.value]
         writes += [each for each in self.backward.facts.of(ContextWrite) if each.attribute == node.attr.value]

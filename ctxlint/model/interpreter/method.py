@@ -24,13 +24,13 @@ from ctxlint.model.interpreter.events import (
 )
 from ctxlint.model.interpreter.local_names import BINDING, bound_by
 from ctxlint.model.interpreter.values import Tri
-from ctxlint.model.syntax import dotted, in_parts, kept, kept_below, parents_in
+from ctxlint.model.syntax import dotted, in_parts, is_name, kept, kept_below, parents_in
 from ctxlint.records import record
 from ctxlint.torch_api.known_decorators import AUTOCAST_PAIR
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from typing import TypeVar
+    from typing import TypeGuard, TypeVar
 
     from ctxlint.model.index.project import Definition
     from ctxlint.model.interpreter.events import Guard
@@ -344,9 +344,9 @@ class Method:
         """Whether torch calls it when ``apply`` is called: ``forward`` and ``setup_context``."""
         return self.name in ("forward", "setup_context")
 
-    def is_on_ctx(self, node: cst.CSTNode) -> bool:
+    def is_on_ctx(self, node: cst.CSTNode) -> TypeGuard[cst.Attribute]:
         """Whether an expression is an attribute of ctx."""
-        return isinstance(node, cst.Attribute) and dotted(node.value) == self.ctx_name
+        return isinstance(node, cst.Attribute) and is_name(node.value, self.ctx_name)
 
     @cached_property
     def own_params(self) -> tuple[Param, ...]:
