@@ -139,12 +139,11 @@ def _unbound_locals(fn: FunctionClass, method: Method, seen: set[str]) -> Iterat
     """Names that a method reads before it binds them, or after a branch that does not, apart from those ``seen``."""
     if method.inherited or not method.facts.of(MaybeUnbound):
         return
-    found: dict[cst.CSTNode, list[MaybeUnbound]] = {}
+    found: dict[cst.CSTNode | None, list[MaybeUnbound]] = {}
     for use in read_too_early(fn, method):
         if use.name not in seen:
             seen.add(use.name)
-            statement = next(each for each in method.above(use.node) if isinstance(each, _STATEMENTS))
-            found.setdefault(statement, []).append(use)
+            found.setdefault(method.statement_around(use.node), []).append(use)
     for first, *others in found.values():
         names = quoted([first.name, *(each.name for each in others)])
         are, them = ("are", "them") if others else ("is", "it")
@@ -165,9 +164,6 @@ def _unbound_locals(fn: FunctionClass, method: Method, seen: set[str]) -> Iterat
                 f"{_bind_there(method, branch)}.",
                 related=at(fn, [shown], f"this branch does not bind `{use.name}`") if shown is not None else (),
             )
-
-
-_STATEMENTS = (cst.BaseSmallStatement, cst.BaseCompoundStatement)
 
 
 def _first_part(branch: UnboundBranch) -> cst.CSTNode | None:

@@ -41,17 +41,10 @@ def reached(fn: FunctionClass, method: Method, node: cst.CSTNode) -> Runs:
         return when
     if _never_called(fn, method):
         return Runs.STATEMENT
-    earlier = {_statement(method, each) for each in _raises_before(fn, method, node)}
+    earlier = {method.statement_around(each) for each in _raises_before(fn, method, node)}
     if not earlier:
         return Runs.ALWAYS
-    return Runs.OPERAND if earlier == {_statement(method, node)} else Runs.STATEMENT
-
-
-def _statement(method: Method, node: cst.CSTNode) -> cst.CSTNode | None:
-    """The innermost statement that contains a node."""
-    return next(
-        (each for each in method.above(node) if isinstance(each, (cst.BaseSmallStatement, cst.BaseStatement))), None
-    )
+    return Runs.OPERAND if earlier == {method.statement_around(node)} else Runs.STATEMENT
 
 
 def raises_before(fn: FunctionClass, method: Method, node: cst.CSTNode) -> bool:

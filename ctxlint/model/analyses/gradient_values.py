@@ -32,8 +32,6 @@ _OVERWRITING = frozenset(str.split("copy_ fill_ normal_ uniform_ zero_"))
 
 _ABOUT_TYPES = frozenset(["isinstance", "type"])
 
-_STATEMENTS = (cst.BaseCompoundStatement, cst.SimpleStatementLine)
-
 _AS = frozenset(str.split("expand_as reshape_as resize_as_ type_as view_as"))
 """Methods of a tensor that ask their argument only for its shape or dtype."""
 
@@ -89,19 +87,13 @@ def _in_statement(method: Method, uses: list[cst.Name], gone: int) -> list[cst.N
     """The later uses in the statement that replaces the values: it may read them before."""
     if gone >= len(uses):
         return []
-    around = _statement(method, uses[gone])
-    return [node for node in uses[gone + 1 :] if _statement(method, node) is around]
-
-
-def _statement(method: Method, node: cst.CSTNode) -> cst.CSTNode | None:
-    """The simple statement at the level of the body that contains a node; None if it is in a compound one."""
-    around = [each for each in method.above(node) if isinstance(each, _STATEMENTS)]
-    return around[0] if len(around) == 2 and around[1] is method.node else None
+    around = method.line_of_body(uses[gone])
+    return [node for node in uses[gone + 1 :] if method.line_of_body(node) is around]
 
 
 def _is_replaced(method: Method, use: cst.Name) -> bool:
     """Whether after this statement, which always runs, the name holds other values: ``g = …``, ``g.copy_(…)``."""
-    if _statement(method, use) is None:
+    if method.line_of_body(use) is None:
         return False
     above = method.parents[use]
     if isinstance(above, cst.AssignTarget):
@@ -133,12 +125,12 @@ def _copy_reads(method: Method, copy: cst.CSTNode) -> bool:
     """Whether a copy of the gradient is used for its values: that in a name, until others replace them."""
     above = method.parents.get(copy)
     target = above.targets[0].target if isinstance(above, cst.Assign) and len(above.targets) == 1 else None
-    statement = _statement(method, copy)
+    statement = method.line_of_body(copy)
     if not isinstance(target, cst.Name) or statement is None:
         return _reads(method, copy)
     uses = list(method.named.get(target.value, ()))
     later = uses[uses.index(target) + 1 :]
-    return _one_reads(method, [each for each in later if _statement(method, each) is not statement])
+    return _one_reads(method, [each for each in later if method.line_of_body(each) is not statement])
 
 
 def _asks_for_shape(call: cst.CSTNode, argument: cst.Arg) -> bool:

@@ -68,7 +68,7 @@ class _Sources:
                 if not self._is_known(name):
                     return False
                 continue
-            for statement in {self._statement(use) for use in self.method.named[name]}:
+            for statement in {self.method.line_of_body(use) for use in self.method.named[name]}:
                 if statement is None:
                     return False
                 for each in statement.body:
@@ -109,12 +109,6 @@ class _Sources:
     def _inside(self, node: cst.CSTNode, around: cst.CSTNode) -> bool:
         return node is around or any(each is around for each in self.method.above(node))
 
-    def _statement(self, use: cst.CSTNode) -> cst.SimpleStatementLine | None:
-        """The statement around a node; None if it is in a compound one."""
-        around = [each for each in self.method.above(use) if isinstance(each, _STATEMENTS)]
-        first = around[0]
-        return first if isinstance(first, cst.SimpleStatementLine) and len(around) == 2 else None
-
     def _changes(self, statement: cst.BaseSmallStatement, name: str) -> bool:
         """Whether a statement binds a name, or may write to the tensor in it."""
         mentioned = [each for each in self.method.named[name] if self._inside(each, statement)]
@@ -153,7 +147,7 @@ class _Sources:
         """Whether one of the values comes from a constant."""
         for call in self.method.nodes_of(cst.Call):
             if (dotted(call.func) or "").rpartition(".")[2] in _CONSTANT:
-                statement = self._statement(call)
+                statement = self.method.line_of_body(call)
                 inside = self._inside(call, node)
                 if inside or statement is None or not names.isdisjoint(self._names_in(statement)):
                     return True
@@ -174,7 +168,7 @@ class _Sources:
 
     def _writes(self, use: cst.Name) -> bool:
         """Whether a statement may write to the tensor in a name."""
-        statement = self._statement(use)
+        statement = self.method.line_of_body(use)
         if statement is None:
             return True
         for each in statement.body:
@@ -193,6 +187,3 @@ class _Sources:
             for target in statement.targets
             for each in self.method.above(use)
         )
-
-
-_STATEMENTS = (cst.BaseCompoundStatement, cst.SimpleStatementLine)

@@ -32,10 +32,10 @@ def _has_another_name(method: Method, mutation: Mutation, name: str) -> bool:
     node = mutation.node
     if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute) or mutation.how == "out=":
         return False
-    small = _statement(method, node)
+    small = method.statement_around(node)
     if isinstance(small, cst.Assign):
         return all(not is_name(target.target, name) for target in small.targets)
-    return small is not None and not isinstance(small, cst.Expr)
+    return isinstance(small, cst.BaseSmallStatement) and not isinstance(small, cst.Expr)
 
 
 def _read_after(method: Method, node: cst.CSTNode, name: str) -> Iterator[cst.Name]:
@@ -46,7 +46,7 @@ def _read_after(method: Method, node: cst.CSTNode, name: str) -> Iterator[cst.Na
     for each in variables[last + 1 :]:
         if each.value != name or _excluded(method, node, each):
             continue
-        statement = _statement(method, each)
+        statement = method.statement_around(each)
         if stopped_by is not None and statement is not stopped_by:
             return
         if isinstance(method.parents.get(each), cst.AssignTarget):
@@ -76,7 +76,3 @@ def _excluded(method: Method, node: cst.CSTNode, later: cst.CSTNode) -> bool:
         if (isinstance(around, cst.If) and around in above) or leaves(block.body[-1]):
             return True
     return False
-
-
-def _statement(method: Method, node: cst.CSTNode) -> cst.CSTNode | None:
-    return next((each for each in method.above(node) if isinstance(each, cst.BaseSmallStatement)), None)

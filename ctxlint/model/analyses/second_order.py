@@ -182,7 +182,7 @@ def _is_only_kept(method: Method, node: cst.CSTNode) -> bool:
     """
     if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute) or node.func.attr.value != "detach":
         return False
-    first = next((each for each in method.above(node) if isinstance(each, _STATEMENTS)), None)
+    first = method.statement_around(node)
     if not isinstance(first, _KEEPING) or any(isinstance(each, cst.Lambda) for each in method.above(node)):
         return False
     statements = [each for kind in _KEEPING for each in method.nodes_of(kind) if each is not first]
@@ -200,7 +200,6 @@ def _is_only_kept(method: Method, node: cst.CSTNode) -> bool:
 
 
 _KEEPING = (cst.Assign, cst.Expr)
-_STATEMENTS = (cst.BaseSmallStatement, cst.BaseCompoundStatement)
 
 
 def _names_stored(statement: cst.CSTNode, without: cst.CSTNode | None = None) -> set[str]:

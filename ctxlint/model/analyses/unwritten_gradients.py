@@ -92,10 +92,7 @@ def _is_harmless(method: Method, use: cst.CSTNode) -> bool:
     above = method.parents[use]
     if isinstance(above, (cst.Element, cst.Tuple, cst.AssignTarget, cst.Return, cst.Del)):
         around = (above, *method.above(above))
-        statement = next(
-            each for each in around if isinstance(each, (cst.BaseSmallStatement, cst.BaseCompoundStatement))
-        )
-        return isinstance(statement, (cst.Return, cst.Del)) or any(
+        return isinstance(method.statement_around(use), (cst.Return, cst.Del)) or any(
             isinstance(each, cst.AssignTarget) for each in around
         )
     if isinstance(above, cst.Comparison):

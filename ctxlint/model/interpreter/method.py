@@ -236,6 +236,16 @@ class Method:
         """The innermost node of a kind that contains a node."""
         return next((each for each in self.above(node) if isinstance(each, kind)), None)
 
+    def statement_around(self, node: cst.CSTNode) -> cst.BaseStatement | cst.BaseSmallStatement | None:
+        """The innermost statement that contains a node; the line, if the node is a simple statement itself."""
+        statements = (each for each in self.above(node) if isinstance(each, _STATEMENTS))
+        return next(statements, None)
+
+    def line_of_body(self, node: cst.CSTNode) -> cst.SimpleStatementLine | None:
+        """The line that contains a node; None if it is in a compound statement."""
+        around = [each for each in self.above(node) if isinstance(each, cst.BaseStatement)]
+        return around[0] if len(around) == 2 and isinstance(around[0], cst.SimpleStatementLine) else None
+
     def called_on(self, node: cst.CSTNode) -> tuple[cst.Call | None, str]:
         """The call of a method of what a node evaluates to, and the name of the method; None if there is none."""
         attribute = self.parents.get(node)
@@ -409,6 +419,9 @@ class Method:
         paths = self.facts.fall_paths
         ends_in_raising_call = bool(paths) and all(any(guard.arm == "returns" for guard in path) for path in paths)
         return self.facts.falls_through is Tri.NO or (self.facts.falls_through is Tri.YES and ends_in_raising_call)
+
+
+_STATEMENTS = (cst.BaseStatement, cst.BaseSmallStatement)
 
 
 def _by_kind(nodes: Iterable[cst.CSTNode], _parents: Parents) -> dict[type[cst.CSTNode], list[cst.CSTNode]]:
