@@ -59,7 +59,7 @@ def _applicability(
     code: MethodCode, name: str, uses: list[MaybeUnbound], flags: Mapping[object, int]
 ) -> Applicability | None:
     """The applicability of None as the gradient where the name is unbound; None if it is not certain."""
-    bindings = [each for each in code.method.facts.of(Assigned) if each.name == name]
+    bindings = code.method.assignments.get(name, [])
     if len({each.node for each in bindings}) != len(code.bindings(name)) or any(each.in_loop for each in bindings):
         return None
     if not all(code.in_own_scope(each) for each in code.uses(name)):
@@ -113,7 +113,7 @@ def returned_position(code: MethodCode, node: cst.CSTNode) -> int | None:
 
 def _before_all(code: MethodCode, name: str, uses: list[MaybeUnbound]) -> Statement | None:
     """The statement that contains the first binding, in the block around all bindings and uses; no loop repeats it."""
-    bindings = [each.node for each in code.method.facts.of(Assigned) if each.name == name]
+    bindings = [each.node for each in code.method.assignments.get(name, ())]
     nodes = [*bindings, *(use.node for use in uses)]
     shared = [each for each in code.above(nodes[0]) if all(each in code.above(node) for node in nodes[1:])]
     block = next((each for each in shared if isinstance(each, cst.IndentedBlock)), None)

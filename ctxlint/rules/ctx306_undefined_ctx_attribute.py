@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from ctxlint.model.analyses.legacy import attributes_set_by
 from ctxlint.model.analyses.undefined_attributes import absent_inputs, undefined_reads
 from ctxlint.model.function import Binding, FunctionClass
-from ctxlint.model.interpreter.events import Assigned
 from ctxlint.model.interpreter.values import Tri, is_tensor
 from ctxlint.model.syntax import is_name
 from ctxlint.rules.base import Finding, Rule
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from ctxlint.config.settings import Settings
     from ctxlint.model.interpreter.events import ContextRead
     from ctxlint.model.interpreter.method import Method
-    from ctxlint.model.interpreter.values import Value
 
 
 class UndefinedCtxAttribute(Rule[FunctionClass]):
@@ -156,23 +154,15 @@ def _remedy(fn: FunctionClass, method: Method, read: ContextRead) -> str:
         plain = entry is not None and entry.is_tensor is Tri.NO
         otherwise = "" if plain else f", or take it from `{ctx}.saved_tensors` if it is a tensor"
         return f"Write `{ctx}.{name} = {name}` in `{where}` instead of saving it{otherwise}."
-    known_there = name in _bound_in(writer) or any(entry.name == name for entry in fn.inputs)
+    known_there = (writer is not None and name in writer.assignments) or any(entry.name == name for entry in fn.inputs)
     return f"Write `{ctx}.{name} = {name if known_there else '...'}` in `{where}`."
 
 
 def _is_tensor_of(fn: FunctionClass, writer: Method | None, name: str) -> bool:
     """Whether a name is that of an input with a gradient, or of a tensor that forward computes: CTX301 and CTX302."""
-    bindings = _bound_in(writer).get(name, ())
+    bound = writer.assignments.get(name, ()) if writer is not None else ()
     is_input = any(each.name == name and each.surely_differentiable for each in fn.inputs)
-    return is_input if not bindings else all(value is not None and is_tensor(value) is Tri.YES for value in bindings)
-
-
-def _bound_in(writer: Method | None) -> dict[str, list[Value | None]]:
-    """What the method that stores state assigns to each local name."""
-    found: dict[str, list[Value | None]] = {}
-    for each in writer.facts.of(Assigned) if writer is not None else ():
-        found.setdefault(each.name, []).append(each.value)
-    return found
+    return all(each.value is not None and is_tensor(each.value) is Tri.YES for each in bound) if bound else is_input
 
 
 _NAMES = autograd.CONTEXT_METHODS | {"saved_tensors", "needs_input_grad"}

@@ -135,7 +135,7 @@ def unbound_gradient(fn: FunctionClass, returned: Returned, index: int) -> str |
 
 def bound_only_if_given(fn: FunctionClass, name: str, entry: Input) -> bool:
     """Whether backward binds a local name only where it finds that an input is not None."""
-    bindings = [each for each in fn.backward.facts.of(Assigned) if each.name == name] if fn.backward is not None else []
+    bindings = fn.backward.assignments.get(name, []) if fn.backward is not None else []
     return bool(bindings) and all(any(_finds_it(fn, guard, entry) for guard in each.guards) for each in bindings)
 
 

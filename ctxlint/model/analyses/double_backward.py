@@ -180,10 +180,10 @@ def _is_intermediate(fn: FunctionClass, value: Value) -> bool:
 
 def _bindings(method: Method) -> dict[str, list[cst.BaseExpression | None]]:
     """The expressions that each name of a method is bound to."""
-    bound: dict[str, list[cst.BaseExpression | None]] = {}
-    for each in method.facts.of(Assigned):
-        bound.setdefault(each.name, []).append(None if each.augmented else each.value_node or _gradients_unpacked(each))
-    return bound
+    return {
+        name: [None if each.augmented else each.value_node or _gradients_unpacked(each) for each in assigned]
+        for name, assigned in method.assignments.items()
+    }
 
 
 def _gradients_unpacked(assigned: Assigned) -> cst.BaseExpression | None:

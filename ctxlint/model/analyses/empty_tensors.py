@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model.interpreter.conditions import certain_parts
-from ctxlint.model.interpreter.events import Assigned
 from ctxlint.model.syntax import code_of, dotted, words_of
 from ctxlint.patterns import pattern
 
 if TYPE_CHECKING:
     from ctxlint.model.function import FunctionClass
-    from ctxlint.model.interpreter.events import ContextWrite, Guard
+    from ctxlint.model.interpreter.events import Assigned, ContextWrite, Guard
 
 
 def implies_empty(fn: FunctionClass, guard: Guard) -> bool:
@@ -34,7 +33,7 @@ def _named(fn: FunctionClass, test: cst.BaseExpression) -> cst.BaseExpression:
     bindings: list[Assigned] | list[ContextWrite] = []
     if isinstance(test, cst.Name):
         methods = fn.context_methods
-        bindings = [each for method in methods for each in method.facts.of(Assigned) if each.name == test.value]
+        bindings = [each for method in methods for each in method.assignments.get(test.value, ())]
     elif isinstance(test, cst.Attribute) and dotted(test.value) == fn.storing_ctx:
         bindings = fn.writes_by_attribute.get(test.attr.value, [])
     return (bindings[0].value_node if len(bindings) == 1 else None) or test

@@ -317,8 +317,7 @@ def wrong_test(fn: FunctionClass, gradient: Misplaced) -> cst.CSTNode | None:
         return None
     tests = {
         id(guard.test): guard.test
-        for each in fn.backward.facts.of(Assigned)
-        if each.name == gradient.name
+        for each in fn.backward.assignments.get(gradient.name, ())
         for guard in each.guards
         if flags_of([guard])
     }
@@ -333,8 +332,8 @@ def is_computed_with_another(fn: FunctionClass, name: str) -> bool:
     bindings = fn.backward.facts.of(Assigned)
     statements = {
         id(each.statement)
-        for each in bindings
-        if each.name == name and each.statement is not None and flags_of(each.guards)
+        for each in fn.backward.assignments.get(name, ())
+        if each.statement is not None and flags_of(each.guards)
     }
     together = any(each.name in others and id(each.statement) in statements for each in bindings)
     calls = fn.backward.nodes_of(cst.Call) if not together else ()
@@ -416,7 +415,7 @@ def _unbound_uses(fn: FunctionClass, method: Method) -> list[tuple[MaybeUnbound,
     uses = method.facts.of(MaybeUnbound)
     stored = stored_flags(fn)
     for use in uses if uses and not _refuses_flags(fn, method) else ():
-        every = [each for each in method.facts.of(Assigned) if each.name == use.name and not each.augmented]
+        every = [each for each in method.assignments.get(use.name, ()) if not each.augmented]
         bindings = [each for each in every if use.may_follow(each)]
         if not bindings or _bound_without_event(method, use.name, len(every)):
             continue
@@ -442,7 +441,7 @@ def _unbound_uses(fn: FunctionClass, method: Method) -> list[tuple[MaybeUnbound,
 def bound_only_together(fn: FunctionClass, method: Method, use: MaybeUnbound, flags: frozenset[int]) -> bool:
     """Whether a name is only bound where several flags are set at once, as under tests inside each other."""
     stored = stored_flags(fn) if len(flags) > 1 else {}
-    bindings = [each for each in method.facts.of(Assigned) if each.name == use.name and not each.augmented]
+    bindings = [each for each in method.assignments.get(use.name, ()) if not each.augmented]
     return len(flags) > 1 and all(flags <= flags_of(each.guards, stored) for each in bindings if use.may_follow(each))
 
 
@@ -475,7 +474,7 @@ def _flag_of(value: Value, stored: Mapping[object, int]) -> int:
 def unbound_without_gradients(forward: Method) -> Iterator[MaybeUnbound]:
     """Reads in forward of names that are bound only where some input needs a gradient, on paths where none has to."""
     for use in forward.facts.of(MaybeUnbound):
-        every = [each for each in forward.facts.of(Assigned) if each.name == use.name and not each.augmented]
+        every = [each for each in forward.assignments.get(use.name, ()) if not each.augmented]
         bindings = [each for each in every if use.may_follow(each)]
         if not bindings or _bound_without_event(forward, use.name, len(every)) or _needs_gradients(forward, use):
             continue
@@ -524,14 +523,13 @@ def _is_input(method: Method, node: cst.BaseExpression) -> bool:
 
 def needed_at(method: Method, use: MaybeUnbound, stored: Mapping[object, int] = _NONE_STORED) -> frozenset[int]:
     """The inputs that certainly need a gradient where a name is read and nothing has bound it."""
-    assigned = (each for each in method.facts.of(Assigned) if each.name == use.name)
-    return flags_of(use.guards, stored) | _refused(assigned)
+    return flags_of(use.guards, stored) | _refused(method.assignments.get(use.name, ()))
 
 
 def stored_only_under_others(fn: FunctionClass, method: Method, name: str, flags: frozenset[int]) -> bool:
     """Whether what ``name`` is bound to is certainly not stored by forward unless other flags than these are set."""
-    for bound in method.facts.of(Assigned):
-        origin = before_views(bound.value) if bound.name == name and bound.value is not None else None
+    for bound in method.assignments.get(name, ()):
+        origin = before_views(bound.value) if bound.value is not None else None
         stored: Sequence[Event] = ()
         if isinstance(origin, SavedTensor):
             stored = fn.saves
@@ -546,9 +544,8 @@ def saves_only_under_others(fn: FunctionClass, method: Method, name: str, flags:
     """Whether forward saves only if other flags than these are set, and ``name`` is computed from what it saves."""
     if not fn.saves or not all(flags_of(each.guards) - flags for each in fn.saves):
         return False
-    assigned = method.facts.of(Assigned)
-    saved = {each.name for each in assigned if isinstance(each.value, SavedTensor)}
-    values = (each.value_node for each in assigned if each.name == name)
+    saved = {each.name for each in method.facts.of(Assigned) if isinstance(each.value, SavedTensor)}
+    values = (each.value_node for each in method.assignments.get(name, ()))
     return any(value is not None and not saved.isdisjoint(words_of(value)) for value in values)
 
 
@@ -565,7 +562,7 @@ def none_uses(fn: FunctionClass, method: Method) -> list[tuple[MaybeNone | Mutat
     uses: list[MaybeNone | Mutation] = [*method.facts.of(MaybeNone), *_collectives_of_none(method)]
     params = {param.name for param in method.params}
     for use in uses if not _refuses_flags(fn, method) else ():
-        bindings = [each for each in method.facts.of(Assigned) if each.name == use.name and use.may_follow(each)]
+        bindings = [each for each in method.assignments.get(use.name or "", ()) if use.may_follow(each)]
         flags = computed_under(method, use.name or "", use)
         if flags is None or use.name in params or any(each.augmented for each in bindings):
             continue

@@ -52,9 +52,8 @@ def computed_by(method: Method, slot: Slot) -> list[Computed]:
         return []
     name = slot.node.value
     options = [option for option in slot.value.options() if option not in (NONE, UNKNOWN)]
-    events: list[Assigned | Mutation] = [each for each in method.facts.of(Assigned) if each.name == name]
-    events += [each for each in method.facts.of(Mutation) if each.name == name]
-    events.sort(key=lambda each: each.order)
+    mutations = [each for each in method.facts.of(Mutation) if each.name == name]
+    events = sorted((*method.assignments.get(name, ()), *mutations), key=lambda each: each.order)
     bindings = [each for each in events if isinstance(each, Assigned) and not each.augmented]
     reaching = [each for each in bindings if _may_be(each.value, options)]
     if not reaching:

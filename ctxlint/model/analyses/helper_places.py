@@ -10,7 +10,7 @@ import libcst as cst
 
 from ctxlint.model.function import Returned
 from ctxlint.model.index.scopes import Scope
-from ctxlint.model.interpreter.events import Assigned, GenericCall, Return
+from ctxlint.model.interpreter.events import GenericCall, Return
 from ctxlint.model.interpreter.interpret import interpret
 from ctxlint.model.interpreter.local_names import bound_names
 from ctxlint.model.interpreter.signatures import params_of
@@ -78,8 +78,7 @@ def _nodes(method: Method, evidence: Value | Returned) -> Iterator[cst.CSTNode]:
     written = evidence.node.value if isinstance(evidence.node, cst.Return) else None
     if evidence.value == NONE and isinstance(evidence.event.node, cst.Return):
         if isinstance(written, cst.Name):
-            bound = [each for each in method.facts.of(Assigned) if each.name == written.value]
-            written = bound[0].value_node if len(bound) == 1 else None
+            written = method.bound_to(written.value)
         if written is not None:
             yield written
 

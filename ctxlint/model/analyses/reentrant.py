@@ -115,8 +115,7 @@ def _inputs_in(slot: Slot) -> Value | None:
 def _is_saved_tuple(method: Method, node: cst.BaseExpression) -> bool:
     """Whether an expression is ``ctx.saved_tensors``, or a name bound to it once."""
     if isinstance(node, cst.Name):
-        bound = [each.value for each in method.facts.of(Assigned) if each.name == node.value]
-        return len(bound) == 1 and isinstance(bound[0], SavedTensors)
+        return isinstance(method.value_of(node.value), SavedTensors)
     return dotted(node) == f"{method.ctx_name}.saved_tensors"
 
 
@@ -133,18 +132,14 @@ def _is_returned(method: Method, loop: cst.CSTNode) -> bool:
 def _grad_behind(method: Method, node: cst.CSTNode | None) -> cst.Attribute | None:
     """``x.grad``, written in the return, or bound to the returned name."""
     if isinstance(node, cst.Name):
-        bindings = [each.value_node for each in method.facts.of(Assigned) if each.name == node.value]
-        node = bindings[0] if len(bindings) == 1 else None
+        node = method.bound_to(node.value)
     return node if isinstance(node, cst.Attribute) and node.attr.value == "grad" else None
 
 
 def _saved_input(fn: FunctionClass, method: Method, node: cst.BaseExpression) -> Parameter | None:
     """The input that an expression certainly is, as it was saved."""
-    value: Value | None = None
-    if isinstance(node, cst.Name):
-        bound = [each.value for each in method.facts.of(Assigned) if each.name == node.value]
-        value = bound[0] if len(bound) == 1 else None
-    elif method.is_on_ctx(node):
+    value = method.value_of(node.value) if isinstance(node, cst.Name) else None
+    if method.is_on_ctx(node):
         value = ContextAttribute(node.attr.value)
     stored = kept_value(fn, value) if isinstance(value, (SavedTensor, ContextAttribute)) else None
     return stored if is_input(stored) else None
@@ -159,16 +154,14 @@ def _is_only_read(method: Method, grad: cst.Attribute, inner: cst.CSTNode | None
 
 def _writes_other_grads_only(method: Method, grad: cst.Attribute) -> bool:
     """Whether every ``.grad`` that the method does not only read is that of another saved tensor, or of a new one."""
-    bound: dict[str, list[Value | None]] = {}
-    for event in method.facts.of(Assigned):
-        bound.setdefault(event.name, []).append(event.value)
-    mine = bound.get(dotted(grad.value) or "", [None])[0]
+    bound = method.assignments
+    mine = [each.value for each in bound.get(dotted(grad.value) or "", ())][:1]
     for each in method.nodes_of(cst.Attribute):
         parent = method.parents.get(each)
         called = isinstance(parent, cst.Call) and parent.func is each  # the method of a kernel
         if each.attr.value == "grad" and not called and not isinstance(parent, _PLAIN):
             held = bound.get(dotted(each.value) or "", [])
-            if len(held) != 1 or not isinstance(held[0], (SavedTensor, Fresh)) or held[0] == mine:
+            if len(held) != 1 or not isinstance(held[0].value, (SavedTensor, Fresh)) or held[0].value in mine:
                 return False
     return True
 

@@ -187,7 +187,7 @@ def _chosen_by(
 
     Only by default: the test is an input of forward that ctx keeps. Callers that ask for it know what it does.
     """
-    named = (each for each in method.facts.of(Assigned) if each.name == mutation.name)
+    named = method.assignments.get(mutation.name or "", ())
     bindings = [each for each in named if mutation.may_follow(each)]
     node = bindings[0].value_node if len(bindings) == 1 else None
     options = mutation.target.options() if mutation.target is not None else ()

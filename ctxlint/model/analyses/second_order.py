@@ -125,8 +125,8 @@ def _is_of_integers(fn: FunctionClass, method: Method, node: cst.Attribute) -> b
         return True
     owner, _, attribute = (dotted(node.value) or "").partition(".")
     if owner != method.ctx_name:
-        bound = [each.value for each in method.assignments.get(owner, ())] if not attribute else []
-        kept = kept_value(fn, bound[0]) if len(bound) == 1 and isinstance(bound[0], SavedTensor) else None
+        value = method.value_of(owner) if not attribute else None
+        kept = kept_value(fn, value) if isinstance(value, SavedTensor) else None
         return kept is not None and (kind_of(kept) is Kind.INTEGRAL or _is_made_of_a_number(fn, kept))
     values = [each.value for each in fn.writes_by_attribute.get(attribute, ())]
     return bool(values) and all(each is not None and kind_of(each) is Kind.INTEGRAL for each in values)

@@ -59,8 +59,7 @@ def _shapes_stay(fn: FunctionClass, method: Method) -> bool:
 
 def _saved_input(fn: FunctionClass, method: Method, here: ShapeUnpacking) -> Parameter | None:
     """The input that is certainly unpacked: the name is only ever bound to that saved tensor."""
-    bound = method.assignments.get(here.tensor.value, [])
-    value = bound[0].value if len(bound) == 1 and not bound[0].augmented else None
+    value = method.value_of(here.tensor.value)
     saved = single_save(fn) if isinstance(value, SavedTensor) and saving_call(method) == "save_for_backward" else None
     if saved is None or not isinstance(value, SavedTensor) or not 0 <= value.index < len(saved):
         return None

@@ -8,7 +8,6 @@ import libcst as cst
 
 from ctxlint.model.analyses.kept_values import kept_value
 from ctxlint.model.index.apply_calls import ArgumentKind
-from ctxlint.model.interpreter.events import Assigned
 from ctxlint.model.interpreter.values import ContextAttribute, Item, SavedTensor, Tri, is_input
 from ctxlint.model.syntax import code_of, last_name
 from ctxlint.patterns import pattern
@@ -112,8 +111,7 @@ def _kept(method: Method, node: cst.BaseExpression) -> Value | None:
     if isinstance(node, cst.Attribute):
         return ContextAttribute(node.attr.value)
     name = node.value if isinstance(node, cst.Name) else None
-    bound = [each.value for each in method.facts.of(Assigned) if each.name == name]
-    return bound[0] if len(bound) == 1 else None
+    return method.value_of(name) if name is not None else None
 
 
 def _is_of_ctx(method: Method, node: cst.BaseExpression) -> bool:

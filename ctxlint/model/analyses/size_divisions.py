@@ -73,12 +73,9 @@ def _is_size(fn: FunctionClass, method: Method, node: cst.BaseExpression) -> boo
     if isinstance(node, cst.Subscript):
         return _is_shape(node.value)
     if isinstance(node, cst.Name):
-        assigned = method.assignments.get(node.value, [])
-        if len(assigned) != 1 or assigned[0].augmented:
-            return False
-        value, statement = assigned[0].value_node, assigned[0].statement
-        unpacked = isinstance(statement, cst.Assign) and _is_shape(statement.value)
-        return unpacked or (value is not None and _is_size(fn, method, value))
+        only = method.only_assignment(node.value)
+        unpacked = only is not None and isinstance(only.statement, cst.Assign) and _is_shape(only.statement.value)
+        return unpacked or (only is not None and only.value_node is not None and _is_size(fn, method, only.value_node))
     if not method.is_on_ctx(node):
         return False
     writes = fn.writes_by_attribute.get(node.attr.value, ())

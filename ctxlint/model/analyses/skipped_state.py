@@ -360,10 +360,10 @@ def _flags_for(fn: FunctionClass, event: ContextEvent, guard: Guard) -> frozense
     test, bound = guard.test, fn.forward.facts.of(Assigned)
     asked: Event = event
     if isinstance(test, cst.Name):
-        assigned = [each for each in bound if each.name == test.value]
-        if len(assigned) != 1 or assigned[0].value_node is None or assigned[0].augmented:
+        only = fn.forward.only_assignment(test.value)
+        if only is None or only.value_node is None:
             return found
-        test, asked = assigned[0].value_node, assigned[0]
+        test, asked = only.value_node, only
     rebound = {each.name for each in bound if asked.may_follow(each) or each is asked}
     inputs = {entry.name: entry.index for entry in fn.inputs if entry.name not in rebound}
     return _inputs_asked(test, inputs)

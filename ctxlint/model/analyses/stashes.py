@@ -579,9 +579,7 @@ def _starts_a_graph(fn: FunctionClass, write: ContextStore, leaf: Value) -> bool
     name = dotted(write.value_node)
     texts = [code_of(write.value_node)] if name is None else []
     for method in fn.context_methods if name is not None else ():
-        texts += [
-            code_of(each.value_node) for each in method.facts.of(Assigned) if each.name == name and each.value_node
-        ]
+        texts += [code_of(each.value_node) for each in method.assignments.get(name or "", ()) if each.value_node]
         texts += [
             code_of(node)
             for node in method.nodes_of(cst.Attribute)

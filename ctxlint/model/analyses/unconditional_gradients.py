@@ -169,7 +169,7 @@ def _computed(method: Method, slot: Slot) -> tuple[cst.BaseExpression, str | Non
     name = slot.node.value
     bindings, reads = _apart_from_layout(method, name)
     reads = [each for each in reads if not isinstance(method.parents[each], cst.AssignTarget)]
-    others = len(method.binders.get(name, ())) > len([each for each in method.facts.of(Assigned) if each.name == name])
+    others = len(method.binders.get(name, ())) > len(method.assignments.get(name, []))
     if not bindings or others or len(reads) != 1 or any(each.in_loop for each in bindings):
         return None
     arms = all(one.excludes(other) for one in bindings for other in bindings if one is not other)
@@ -284,9 +284,9 @@ def _expensive_before(method: Method, node: cst.BaseExpression) -> str | None:
     """The same of a name that the expression gives another layout, or sums, if nothing else reads it."""
     base = _without_layout(node)
     name = base.value if isinstance(base, cst.Name) else None
-    bound = method.bound_to(name) if name is not None and len(method.named.get(name, ())) == _ONCE_EACH else None
-    assigned = next((each for each in method.facts.of(Assigned) if each.name == name), None)
-    if bound is None or assigned is None or assigned.guards or assigned.in_loop:
+    only = method.only_assignment(name) if name and len(method.named.get(name, ())) == _ONCE_EACH else None
+    bound = only.value_node if only is not None else None
+    if only is None or bound is None or only.guards or only.in_loop:
         return None
     return _expensive(bound) or ("sum" if _sums(node) and _factors(_without_layout(bound)) > 1 else None)
 
@@ -303,7 +303,7 @@ def _sums_what_a_kernel_writes(method: Method, node: cst.BaseExpression) -> bool
     name = base.value if isinstance(base, cst.Name) else None
     if name is None or not _sums(node) or not _is_new(method.bound_to(name)):
         return False
-    bound = [each for each in method.facts.of(Assigned) if each.name == name]
+    bound = method.assignments.get(name, [])
     others = [
         each for each in method.named.get(name, ()) if each is not base and each not in (one.node for one in bound)
     ]

@@ -312,10 +312,20 @@ class Method:
             found.setdefault(each.name, []).append(each)
         return found
 
-    def bound_to(self, name: str) -> cst.BaseExpression | None:
-        """The expression that a name is bound to by the only assignment of it; None if there are several, or none."""
+    def only_assignment(self, name: str) -> Assigned | None:
+        """The only assignment to a name, if it is not augmented; None if there are several, or none."""
         bound = self.assignments.get(name, [])
-        return bound[0].value_node if len(bound) == 1 and not bound[0].augmented else None
+        return bound[0] if len(bound) == 1 and not bound[0].augmented else None
+
+    def bound_to(self, name: str) -> cst.BaseExpression | None:
+        """The expression that the only assignment to a name binds it to; None if there are several, or none."""
+        only = self.only_assignment(name)
+        return only.value_node if only is not None else None
+
+    def value_of(self, name: str) -> Value | None:
+        """The value that the only assignment to a name binds it to; None if there are several, or none."""
+        only = self.only_assignment(name)
+        return only.value if only is not None else None
 
     @cached_property
     def _order(self) -> Mapping[cst.CSTNode, int]:
