@@ -22,7 +22,7 @@ from ctxlint.model.analyses.flags import (
     unbound_without_gradients,
 )
 from ctxlint.model.analyses.reachability import backward_never_runs
-from ctxlint.model.analyses.skipped_state import raises_before
+from ctxlint.model.analyses.skipped_state import lacks_state_before
 from ctxlint.model.analyses.unbound_locals import read_too_early, unbound_branches
 from ctxlint.model.analyses.undefined_attributes import never_happens
 from ctxlint.model.function import FunctionClass
@@ -292,7 +292,7 @@ def _is_too_late(
     fn: FunctionClass, backward: Method, use: MaybeUnbound | MaybeNone | Mutation, flags: frozenset[int]
 ) -> bool:
     """Whether backward raises before: it reads an attribute that is never set (CTX306), or not then (CTX307)."""
-    return never_happens(fn, backward, use) or raises_before(fn, use.node, flags)
+    return never_happens(fn, backward, use) or lacks_state_before(fn, use.node, flags)
 
 
 def _remedy(fn: FunctionClass, backward: Method, use: MaybeUnbound, flags: frozenset[int], fix: Fix | None) -> str:

@@ -27,7 +27,7 @@ from ctxlint.model.interpreter.events import MisfitCall, SavedRead, TupleUsedAsT
 from ctxlint.model.syntax import dotted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from ctxlint.model.function import FunctionClass
     from ctxlint.model.interpreter.method import Method
@@ -115,34 +115,29 @@ def certain_raises(fn: FunctionClass, method: Method) -> tuple[cst.CSTNode, ...]
     notes: dict[str, tuple[tuple[cst.CSTNode, ...], ...]] = fn.notes.setdefault(certain_raises, {})
     if method.name not in notes:
         both = unbound_names(fn, method), _raising(fn, method)
-        notes[method.name] = tuple(tuple(each for each in nodes if each in method.parents) for nodes in both)
-    names, others = notes[method.name]
-    if names and not may_create_names(fn):  # no note: what depends on the whole text is asked again for each rule
-        others = (*names, *others)
-    return (*others, *_raising_tests(method, others)) if len(others) > 1 else others
-
-
-def _raising_tests(method: Method, raising: Iterable[cst.CSTNode]) -> list[cst.CSTNode]:
-    """The tests both of whose arms certainly raise."""
-    found: list[cst.CSTNode] = []
-    for test in reversed(method.nodes_of(cst.If)):  # the innermost first
-        other = test.orelse
-        arms = (test.body, other.body if isinstance(other, cst.Else) else other)
-        if all(arm and any(_always_in(method, arm, each) for each in (*raising, *found)) for arm in arms):
-            found.append(test)
+        names, others = (tuple(each for each in nodes if each in method.parents) for nodes in both)
+        notes[method.name] = _with_tests(method, (*names, *others)), _with_tests(method, others)
+    found, without_names = notes[method.name]
+    if found != without_names and may_create_names(fn):  # the whole text decides: asked again for each rule
+        return without_names
     return found
 
 
+def _with_tests(method: Method, raising: tuple[cst.CSTNode, ...]) -> tuple[cst.CSTNode, ...]:
+    """What certainly raises, with the tests both of whose arms do."""
+    if len(raising) < 2:
+        return raising
+    for test in reversed(method.nodes_of(cst.If)):  # the innermost first
+        other = test.orelse
+        arms = (test.body, other.body if isinstance(other, cst.Else) else other)
+        if all(arm and any(_always_in(method, arm, each) for each in raising) for arm in arms):
+            raising = (*raising, test)
+    return raising
+
+
 def _always_in(method: Method, arm: cst.CSTNode, node: cst.CSTNode) -> bool:
-    """Whether a node is evaluated whenever an arm runs."""
-    inner = node
-    for outer in method.above(node):
-        if inner is arm:
-            return True
-        if condition(outer, inner) is not Runs.ALWAYS or _is_uncertain(outer):
-            return False
-        inner = outer
-    return False
+    """Whether a node is evaluated whenever an arm runs; an ``elif`` is an arm itself."""
+    return node is arm or (arm in method.above(node) and _comes_first(method, node, arm))
 
 
 def _raising(fn: FunctionClass, method: Method) -> Iterator[cst.CSTNode]:

@@ -108,7 +108,7 @@ def _skipped_state(fn: FunctionClass) -> list[SkippedState]:
     return [replace(first, alone=alone, decides_more=by_flags and _decides_more(fn, first.events[0]))]
 
 
-def raises_before(fn: FunctionClass, node: cst.CSTNode, flags: frozenset[int]) -> bool:
+def lacks_state_before(fn: FunctionClass, node: cst.CSTNode, flags: frozenset[int]) -> bool:
     """Whether backward lacks state, and raises before ``node``, if none of the inputs in ``flags`` needs a gradient."""
     return any(
         each.inputs and each.inputs <= flags and each.read is not None and fn.start(each.read) < fn.start(node)
