@@ -394,6 +394,9 @@ SCALAR_METHODS = {
 }
 """Methods whose result is certainly a plain number, flag or string, by its sort."""
 
+SIZE_METHODS = frozenset(_words("dim nelement numel size"))
+"""Methods that ask for nothing but the size of a tensor."""
+
 ARRAY_CREATORS = frozenset(f"numpy.{name}" for name in _words("arange array asarray empty full linspace ones zeros"))
 """Functions of numpy that create an array of whatever they get."""
 

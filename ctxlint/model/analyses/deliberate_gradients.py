@@ -70,10 +70,8 @@ def _keeps(forward: Method, use: cst.CSTNode) -> bool:
     """Whether forward uses an input only for its shape, to assert something, or to keep it on ctx."""
     above = forward.parents[use]
     call, name = forward.called_on(use)
-    if call is not None:
-        return name in _SIZES or (name in _SAME and _keeps(forward, call))
     if isinstance(above, cst.Attribute):
-        return above.attr.value in operations.SCALAR_ATTRIBUTES
+        return forward.is_measured(use) or (call is not None and name in _SAME and _keeps(forward, call))
     if isinstance(above, cst.Arg):
         called = forward.parents[above]
         return isinstance(called, cst.Call) and last_name(called.func) in ("save_for_backward", "save_for_forward")
@@ -82,7 +80,6 @@ def _keeps(forward: Method, use: cst.CSTNode) -> bool:
     return isinstance(above, cst.Param) or forward.around(use, cst.Assert) is not None
 
 
-_SIZES = frozenset(["dim", "numel", "size"])
 _SAME = frozenset(["clone", "contiguous", "detach"])
 
 
@@ -97,7 +94,7 @@ def _is_of_object(fn: FunctionClass, method: Method, attribute: str) -> bool:
 
 _OF_TENSORS = (
     frozenset(["H", "T", "data", "device", "dtype", "imag", "is_cuda", "mH", "mT", "ndim", "numpy", "real", "shape"])
-    | _SIZES
+    | operations.SIZE_METHODS
     | _SAME
     | operations.TENSOR_METHODS
     | operations.VIEW_METHODS

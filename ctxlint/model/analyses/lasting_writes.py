@@ -8,7 +8,7 @@ import libcst as cst
 
 from ctxlint.model.interpreter.events import Assigned, Mutation
 from ctxlint.model.interpreter.values import ContextAttribute, storage
-from ctxlint.model.syntax import code_of, dotted, last_name, parents_below
+from ctxlint.model.syntax import code_of, dotted, parents_below
 from ctxlint.torch_api import operations
 
 if TYPE_CHECKING:
@@ -28,18 +28,8 @@ def is_left_for_others(method: Method, mutation: Mutation) -> bool:
     inside = {node for each in (mutation.node, *updates) for node in (each, *parents_below(each))}
     uses = _uses(method, mutation, slice(method.body_nodes.index(_outermost_loop(method, mutation.node)), None))
     return uses is not None and all(
-        each in inside or _is_target(method, each) or _is_measured(method, each) for each in uses
+        each in inside or _is_target(method, each) or method.is_measured(each) for each in uses
     )
-
-
-def _is_measured(method: Method, name: cst.CSTNode) -> bool:
-    """Whether only the size of a tensor is asked for: ``x.size(0)``, ``len(x)``."""
-    call, called = method.called_on(name)
-    above = method.parents[name]
-    measured = method.parents[above] if isinstance(above, cst.Arg) else None
-    of_len = isinstance(measured, cst.Call) and last_name(measured.func) == "len"
-    asked = isinstance(above, cst.Attribute) and above.attr.value in operations.SCALAR_ATTRIBUTES
-    return of_len or asked or (call is not None and called in ("dim", "numel", "size"))
 
 
 def is_overwritten_first(method: Method, mutation: Mutation) -> bool:

@@ -138,7 +138,7 @@ class _Degrees:
         if dotted(func.value) != "torch":
             values.insert(0, func.value)
         parts = [self.of(each, at) for each in (*values, *rest)]
-        if all(each == _CONSTANT for each in parts) or name in _SIZES:
+        if all(each == _CONSTANT for each in parts) or name in operations.SIZE_METHODS:
             return _CONSTANT
         if name in _PRODUCTS and len(values) == 2 and not rest:
             return self._combined(node, cst.Multiply(), (values[0], parts[0]), values[1], at)
@@ -219,7 +219,6 @@ _ADDING = (cst.Add, cst.Subtract, cst.AddAssign, cst.SubtractAssign)
 _MULTIPLYING = (cst.Multiply, cst.MatrixMultiply, cst.MultiplyAssign, cst.MatrixMultiplyAssign)
 
 _TRANSPOSED = frozenset(["H", "T", "mH", "mT", "real"])
-_SIZES = frozenset(["dim", "nelement", "numel", "size"])
 _PRODUCTS = frozenset(["bmm", "dot", "matmul", "mm", "mul", "multiply", "mv"])
 _LINEAR = frozenset(
     str.split(

@@ -295,11 +295,7 @@ def _of_kept(fn: FunctionClass, node: cst.CSTNode | None) -> bool:
     return False
 
 
-_COMPUTING = frozenset(
-    name
-    for name in operations.TENSOR_METHODS | operations.VIEW_METHODS | operations.USUAL_VIEW_METHODS
-    if not name.startswith("new_") and not name.endswith("_like")
-)
+_COMPUTING = operations.COMPUTING | operations.VIEW_METHODS | operations.USUAL_VIEW_METHODS | {"clone"}
 """Methods that compute with the values of their tensor."""
 
 

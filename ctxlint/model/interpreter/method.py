@@ -26,6 +26,7 @@ from ctxlint.model.interpreter.local_names import BINDING, bound_by
 from ctxlint.model.interpreter.values import Tri
 from ctxlint.model.syntax import dotted, in_parts, is_name, kept, kept_below, parents_in
 from ctxlint.records import record
+from ctxlint.torch_api import operations
 from ctxlint.torch_api.known_decorators import AUTOCAST_PAIR
 
 if TYPE_CHECKING:
@@ -253,6 +254,14 @@ class Method:
         if not isinstance(attribute, cst.Attribute) or not isinstance(call, cst.Call) or call.func is not attribute:
             return None, ""
         return (call, attribute.attr.value) if attribute.value is node else (None, "")
+
+    def is_measured(self, node: cst.CSTNode) -> bool:
+        """Whether only the size, dtype or the like of what a node evaluates to is read: ``x.size(0)``, ``len(x)``."""
+        above = self.parents[node]
+        call = self.parents[above] if isinstance(above, cst.Arg) else None
+        of_len = isinstance(call, cst.Call) and is_name(call.func, "len")
+        asked = isinstance(above, cst.Attribute) and above.attr.value in operations.SCALAR_ATTRIBUTES
+        return of_len or asked or self.called_on(node)[1] in operations.SIZE_METHODS
 
     @cached_property
     def body_nodes(self) -> tuple[cst.CSTNode, ...]:
