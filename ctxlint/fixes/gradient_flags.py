@@ -9,14 +9,14 @@ import libcst as cst
 from ctxlint.fix import Applicability, Edit
 from ctxlint.fixes.method_code import code_of_method
 from ctxlint.fixes.unbound_gradients import returned_position
-from ctxlint.model.analyses.flags import behind_name, computed_under, flag_of_conditional, flags_of
+from ctxlint.model.analyses.flags import computed_under, flag_of_conditional, flags_of
 from ctxlint.model.interpreter.events import Assigned
 from ctxlint.model.interpreter.values import Tri, is_none
-from ctxlint.model.syntax import children, single_index
+from ctxlint.model.syntax import names_in, single_index
 from ctxlint.records import record
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from ctxlint.fix import Fix
     from ctxlint.fixes.method_code import MethodCode
@@ -86,11 +86,11 @@ def _has_its_own(fn: FunctionClass, flag: int) -> bool:
 def _in_conditional(fn: FunctionClass, code: MethodCode, misplaced: Misplaced) -> list[Edit] | None:
     for returned in fn.gradients:
         slot = returned.slots[misplaced.slot] if misplaced.slot < len(returned.slots) else None
-        conditional = behind_name(code.method, slot.node) if slot is not None else None
+        conditional = code.method.behind_name(slot.node) if slot is not None else None
         if returned.node is misplaced.node and isinstance(conditional, cst.IfExp):
             test: cst.BaseExpression | None = conditional.test
             if isinstance(test, cst.Name) and len(code.uses(test.value)) == 2:  # bound and tested
-                test = behind_name(code.method, test)
+                test = code.method.behind_name(test)
             index = _index(test)
             if index is not None and index in code.parents:
                 return [code.layout.replace(index, str(misplaced.slot))]
@@ -188,7 +188,7 @@ def _lines_of_gradient(
     own = {line for line in map(line_of, holding) if line is not None}
     todo = list(own)
     while todo:
-        for read in _names_in(todo.pop()):
+        for read in names_in(todo.pop()):
             if read == name:
                 continue
             bound = [line for line, names in names_bound.items() if read in names]
@@ -206,18 +206,10 @@ def _lines_of_gradient(
     return [line for line in lines if line in own]
 
 
-def _names_in(node: cst.CSTNode) -> Iterator[str]:
-    if isinstance(node, cst.Name):
-        yield node.value
-    for child in children(node):
-        if not (isinstance(node, cst.Attribute) and child is node.attr):
-            yield from _names_in(child)
-
-
 def _bound_in(code: MethodCode, line: Line) -> set[str]:
     """The names that a line binds."""
     start, end = code.layout.start(line), code.layout.end(line)
-    return {name for name in set(_names_in(line)) if any(start <= at < end for at in code.bindings(name))}
+    return {name for name in names_in(line) if any(start <= at < end for at in code.bindings(name))}
 
 
 def _bound_before(code: MethodCode, test: cst.If, name: str) -> bool:

@@ -12,12 +12,12 @@ from ctxlint.model.analyses.repeats import (
     always_follows,
     gradient_stopped,
     leaves_differentiable,
-    names_in,
     repeats_arguments,
 )
 from ctxlint.model.analyses.saved_tensors import saving_call, unpacked_alone
 from ctxlint.model.interpreter.events import SavedItem, SavedRead
 from ctxlint.model.interpreter.values import Tri
+from ctxlint.model.syntax import names_in
 
 if TYPE_CHECKING:
     from ctxlint.fix import Fix

@@ -12,7 +12,6 @@ from ctxlint.fixes.apply import apply_edits
 from ctxlint.fixes.context_uses import ContextUses, context_uses
 from ctxlint.fixes.method_code import MethodCode, code_of_method
 from ctxlint.fixes.unpacking import read_from_saved
-from ctxlint.model.analyses.repeats import names_in
 from ctxlint.model.analyses.saved_state_uses import uses_of_kept
 from ctxlint.model.analyses.stashes import Held
 from ctxlint.model.interpreter.events import ContextCall, ContextLent, Mutation
@@ -26,7 +25,7 @@ from ctxlint.model.interpreter.values import (
     is_tensor,
     usual_storage,
 )
-from ctxlint.model.syntax import single_index
+from ctxlint.model.syntax import names_in, single_index
 from ctxlint.records import record
 
 if TYPE_CHECKING:

@@ -47,6 +47,13 @@ def is_name(node: cst.CSTNode | None, name: str) -> bool:
     return isinstance(node, cst.Name) and node.value == name
 
 
+def compares_identity(node: cst.CSTNode | None) -> bool:
+    """Whether a node is a comparison by ``is`` or ``is not``."""
+    return isinstance(node, cst.Comparison) and all(
+        isinstance(each.operator, (cst.Is, cst.IsNot)) for each in node.comparisons
+    )
+
+
 def leaves(statement: cst.BaseStatement) -> bool:
     """Whether a line ends with ``return``, ``raise`` or ``assert False``."""
     last = statement.body[-1] if isinstance(statement, cst.SimpleStatementLine) else None
@@ -99,6 +106,21 @@ def words_of(node: cst.CSTNode) -> Iterator[str]:
         yield value
     for child in children(node):
         yield from words_of(child)
+
+
+def names_in(node: cst.CSTNode) -> frozenset[str]:
+    """Every name in some code, without the names of attributes."""
+    return frozenset(_names_in(node))
+
+
+def _names_in(node: cst.CSTNode) -> Iterator[str]:
+    if isinstance(node, cst.Name):
+        yield node.value
+    elif isinstance(node, cst.Attribute):
+        yield from _names_in(node.value)
+    else:
+        for child in children(node):
+            yield from _names_in(child)
 
 
 def parents_below(top: cst.CSTNode) -> dict[cst.CSTNode, cst.CSTNode]:

@@ -8,7 +8,7 @@ from ctxlint.model.analyses.misnamed import Misnamed, misnamed
 from ctxlint.model.function import FunctionClass, ParameterKind, Style
 from ctxlint.model.interpreter.values import Constant
 from ctxlint.rules.base import Finding, Rule
-from ctxlint.rules.wording import quoted
+from ctxlint.rules.wording import quoted, them
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -130,7 +130,7 @@ class ConflictingMembers(Rule[FunctionClass]):
             yield Finding(
                 fn.span(forward.node.name),
                 f"`forward` of `{fn.name}` takes {quoted(names)} by keyword only although `setup_context` is defined; torch raises "
-                f"TypeError at `apply`{since}. Take {'it' if len(names) == 1 else 'them'} by position.",
+                f"TypeError at `apply`{since}. Take {them(names)} by position.",
             )
 
     def _boxed(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:

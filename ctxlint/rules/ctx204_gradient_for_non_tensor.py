@@ -24,7 +24,7 @@ from ctxlint.model.interpreter.values import NONE, Tri, View, is_none
 from ctxlint.model.syntax import dotted
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.rules.releases import defaults_are_bound
-from ctxlint.rules.wording import counted, place_of_gradients, quoted
+from ctxlint.rules.wording import counted, place_of_gradients, quoted, them
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -130,7 +130,7 @@ class GradientForNonTensor(Rule[FunctionClass]):
                 surplus = f" ({counted(len(returned.slots), 'gradient')} for {counted(len(fn.inputs), 'input')})"
                 advice, fix = "Return one gradient for each input, `None` if there is none.", None
             else:
-                surplus, advice = "", f"Return `None` for {'it' if len(refused) == 1 else 'them'}."
+                surplus, advice = "", f"Return `None` for {them(refused)}."
                 fix = write_none(fn, returned, tuple(each.index for each in refused))
             yield Finding(
                 place_of_gradients(fn, returned),

@@ -12,7 +12,6 @@ from ctxlint.model.analyses.repeats import (
     leaves_differentiable,
     loop_around,
     marks_integers,
-    names_in,
     rebound_names,
     repeated,
     repeats_arguments,
@@ -21,6 +20,7 @@ from ctxlint.model.analyses.repeats import (
 from ctxlint.model.analyses.saved_tensors import unpacked_alone
 from ctxlint.model.function import ContextCall, FunctionClass
 from ctxlint.model.interpreter.values import Tri
+from ctxlint.model.syntax import names_in
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.rules.related import at, way_to
 

@@ -13,7 +13,7 @@ from ctxlint.model.function import ContextCall, FunctionClass, Trust, Unpacking
 from ctxlint.model.interpreter.values import Mapping, Sequence, Tri, is_input
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.rules.related import at, saves, way_to
-from ctxlint.rules.wording import counted, doer, if_it_runs, quoted
+from ctxlint.rules.wording import counted, doer, if_it_runs, quoted, them
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -186,7 +186,7 @@ def _advice(fn: FunctionClass, method: Method, call: str, taken: Unpacking | Sav
     others = _others_saved(fn, call)
     if others and not taken.starred and saved == {taken.minimum + len(others)}:
         writes = quoted(f"{fn.storing_ctx}.{name} = {name}" for name in others)
-        return f"Write {writes} instead of saving {'it' if len(others) == 1 else 'them'}."
+        return f"Write {writes} instead of saving {them(others)}."
     left = _left_out(fn, method, call, taken)
     if left:
         return f"Unpack {quoted(left)} too."

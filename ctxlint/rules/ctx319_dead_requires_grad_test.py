@@ -9,11 +9,10 @@ import libcst as cst
 
 from ctxlint.diagnostic import Related
 from ctxlint.model.analyses.grad_mode import is_off, kept_untouched, untracked, untracked_if_copied
-from ctxlint.model.analyses.repeats import names_in
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.interpreter.events import GradientFlag, GraphUseInside
 from ctxlint.model.interpreter.values import Tri
-from ctxlint.model.syntax import last_name
+from ctxlint.model.syntax import last_name, names_in
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.related import way_to
 from ctxlint.rules.wording import quoted

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ctxlint.model.analyses.apply_arity import misfit, slip, takes_arguments, wrong_length
 from ctxlint.model.function import SourceFile
 from ctxlint.rules.base import Finding, Rule
-from ctxlint.rules.wording import counted, quoted
+from ctxlint.rules.wording import counted, quoted, them
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -129,9 +129,9 @@ def _problem(call: ApplyCall, forward: Method, gradients: int | None) -> str | N
         return f"passes {passed} and omits {quoted(wrong.missing)}; {_RAISES} {_rest(call, wrong.missing)}."
     if wrong.unknown:
         unknown = wrong.unknown
-        return f"passes {quoted(unknown)}, which `forward` does not take; {_RAISES} Remove {_pronoun(unknown)}."
+        return f"passes {quoted(unknown)}, which `forward` does not take; {_RAISES} Remove {them(unknown)}."
     twice = wrong.twice
-    return f"passes {quoted(twice)} by position and by keyword; {_RAISES} Pass {_pronoun(twice)} once."
+    return f"passes {quoted(twice)} by position and by keyword; {_RAISES} Pass {them(twice)} once."
 
 
 def _problem_of_star(call: ApplyCall, fn: FunctionClass, forward: Method, file: SourceFile) -> str | None:
@@ -195,15 +195,11 @@ def _rest(call: ApplyCall, missing: Sequence[str]) -> str:
         return "Drop the `()` if the function itself is meant, or pass one argument for each input"
     if not call.keywords and (len(missing) > 1 or call.positional > _FEW):
         return "Pass one argument for each input"
-    return f"Pass {_pronoun(missing)} too"
+    return f"Pass {them(missing)} too"
 
 
 _FEW = 2
 """Among more arguments, another than the last one may be missing."""
-
-
-def _pronoun(names: Sequence[str]) -> str:
-    return "it" if len(names) == 1 else "them"
 
 
 _RAISES = "torch raises TypeError at `apply`."

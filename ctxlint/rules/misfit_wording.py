@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ctxlint.model.analyses.conditional_code import Runs, runs
 from ctxlint.model.interpreter.events import MisfitCall
-from ctxlint.rules.wording import counted, if_it_runs, quoted
+from ctxlint.rules.wording import counted, if_it_runs, quoted, them
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,7 +41,7 @@ def misfits(fn: FunctionClass, launched: bool) -> Iterator[MisfitFound]:
         seen = set()
         for event in method.facts.of(MisfitCall):
             misfit, key = event.misfit, (event.misfit, None if event.by else event.node)
-            if misfit is None or misfit.launched is not launched or event.is_in_try or key in seen:
+            if misfit is None or misfit.launched is not launched or event.tried or key in seen:
                 continue
             seen.add(key)
             if first.intersection(misfit.steps[-1:]):
@@ -74,14 +74,10 @@ def remedy(misfit: Misfit) -> str:
     if misfit.surplus:
         return "Pass one argument for each parameter"
     if misfit.missing:
-        return f"Pass {_them(misfit.missing)} too"
+        return f"Pass {them(misfit.missing)} too"
     if misfit.twice:
-        return f"Pass {_them(misfit.twice)} once"
-    return f"Remove {_them(misfit.unknown)}, or call a function that takes {_them(misfit.unknown)}"
-
-
-def _them(names: tuple[str, ...]) -> str:
-    return "it" if len(names) == 1 else "them"
+        return f"Pass {them(misfit.twice)} once"
+    return f"Remove {them(misfit.unknown)}, or call a function that takes {them(misfit.unknown)}"
 
 
 _MOST_NAMES = 4

@@ -12,7 +12,7 @@ from ctxlint.model.analyses.context_parameter import works_by_accident
 from ctxlint.model.analyses.mutations import usually_no_copy
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Sequence, Sized
 
     from ctxlint.model.analyses.gradient_placements import Expectation
     from ctxlint.model.analyses.unconditional_gradients import Unconditional
@@ -33,6 +33,11 @@ def quoted(names: Iterable[str], conjunction: str = "and") -> str:
 def counted(number: int, noun: str) -> str:
     """``1 input``, ``2 inputs``."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def them(things: Sized) -> str:
+    """``it`` or ``them``."""
+    return "it" if len(things) == 1 else "them"
 
 
 def listed(number: int, noun: str, names: Sequence[str]) -> str:
@@ -71,7 +76,7 @@ def unless_copied(*mutations: Mutation) -> str:
     """`` unless `contiguous` copies it``, if the tensors come from such a method; it copies only unusual layouts."""
     methods = {usually_no_copy(each) for each in mutations}
     method = methods.pop() if len(methods) == 1 else ""
-    return f" unless `{method}` copies {'it' if len(mutations) == 1 else 'them'}" if method else ""
+    return f" unless `{method}` copies {them(mutations)}" if method else ""
 
 
 def doer(fn: FunctionClass, method: Method, event: ContextEvent | Unpacking) -> str:

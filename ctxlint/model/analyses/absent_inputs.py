@@ -11,10 +11,10 @@ from ctxlint.model.analyses.inputs import none_from_calls
 from ctxlint.model.analyses.kept_values import kept_value
 from ctxlint.model.analyses.outputs import operands, output_values
 from ctxlint.model.analyses.reachability import always_has_gradient, judged_gradients
-from ctxlint.model.analyses.repeats import names_in
 from ctxlint.model.function import ArgumentKind, Trust
 from ctxlint.model.interpreter.events import Assigned, MaybeUnbound, Question
 from ctxlint.model.interpreter.values import NONE, Parameter, before_views, is_input
+from ctxlint.model.syntax import compares_identity, names_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -68,11 +68,8 @@ def computes_with(fn: FunctionClass, entry: Input) -> bool:
 def _computes(backward: Method, use: cst.CSTNode) -> bool:
     """Whether an expression around a value computes with it, or passes it on."""
     above = backward.parents[use]
-    compared = isinstance(above, cst.Comparison) and any(
-        isinstance(each.operator, (cst.Is, cst.IsNot)) for each in above.comparisons
-    )
     ignored = (cst.AssignTarget, cst.Element, cst.Del, cst.Assign, cst.Return, cst.If, cst.IfExp)
-    return not compared and not isinstance(above, ignored)
+    return not compares_identity(above) and not isinstance(above, ignored)
 
 
 def _needs(fn: FunctionClass, entry: Input) -> bool:

@@ -8,6 +8,7 @@ import libcst as cst
 
 from ctxlint.model.interpreter.events import ContextWrite, Mutation
 from ctxlint.model.interpreter.values import NONE, ContextAttribute, Item, Sequence, usual_storage
+from ctxlint.model.syntax import compares_identity
 from ctxlint.torch_api import operations
 
 if TYPE_CHECKING:
@@ -84,19 +85,13 @@ def without_the_data(method: Method, attribute: str) -> bool:
     """
     uses = _uses(method, attribute)
     return bool(uses) and all(
-        _tests_for_none(use) or _reads_extra_attribute(use) or _is_asked_by_name(method, use) for use in uses
+        compares_identity(use) or _reads_extra_attribute(use) or _is_asked_by_name(method, use) for use in uses
     )
 
 
 def only_tested_for_none(method: Method, attribute: str) -> bool:
     """Whether the method reads ``ctx.attribute`` only to test it for None."""
-    return all(map(_tests_for_none, _uses(method, attribute)))
-
-
-def _tests_for_none(use: cst.CSTNode) -> bool:
-    return isinstance(use, cst.Comparison) and all(
-        isinstance(each.operator, (cst.Is, cst.IsNot)) for each in use.comparisons
-    )
+    return all(map(compares_identity, _uses(method, attribute)))
 
 
 def _reads_extra_attribute(use: cst.CSTNode) -> bool:

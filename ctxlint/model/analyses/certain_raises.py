@@ -146,7 +146,7 @@ def _raising(fn: FunctionClass, method: Method) -> Iterator[cst.CSTNode]:
     yield from _deleted(method)
     yield from (read.node for reader, read in undefined_reads(fn) if reader is method)
     for call in method.facts.of(MisfitCall):
-        if call.misfit is not None and not (call.misfit.conditional or call.is_in_try):
+        if call.misfit is not None and not (call.misfit.conditional or call.tried):
             yield call.node
     if method is fn.backward:
         yield from (node for node, _error in names_of_forward(fn, method))

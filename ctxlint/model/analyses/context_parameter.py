@@ -10,7 +10,7 @@ from ctxlint.model.function import Binding
 from ctxlint.model.index.scopes import resolve
 from ctxlint.model.interpreter.local_names import borrowed_names, times_bound
 from ctxlint.model.interpreter.signatures import used_as_context
-from ctxlint.model.syntax import children, dotted
+from ctxlint.model.syntax import children, dotted, is_name
 from ctxlint.torch_api import operations, types
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def uses_unbound_context(node: cst.FunctionDef, scope: Scope) -> bool:
 
 def _second_names(node: cst.CSTNode, name: str) -> Iterator[str]:
     """The names that the body binds to the same object: ``grad_input = grad_output``."""
-    if isinstance(node, cst.Assign) and _is(node.value, name):
+    if isinstance(node, cst.Assign) and is_name(node.value, name):
         yield from (each.target.value for each in node.targets if isinstance(each.target, cst.Name))
     elif isinstance(node, (cst.BaseSuite, cst.BaseStatement)) and not isinstance(node, (cst.FunctionDef, cst.ClassDef)):
         for child in children(node):
@@ -75,7 +75,7 @@ def _used_as_tensor(node: cst.CSTNode, name: str, scope: Scope) -> bool:
     """Whether ``name`` is used in arithmetic, indexed, returned, or passed to a torch function."""
     if isinstance(node, (cst.FunctionDef, cst.Lambda, cst.ClassDef)):
         return False
-    if any(_is(part, name) for part in _parts_for_tensors(node, scope)):
+    if any(is_name(part, name) for part in _parts_for_tensors(node, scope)):
         return True
     return any(_used_as_tensor(child, name, scope) for child in children(node))
 
@@ -106,10 +106,6 @@ def _parts_of_call(node: cst.Call, scope: Scope) -> list[cst.CSTNode | None]:
     if f"{space}." in operations.TORCH_NAMESPACES and function in operations.TORCH_SINGLE:
         return [argument.value for argument in node.args]
     return []
-
-
-def _is(node: cst.CSTNode | None, name: str) -> bool:
-    return isinstance(node, cst.Name) and node.value == name
 
 
 def works_by_accident(fn: FunctionClass, method: Method) -> bool:

@@ -8,7 +8,6 @@ import libcst as cst
 
 from ctxlint.effort import spend
 from ctxlint.model.analyses.mutations import input_written
-from ctxlint.model.analyses.repeats import names_in
 from ctxlint.model.analyses.saved_state import single_save
 from ctxlint.model.analyses.second_order import differentiable_backward
 from ctxlint.model.interpreter.events import Assigned, Mutation
@@ -28,7 +27,7 @@ from ctxlint.model.interpreter.values import (
     kind_of,
     same_object,
 )
-from ctxlint.model.syntax import dotted
+from ctxlint.model.syntax import dotted, names_in
 from ctxlint.torch_api import operations
 
 if TYPE_CHECKING:

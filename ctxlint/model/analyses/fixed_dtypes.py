@@ -34,16 +34,12 @@ def fixed_dtypes(fn: FunctionClass) -> Iterator[FixedDtype]:
     for returned in fn.outputs:
         single = returned.node.value if isinstance(returned.node, cst.Return) and len(returned.slots) == 1 else None
         for slot in returned.slots:
-            node = _bound(forward, slot.node or single)
+            node = forward.behind_name(slot.node or single)
             compared = _compared(forward, node)
             entry = _input_in(fn, forward, compared) if compared is not None else None
             if isinstance(node, cst.Call) and entry is not None and node not in seen:
                 seen.add(node)
                 yield FixedDtype(node, entry)
-
-
-def _bound(forward: Method, node: cst.BaseExpression | None) -> cst.BaseExpression | None:
-    return forward.bound_to(node.value) if isinstance(node, cst.Name) else node
 
 
 def _compared(forward: Method, node: cst.BaseExpression | None) -> cst.BaseExpression | None:
@@ -53,7 +49,7 @@ def _compared(forward: Method, node: cst.BaseExpression | None) -> cst.BaseExpre
     method, given = node.func.attr.value, [dotted(each.value) for each in node.args]
     if not (method == "float" and not given) and not (method in ("to", "type") and given and given[0] in _FLOAT32):
         return None
-    of = _bound(forward, node.func.value)
+    of = forward.behind_name(node.func.value)
     if isinstance(of, cst.Comparison) and all(isinstance(each.operator, _ORDERS) for each in of.comparisons):
         return of
     called = of.func if isinstance(of, cst.Call) else None

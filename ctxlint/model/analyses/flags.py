@@ -16,7 +16,6 @@ from ctxlint.model.interpreter.events import (
     MaybeNone,
     MaybeUnbound,
     Mutation,
-    Question,
     UnboundInside,
 )
 from ctxlint.model.interpreter.values import (
@@ -40,7 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from ctxlint.model.function import FunctionClass
-    from ctxlint.model.interpreter.events import Asks, Event, Guard
+    from ctxlint.model.interpreter.events import Event, Guard
     from ctxlint.model.interpreter.method import Method
     from ctxlint.model.interpreter.values import Value
 
@@ -83,7 +82,7 @@ def flags_of(guards: Iterable[Guard], stored: Mapping[object, int] = _NONE_STORE
     """
     guards = tuple(guards)
     names = (each.test.attr.value for each in guards if each.holds and isinstance(each.test, cst.Attribute))
-    asked = (each.asks.value for each in guards if each.asks is not None and _asks_for_flag(each.asks))
+    asked = (each.asks.value for each in guards if each.asks is not None and each.asks.answer and each.asks.about_flag)
     kept = (stored[each] for each in (*names, *asked) if each in stored)
     return frozenset((*_tested(guards, answer=True), *kept))
 
@@ -102,10 +101,6 @@ def _any_flag_of(guard: Guard, stored: Mapping[object, int]) -> frozenset[int]:
     return frozenset[int]().union(*alone) if all(alone) else frozenset()
 
 
-def _asks_for_flag(asks: Asks) -> bool:
-    return asks.answer and asks.question in (Question.NEEDS_INPUT_GRAD, Question.REQUIRES_GRAD)
-
-
 def refused_flags(guards: Iterable[Guard]) -> frozenset[int]:
     """The inputs whose ``needs_input_grad`` flag is certainly not set under this path condition."""
     return frozenset(_tested(guards, answer=False))
@@ -113,7 +108,7 @@ def refused_flags(guards: Iterable[Guard]) -> frozenset[int]:
 
 def _tested(guards: Iterable[Guard], *, answer: bool) -> Iterator[int]:
     for asks in (guard.asks for guard in guards if guard.asks is not None):
-        if asks.answer is answer and asks.question in (Question.NEEDS_INPUT_GRAD, Question.REQUIRES_GRAD):
+        if asks.answer is answer and asks.about_flag:
             value = before_views(asks.value)
             if isinstance(value, Parameter) and value.role != "input":
                 continue
@@ -379,16 +374,11 @@ def _always_computed(backward: Method, gradient: Misplaced) -> bool:
 def flag_of_conditional(node: cst.BaseExpression | None, method: Method | None = None) -> int | None:
     """The flag that ``gradient if ctx.needs_input_grad[i] else None`` tests; with ``method``, also behind its names."""
     if method is not None:
-        node = behind_name(method, node)
+        node = method.behind_name(node)
     if not isinstance(node, cst.IfExp) or not isinstance(node.orelse, cst.Name) or node.orelse.value != "None":
         return None
-    test = node.test if method is None else behind_name(method, node.test)
+    test = node.test if method is None else method.behind_name(node.test)
     return literal_flag(test) if test is not None else None
-
-
-def behind_name(method: Method, node: cst.BaseExpression | None) -> cst.BaseExpression | None:
-    """An expression, or what a name is bound to by the only assignment of it."""
-    return method.bound_to(node.value) if isinstance(node, cst.Name) else node
 
 
 def literal_flag(test: cst.BaseExpression) -> int | None:

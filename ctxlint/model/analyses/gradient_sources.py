@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model.analyses.flags import literal_flag
-from ctxlint.model.analyses.repeats import names_in
 from ctxlint.model.interpreter.events import Assigned, Mutation, Question
 from ctxlint.model.interpreter.values import NONE, UNKNOWN, NeedsInputGrad, Tri, Value, is_none
-from ctxlint.model.syntax import code_of
+from ctxlint.model.syntax import code_of, names_in
 from ctxlint.records import record
 
 if TYPE_CHECKING:

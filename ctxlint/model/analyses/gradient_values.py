@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model.syntax import dotted, words_of
+from ctxlint.model.syntax import compares_identity, dotted, words_of
 from ctxlint.torch_api import operations
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def _reads(method: Method, use: cst.CSTNode) -> bool:
             return _copy_reads(method, call)
         return _reads(method, call) if name in _RESIZING else name not in _METHODS | _OVERWRITING
     if isinstance(above, cst.Comparison):
-        return not all(isinstance(each.operator, (cst.Is, cst.IsNot)) for each in above.comparisons)
+        return not compares_identity(above)
     return not isinstance(above, cst.Arg) or bool(above.star) or not _asks_for_shape(method.parents[above], above)
 
 

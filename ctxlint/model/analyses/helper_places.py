@@ -77,8 +77,7 @@ def _nodes(method: Method, evidence: Value | Returned) -> Iterator[cst.CSTNode]:
     yield from _made_by(evidence.value)
     written = evidence.node.value if isinstance(evidence.node, cst.Return) else None
     if evidence.value == NONE and isinstance(evidence.event.node, cst.Return):
-        if isinstance(written, cst.Name):
-            written = method.bound_to(written.value)
+        written = method.behind_name(written)
         if written is not None:
             yield written
 

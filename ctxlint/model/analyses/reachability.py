@@ -227,10 +227,7 @@ def _escapes(fn: FunctionClass, reader: Method) -> Iterator[Escape]:
 
 def _asks_for_class_attribute(fn: FunctionClass, method: Method, guard: Guard) -> bool:
     """Like ``_needs_class_attribute``, if ctx does not escape."""
-    test = guard.test if guard.holds else None
-    if isinstance(test, cst.Name):
-        test = method.bound_to(test.value)
-    name = _attribute_asked_for(method, test)
+    name = _attribute_asked_for(method, method.behind_name(guard.test if guard.holds else None))
     written = {each.attribute for each in method.facts.of(ContextWrite)} | fn.writes_by_attribute.keys()
     return name in fn.class_attributes and name not in written
 

@@ -9,7 +9,7 @@ import libcst as cst
 from ctxlint.model.analyses.gradient_values import reads_values
 from ctxlint.model.analyses.outputs import never_wants_gradients, output_values
 from ctxlint.model.interpreter.values import NONE, Kind, Tri, is_tensor, kind_of, same_object
-from ctxlint.model.syntax import children
+from ctxlint.model.syntax import children, names_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -103,10 +103,8 @@ def loop_around(method: Method, event: Event) -> cst.CSTNode | None:
     """
     if not event.in_loop:
         return None
-    found = None
-    for node in _path_to(method.node.body, event.node):
-        if isinstance(node, (cst.For, cst.While, cst.CompFor, cst.BaseComp)):
-            found = node
+    around = (event.node, *method.above(event.node))
+    found = next((each for each in around if isinstance(each, (cst.For, cst.While, cst.CompFor, cst.BaseComp))), None)
     if isinstance(found, (cst.For, cst.While)) and _leaves_early(found.body):
         return None
     return found
@@ -127,33 +125,7 @@ def rebound_names(loop: cst.CSTNode) -> frozenset[str]:
     while isinstance(clause, cst.CompFor):
         targets.append(clause.target)
         clause = clause.inner_for_in
-    return frozenset(name for target in targets for name in _names_in(target))
-
-
-def names_in(node: cst.CSTNode) -> frozenset[str]:
-    """Every name in an expression, without attribute names."""
-    return frozenset(_names_in(node))
-
-
-def _names_in(node: cst.CSTNode) -> Iterator[str]:
-    if isinstance(node, cst.Name):
-        yield node.value
-    elif isinstance(node, cst.Attribute):
-        yield from _names_in(node.value)
-    else:
-        for child in children(node):
-            yield from _names_in(child)
-
-
-def _path_to(root: cst.CSTNode, wanted: cst.CSTNode) -> list[cst.CSTNode]:
-    """The nodes from ``root`` down to ``wanted``; empty if it is not a descendant."""
-    if root is wanted:
-        return [root]
-    for child in children(root):
-        below = _path_to(child, wanted)
-        if below:
-            return [root, *below]
-    return []
+    return frozenset[str]().union(*map(names_in, targets))
 
 
 def _leaves_early(node: cst.CSTNode) -> bool:

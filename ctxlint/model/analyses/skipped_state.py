@@ -245,7 +245,7 @@ def _refused_inputs(guards: tuple[Guard, ...]) -> set[int] | None:
                 return None
         elif asks.question is Question.GRAD_MODE:
             return None
-        elif asks.question in (Question.REQUIRES_GRAD, Question.NEEDS_INPUT_GRAD) and not asks.answer:
+        elif asks.about_flag and not asks.answer:
             index = _input_tested(guard)
             if index is None:
                 return None
@@ -305,7 +305,7 @@ def _always(forward: Method | None) -> frozenset[Guard]:
 def _excludes(guard: Guard, needing: int, refused: frozenset[int]) -> bool:
     """Whether a guard certainly fails if one input needs a gradient and some others need none."""
     asks = guard.one_of or ((guard.asks,) if guard.asks is not None else ())
-    indices = [_input_of(each.value) if each.question in _FLAGS else None for each in asks]
+    indices = [_input_of(each.value) if each.about_flag else None for each in asks]
     return bool(asks) and all(
         index in refused if each.answer else index == needing for each, index in zip(asks, indices)
     )
@@ -408,13 +408,10 @@ def _flags_tested(guard: Guard) -> frozenset[int]:
     found: set[int] = set()
     for each in asks:
         index = _input_of(each.value)
-        if index is None or not each.answer or each.question not in _FLAGS:
+        if index is None or not each.answer or not each.about_flag:
             return frozenset()
         found.add(index)
     return frozenset(found)
-
-
-_FLAGS = (Question.REQUIRES_GRAD, Question.NEEDS_INPUT_GRAD)
 
 
 def _one_arm(fn: FunctionClass, forward: Method, what: str, events: list[ContextEvent]) -> SkippedState | None:

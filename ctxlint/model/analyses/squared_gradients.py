@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.effort import spend
-from ctxlint.model.analyses.repeats import names_in
 from ctxlint.model.interpreter.events import Mutation, Return
 from ctxlint.model.interpreter.values import Parameter, usual_storage
-from ctxlint.model.syntax import children, code_of, dotted, last_name
+from ctxlint.model.syntax import children, code_of, dotted, last_name, names_in
 from ctxlint.records import record
 from ctxlint.torch_api import operations
 

@@ -293,8 +293,7 @@ def _expensive_before(method: Method, node: cst.BaseExpression) -> str | None:
 
 def _is_a_sum(method: Method, slot: Slot) -> bool:
     """Whether a gradient is summed last, as that of a parameter is."""
-    node = method.bound_to(slot.node.value) if isinstance(slot.node, cst.Name) else slot.node
-    return _sums(node)
+    return _sums(method.behind_name(slot.node))
 
 
 def _sums_what_a_kernel_writes(method: Method, node: cst.BaseExpression) -> bool:

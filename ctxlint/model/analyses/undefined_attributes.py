@@ -127,7 +127,7 @@ def _stores(method: Method, node: cst.Attribute, name: str) -> bool:
 
 
 def _is_protected(read: ContextRead) -> bool:
-    return read.own or read.guarded or any(guard.arm == "try" for guard in read.guards)
+    return read.own or read.guarded or read.tried
 
 
 def _undefined(fn: FunctionClass, read: ContextRead) -> bool:

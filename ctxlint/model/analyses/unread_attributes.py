@@ -11,7 +11,7 @@ from ctxlint.model.analyses.undefined_attributes import attributes_known
 from ctxlint.model.analyses.unread_arguments import unread_by_callee
 from ctxlint.model.interpreter.events import ContextCall, ContextRead, ContextWrite, SavedItem, SavedRead
 from ctxlint.model.interpreter.values import NONE, Constant, Scalar, Tri, is_input
-from ctxlint.model.syntax import dotted
+from ctxlint.model.syntax import compares_identity, dotted
 from ctxlint.records import record
 from ctxlint.torch_api import autograd
 
@@ -117,7 +117,7 @@ def _is_tested(fn: FunctionClass, name: str) -> bool:
     for node in forward.named.get(name, ()):
         test: cst.CSTNode = node
         parent = forward.parents[test]
-        while isinstance(parent, _IN_CONDITIONS) and not _is_about_none(parent):
+        while isinstance(parent, _IN_CONDITIONS) and not compares_identity(parent):
             test, parent = parent, forward.parents[parent]
         if isinstance(parent, (cst.If, cst.IfExp)) and parent.test is test:
             return True
@@ -125,12 +125,6 @@ def _is_tested(fn: FunctionClass, name: str) -> bool:
 
 
 _IN_CONDITIONS = (cst.UnaryOperation, cst.BooleanOperation, cst.Comparison, cst.ComparisonTarget)
-
-
-def _is_about_none(node: cst.CSTNode) -> bool:
-    return isinstance(node, cst.Comparison) and any(
-        isinstance(each.operator, (cst.Is, cst.IsNot)) for each in node.comparisons
-    )
 
 
 def _given_to(fn: FunctionClass, backward: Method, name: str) -> tuple[Unread, ...] | None:

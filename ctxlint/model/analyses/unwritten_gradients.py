@@ -9,7 +9,7 @@ import libcst as cst
 from ctxlint.model.analyses.gradient_values import reads_values
 from ctxlint.model.interpreter.events import Assigned, Mutation, Question
 from ctxlint.model.interpreter.values import NONE, Fresh, before_views
-from ctxlint.model.syntax import dotted, words_of
+from ctxlint.model.syntax import compares_identity, dotted, words_of
 from ctxlint.torch_api import operations
 
 if TYPE_CHECKING:
@@ -96,6 +96,6 @@ def _is_harmless(method: Method, use: cst.CSTNode) -> bool:
             isinstance(each, cst.AssignTarget) for each in around
         )
     if isinstance(above, cst.Comparison):
-        return all(isinstance(each.operator, (cst.Is, cst.IsNot)) for each in above.comparisons)
+        return compares_identity(above)
     asked = isinstance(above, cst.Attribute) and above.attr.value in operations.SCALAR_ATTRIBUTES
     return asked or isinstance(above, cst.Param)

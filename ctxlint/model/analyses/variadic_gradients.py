@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import libcst as cst
 
 from ctxlint.model.analyses.reachability import judged_gradients
-from ctxlint.model.analyses.repeats import names_in
 from ctxlint.model.function import Style
 from ctxlint.model.interpreter.effects import may_stop
 from ctxlint.model.interpreter.events import ContextWrite
 from ctxlint.model.interpreter.local_names import only_assigned, times_bound
-from ctxlint.model.syntax import code_of, dotted, literal_integer
+from ctxlint.model.syntax import code_of, dotted, literal_integer, names_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

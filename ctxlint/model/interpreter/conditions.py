@@ -65,7 +65,7 @@ def guards_of(walk: Walk, test: cst.BaseExpression, holds: bool, block: cst.CSTN
 
 def asks_ctx(walk: Walk, guard: Guard) -> bool:
     """Whether a condition asks which inputs need a gradient, or for an attribute of ctx."""
-    if guard.asks is not None and guard.asks.question in (Question.NEEDS_INPUT_GRAD, Question.REQUIRES_GRAD):
+    if guard.asks is not None and guard.asks.about_flag:
         return True
     asked = guard.test.left if isinstance(guard.test, cst.Comparison) else guard.test
     while isinstance(asked, cst.UnaryOperation):

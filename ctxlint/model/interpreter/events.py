@@ -92,6 +92,11 @@ class Asks:
     value: Value
     answer: bool
 
+    @property
+    def about_flag(self) -> bool:
+        """Whether the question is if a tensor needs a gradient."""
+        return self.question in (Question.NEEDS_INPUT_GRAD, Question.REQUIRES_GRAD)
+
     def is_opposite_of(self, other: Asks) -> bool:
         """Whether the same question has the other answer."""
         same = self.question is other.question and self.value == other.value and self.value != UNKNOWN
@@ -583,11 +588,6 @@ class MisfitCall(Event):
     def through(self) -> tuple[Step, ...]:
         """The way there from the call of a function."""
         return self.misfit.steps if self.misfit is not None else ()
-
-    @property
-    def is_in_try(self) -> bool:
-        """Whether a handler may catch what it raises."""
-        return any(each.arm == "try" for each in self.guards)
 
 
 @record

@@ -331,6 +331,10 @@ class Method:
         only = self.only_assignment(name)
         return only.value_node if only is not None else None
 
+    def behind_name(self, node: cst.BaseExpression | None) -> cst.BaseExpression | None:
+        """An expression, or what a name is bound to by the only assignment to it."""
+        return self.bound_to(node.value) if isinstance(node, cst.Name) else node
+
     def value_of(self, name: str) -> Value | None:
         """The value that the only assignment to a name binds it to; None if there are several, or none."""
         only = self.only_assignment(name)

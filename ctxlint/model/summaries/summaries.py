@@ -425,7 +425,7 @@ def _summary(
 def _misfits(definition: Definition, facts: MethodFacts) -> Iterator[Misfit]:
     """The launches with arguments that their kernels do not take, outside of ``try``."""
     for each in facts.of(MisfitCall):
-        if each.misfit is not None and not each.is_in_try:
+        if each.misfit is not None and not each.tried:
             span = definition.unit.slices.span_in_function(definition.qualname, each.node)
             at_once = "is launched" if each.misfit.launched else "is called"
             note = (

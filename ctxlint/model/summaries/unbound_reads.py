@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxlint.model.interpreter.events import Assigned, Event, MaybeUnbound, Question, Step
+from ctxlint.model.interpreter.events import Assigned, Event, MaybeUnbound, Step
 from ctxlint.model.interpreter.summary import UnboundRead
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from ctxlint.model.index.project import Definition
-    from ctxlint.model.interpreter.events import Asks
     from ctxlint.model.interpreter.method import MethodFacts
     from ctxlint.model.interpreter.values import Value
 
@@ -38,12 +37,6 @@ def unbound_reads_of(definition: Definition, facts: MethodFacts) -> Iterator[Unb
 
 def _required(bound: Iterable[Event]) -> tuple[Value, ...]:
     """The tensors of which each requires a gradient where any of some events happens."""
-    required = [
-        {each.asks.value for each in event.guards if each.asks is not None and _asks_for_flag(each.asks)}
-        for event in bound
-    ]
+    asked = [[each.asks for each in event.guards if each.asks is not None] for event in bound]
+    required = [{each.value for each in asks if each.answer and each.about_flag} for asks in asked]
     return tuple(sorted(set.intersection(*required), key=str)) if required else ()
-
-
-def _asks_for_flag(asks: Asks) -> bool:
-    return asks.answer and asks.question in (Question.NEEDS_INPUT_GRAD, Question.REQUIRES_GRAD)
