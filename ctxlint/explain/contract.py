@@ -130,7 +130,7 @@ def _reasons(fn: FunctionClass, entry: Input) -> tuple[Reason, ...]:
     for each in reasons:
         same = found.setdefault(each.text, each)
         if each.tensor is not same.tensor and None not in (each.tensor, same.tensor):
-            found[each.text] = replace(same, tensor=None)  # it tests the type, and is no evidence
+            found[each.text] = replace(same, tensor=None)  # it tests the type, and is not evidence
     for text in [each for each, reason in found.items() if reason.tensor is None]:
         if any(other.startswith(text) and other != text for other in found):
             del found[text]  # the same annotation

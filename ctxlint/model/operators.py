@@ -127,7 +127,7 @@ def operators_of(
 
 
 def _otherwise_used(unit: Unit, other: Unit) -> Iterator[str]:
-    """The functions of a file for which another one has a use that is no registration."""
+    """The functions of a file that another file uses, and not only to register them."""
     bound = ((name, each.target) for name, bounds in other.index.module.names.items() for each in bounds)
     functions = {name: name for name in unit.index.functions}
     functions |= {name: last for name, target in bound if target and (last := target.rpartition(".")[2]) in functions}

@@ -72,8 +72,8 @@ class DecoratorOrder(Rule[FunctionClass]):
 
     ## Known limits
     Not reported for decorators that mark an object and return it (`typing.override`, `torch.jit.ignore`), or for the
-    project's own decorators that do so or that handle `staticmethod` explicitly, nor for `functools.partial`. Methods that autograd does not call
-    are not checked.
+    project's own decorators that do so or that handle `staticmethod` explicitly, nor for `functools.partial`. Methods
+    that autograd does not call are not checked.
 
     ## References
     - [`staticmethod` objects are callable since Python

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 class GradientContainer(Rule[FunctionClass]):
     """
     ## What it does
-    Reports a `backward` (or `vjp`) that returns a list, a set, a dict, a number, an array of numpy, a string or a generator, that returns
-    one of these or a tuple as one of the gradients, or that is itself a generator or `async`.
+    Reports a `backward` (or `vjp`) that returns a list, a set, a dict, a number, an array of numpy, a string or a
+    generator, that returns one of these or a tuple as one of the gradients, or that is itself a generator or `async`.
 
     ## Why is this bad?
     Autograd unpacks a tuple and treats anything else as one gradient, which must be a tensor or `None`. A list raises

@@ -26,20 +26,20 @@ class UntrackedDifferentiation(Rule[FunctionClass]):
     """
     ## What it does
     Reports `torch.autograd.grad(y, ...)`, `torch.autograd.backward(y)` and `y.backward()` inside a method of a Function
-    that computes `y` with grad mode off; in `backward`, also for a `y` that `forward` computed so and stored, or returned. Also calls of functions that compute `y`
-    and differentiate it.
+    that computes `y` with grad mode off; in `backward`, also for a `y` that `forward` computed in this way and stored
+    or returned. Also calls of functions that compute `y` and differentiate it.
 
     ## Why is this bad?
     Autograd runs `forward`, `setup_context` and `backward` with grad mode off (`backward` with grad mode on only under
     `create_graph=True`), so their results have no graph. Every call raises `RuntimeError: element 0 of tensors does not
     require grad and does not have a grad_fn`, even if an input of `y` requires a gradient.
 
-    To set `y.requires_grad` afterwards is no remedy: `y` becomes a leaf, still without a graph. `torch.autograd.grad`
+    Setting `y.requires_grad` afterwards does not help: `y` becomes a leaf, still without a graph. `torch.autograd.grad`
     then raises because the input is not used in the graph, or returns `None` under `allow_unused=True`.
 
-    An output is differentiated through the Function itself: `apply` replaces its graph, also one that `forward` built under
-    `torch.enable_grad()`. Then `backward` calls itself until Python's stack or the threads run out, or torch raises because the
-    other tensor is not in that graph. Return `y.detach()`, and the stored `y` keeps its own graph.
+    An output is differentiated through the Function itself: `apply` replaces its graph, also one that `forward` built
+    under `torch.enable_grad()`. Then `backward` calls itself until Python's stack or the threads run out, or torch
+    raises because the other tensor is not in that graph. Return `y.detach()`, and the stored `y` keeps its own graph.
 
     ## Example
     ```python

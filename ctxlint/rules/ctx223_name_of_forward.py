@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 class NameOfForward(Rule[FunctionClass]):
     """
     ## What it does
-    Reports a name in `backward` that is a parameter or a local variable of `forward` and means nothing in `backward`. Also
-    one in `forward`, `setup_context` or `backward` that nothing in the file defines, such as an old name of the incoming
-    gradient.
+    Reports a name in `backward` that is a parameter or a local variable of `forward` and means nothing in `backward`.
+    Also one in `forward`, `setup_context` or `backward` that nothing in the file defines, such as an old name of the
+    incoming gradient.
 
     ## Why is this bad?
     The two are separate functions, and values pass from one to the other only through ctx. The name is not defined in
@@ -71,9 +71,10 @@ class NameOfForward(Rule[FunctionClass]):
     There is no fix.
 
     ## Known limits
-    Not reported if the module defines the name or star-imports a module that may, which is unknown of modules outside of the
-    project, under `try`, nor, for a name that is not one of `forward`, in a file that reads `globals`, `vars`, `exec`, `builtins` or `sys.modules`. The name of a builtin function such as `input` is
-    reported where it is used in arithmetic, indexed, or has an attribute read that the builtin lacks.
+    Not reported if the module defines the name or star-imports a module that may, which is unknown of modules outside
+    of the project, under `try`, nor, for a name that is not one of `forward`, in a file that reads `globals`, `vars`,
+    `exec`, `builtins` or `sys.modules`. The name of a builtin function such as `input` is reported where it is used in
+    arithmetic, indexed, or has an attribute read that the builtin lacks.
 
     ## References
     - [Extending torch.autograd](https://pytorch.org/docs/stable/notes/extending.html)

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 class UnreturnedGradient(Rule[FunctionClass]):
     """
     ## What it does
-    Reports a `backward` that returns only `None` although its gradients are there: as a statement that lacks `return`, or
-    in a `return` behind the one that is always executed.
+    Reports a `backward` that returns only `None` although its gradients are there: as a statement that lacks `return`,
+    or in a `return` behind the one that is always executed.
 
     ## Why is this bad?
     `None` means "no gradient". Nothing raises, and everything before this Function silently stops learning.
@@ -62,14 +62,13 @@ class UnreturnedGradient(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    Unsafe: `return` is inserted in front of the gradients, where they are the last statement of their block. There is no
-    fix for an early `return`, which may be left over from debugging.
+    Unsafe: `return` is inserted in front of the gradients, where they are the last statement of their block. There is
+    no fix for an early `return`, which may be left over from debugging.
 
     ## Known limits
-    The statement must be a tuple of names and `None`, or, in front of a `return` with only `None`, a tuple with one element
-    for each input or an operation on the incoming gradient if there is one
-    input. A call in it counts only next to a `None`, as it may be there for what it does. A `return` under a condition is
-    intended.
+    The statement must be a tuple of names and `None`, or, in front of a `return` with only `None`, a tuple with one
+    element for each input or an operation on the incoming gradient if there is one input. A call in it counts only next
+    to a `None`, as it may be there for what it does. A `return` under a condition is intended.
 
     ## References
     - [torch.autograd.Function.backward](https://pytorch.org/docs/stable/generated/torch.autograd.Function.backward.html)

@@ -19,12 +19,13 @@ if TYPE_CHECKING:
 class SquaredGradient(Rule[FunctionClass]):
     """
     ## What it does
-    Reports a product in `backward` both of whose operands have the incoming gradient as a factor, if it is returned as a gradient.
+    Reports a product in `backward` both of whose operands have the incoming gradient as a factor, if it is returned as
+    a gradient.
 
     ## Why is this bad?
     A gradient is linear in the incoming one: if the loss is multiplied by 3, so are all gradients. This one is silently
-    multiplied by 9, and depends on the scale of `GradScaler` and on the size of the batch. It is right at most where the incoming gradient
-    is 1, as in `backward(y.sum())`.
+    multiplied by 9, and depends on the scale of `GradScaler` and on the size of the batch. It is right at most where
+    the incoming gradient is 1, as in `backward(y.sum())`.
 
     ## Example
     ```python
@@ -67,9 +68,9 @@ class SquaredGradient(Rule[FunctionClass]):
     There is no fix.
 
     ## Known limits
-    Not reported in loops, if a factor depends on the gradient in another way than by products, sums and changes of the shape
-    (`grad.sign()`, `grad > 0`, `1 + 0.1 * grad`), or for the square of one expression. A tensor that a call without a result
-    gets is unknown.
+    Not reported in loops, if a factor depends on the gradient in another way than by products, sums and changes of the
+    shape (`grad.sign()`, `grad > 0`, `1 + 0.1 * grad`), or for the square of one expression. A tensor that a call
+    without a result gets is unknown.
 
     ## References
     - [Extending torch.autograd](https://pytorch.org/docs/stable/notes/extending.html)

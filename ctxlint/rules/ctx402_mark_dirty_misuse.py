@@ -209,7 +209,7 @@ def _passed(call: GenericCall) -> Iterator[Slot]:
 def _is_other(value: Value, tensor: Value, calls: list[GenericCall]) -> bool:
     """Whether a value is a number or another tensor, or what functions that got only such returned.
 
-    ``calls`` are those that may have returned it: what a call in a loop gets from itself is no reason.
+    ``calls`` are those that may have returned it: what a call in a loop gets from itself does not count.
     """
     base = before_views(value)
     while isinstance(base, Item):

@@ -135,7 +135,7 @@ def _never_by_position(names: list[str], forward: Method | None) -> list[str]:
 
 
 def _accepted(call: ApplyCall, forward: Method | None) -> list[str]:
-    """The keywords, without those that ``forward`` has not, or has already: CTX701 reports them, a position is no help."""
+    """The keywords that ``forward`` takes and does not get by position: CTX701 reports the others."""
     if forward is None or not forward.signature_known or forward.lacks_ctx or call.starred or call.double_starred:
         return list(call.keywords)
     taken = {param.name for param in forward.positional[: call.positional]}

@@ -293,7 +293,7 @@ TENSOR_METHODS = (
 COMPUTING = frozenset(
     each for each in TENSOR_METHODS | {"pad"} if not each.startswith("new") and not each.endswith("_like")
 ) - frozenset(_words("clone get_rng_state randint randperm"))
-"""Operations whose new tensor is no copy of their operand, nor made without one."""
+"""Operations that compute a new tensor from their operand: neither a copy of it nor made without it."""
 
 TORCH_SINGLE = (
     TENSOR_METHODS

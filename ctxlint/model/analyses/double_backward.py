@@ -150,7 +150,7 @@ def _stored(fn: FunctionClass) -> Iterator[tuple[Value, Value]]:
 
 
 def _kinds_of_intermediate(fn: FunctionClass, value: Value) -> Iterator[bool]:
-    """Whether what forward stored is a detached input; nothing if it is no intermediate."""
+    """Whether what forward stored is a detached input; nothing if it is not an intermediate."""
     origin = value.of if isinstance(value, View) and detaches(value) else None
     if is_input(origin) and origin.index < len(fn.inputs):
         entry = fn.inputs[origin.index]

@@ -1,4 +1,4 @@
-"""Whether a function of the project keeps the very object that it gets: puts it away, or hangs a gradient on it."""
+"""Whether a function of the project keeps the very object that it gets: stores it, or reads its gradient."""
 
 from __future__ import annotations
 

@@ -845,7 +845,7 @@ def _is_of_module(name: str, scope: Scope) -> bool:
 
 
 def _name_of(node: ast.expr) -> str:
-    """The code of a name, or of an attribute of one that is no view of it; empty for anything else."""
+    """The code of a name, or of an attribute of one that is not a view of it; empty for anything else."""
     if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.attr not in SAME_MEMORY:
         return f"{node.value.id}.{node.attr}"
     return node.id if isinstance(node, ast.Name) else ""

@@ -111,7 +111,7 @@ class FunctionRecord:
 
 
 _NOT_NUMBERED = sys.maxsize
-"""The ordinal of a lambda: it is no statement."""
+"""The ordinal of a lambda: it is not a statement."""
 
 
 def lambda_record(name: str, node: ast.Lambda, scope: Scope, statement: int, conditional: bool) -> FunctionRecord:

@@ -138,7 +138,7 @@ class Project:
         self.torch_bases = TORCH_FUNCTION_BASES | extra_bases
         self.trace = Trace()
         self.declared: dict[str, str] = {}
-        """The files that declare operators, as far as other files have told."""
+        """The files that declare operators, as far as other files have shown."""
         self.changed: set[ProjectQuestion] = set()
         """The dicts of functions that some file may change, likewise."""
         self._units: dict[str, Unit | None] = {}

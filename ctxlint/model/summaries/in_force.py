@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 def is_in_force(unit: Unit, qualname: str, line: int | None) -> bool:
     """Whether the last definition of a name is the one that code defined on this line certainly means.
 
-    Of a file that is no notebook, all of which has run before its functions are called, it is. In a notebook, the code
+    It is in a file that is not a notebook: all of it has run before its functions are called. In a notebook, the code
     may run before a later cell defines the name again, unless that does not change anything.
     """
     if line is None or not unit.source.has_cells:

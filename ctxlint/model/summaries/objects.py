@@ -46,7 +46,7 @@ class _Field(NamedTuple):
     name: str
     default: Slot | None
     is_computed: bool = False
-    """Whether it is no parameter: ``field(init=False)``."""
+    """Whether it is not a parameter of ``__init__``: ``field(init=False)``."""
 
 
 class _Made(NamedTuple):
