@@ -12,7 +12,7 @@ from ctxlint.fixes.class_layout import layout_of, layout_of_import
 from ctxlint.fixes.decorators import lines_of_decorator
 from ctxlint.fixes.module_code import module_code
 from ctxlint.model.function import Binding
-from ctxlint.model.syntax import dotted
+from ctxlint.model.syntax import code_of, dotted, keywords_of
 from ctxlint.records import record
 
 if TYPE_CHECKING:
@@ -89,15 +89,14 @@ def _device(decorator: Decorator, *, old: bool) -> str | None:
     expression = decorator.node.decorator
     if not isinstance(expression, cst.Call):
         return "" if old else None
-    by_keyword = {each.keyword.value: each for each in expression.args if each.keyword is not None}
+    by_keyword = keywords_of(expression)
     if len(by_keyword) != len(expression.args) or not by_keyword.keys() <= {"device_type", "cast_inputs"}:
         return None
     if old:
         return "" if "device_type" not in by_keyword else None
     if "device_type" not in by_keyword:
         return None
-    device = by_keyword["device_type"].value
-    return f"(device_type={cst.Module(()).code_for_node(device)})"
+    return f"(device_type={code_of(by_keyword['device_type'])})"
 
 
 def _below_staticmethod(fn: FunctionClass, method: Method, text: str) -> Edit | None:

@@ -54,6 +54,11 @@ def compares_identity(node: cst.CSTNode | None) -> bool:
     )
 
 
+def keywords_of(call: cst.Call) -> dict[str, cst.BaseExpression]:
+    """What a call passes by keyword."""
+    return {each.keyword.value: each.value for each in call.args if each.keyword is not None}
+
+
 def leaves(statement: cst.BaseStatement) -> bool:
     """Whether a line ends with ``return``, ``raise`` or ``assert False``."""
     last = statement.body[-1] if isinstance(statement, cst.SimpleStatementLine) else None

@@ -27,7 +27,7 @@ from ctxlint.model.interpreter.values import (
     kind_of,
     same_object,
 )
-from ctxlint.model.syntax import dotted, names_in
+from ctxlint.model.syntax import dotted, is_name, keywords_of, names_in
 from ctxlint.torch_api import operations
 
 if TYPE_CHECKING:
@@ -244,5 +244,4 @@ def differentiated_in(node: cst.BaseExpression) -> list[cst.BaseExpression]:
 
 def _records_gradients(call: cst.Call) -> bool:
     """Whether ``torch.autograd.grad`` gives gradients that have a graph: ``create_graph=True``."""
-    flags = [each.value for each in call.args if each.keyword is not None and each.keyword.value == "create_graph"]
-    return len(flags) == 1 and dotted(flags[0]) == "True"
+    return is_name(keywords_of(call).get("create_graph"), "True")

@@ -9,7 +9,7 @@ import libcst as cst
 
 from ctxlint.model.analyses.helper_places import present
 from ctxlint.model.interpreter.events import Assigned, GenericCall, MethodCall, Mutation
-from ctxlint.model.syntax import dotted, words_of
+from ctxlint.model.syntax import dotted, is_name, keywords_of, words_of
 from ctxlint.torch_api import operations
 
 if TYPE_CHECKING:
@@ -40,8 +40,7 @@ def dropped_handles(method: Method) -> Iterator[Mutation]:
 
 
 def _is_async(call: cst.Call) -> bool:
-    keywords = {each.keyword.value: each.value for each in call.args if each.keyword is not None}
-    return "async_op" in keywords and dotted(keywords["async_op"]) == "True"
+    return is_name(keywords_of(call).get("async_op"), "True")
 
 
 def _passes_handle_on(method: Method, call: cst.Call) -> bool:

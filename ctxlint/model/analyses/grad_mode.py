@@ -24,7 +24,7 @@ from ctxlint.model.interpreter.values import (
     is_input,
     same_object,
 )
-from ctxlint.model.syntax import dotted, in_parts, last_name, parents_below, words_of
+from ctxlint.model.syntax import dotted, in_parts, keywords_of, last_name, parents_below, words_of
 from ctxlint.torch_api import operations
 
 if TYPE_CHECKING:
@@ -215,15 +215,18 @@ def _computes(method: Method, node: cst.CSTNode | None) -> bool:
     if home is not None:
         return _computed_by(home)
     name = last_name(node.func)
-    keywords = {argument.keyword.value for argument in node.args if argument.keyword is not None}
     if name not in _MAKES_COPIES or any(argument.star == "**" for argument in node.args):
         return False
     if name in _TAKES_INPLACE and len(node.args) > 1:
         return False
-    if keywords & {"out", "requires_grad", "inplace"}:
+    if not keywords_of(node).keys().isdisjoint(_NOT_COPYING):
         return False
     called = next((each.callee for each in method.facts.of(GenericCall) if each.node is node), None)
     return called.startswith("torch.") if called is not None else isinstance(node.func, cst.Attribute)
+
+
+_NOT_COPYING = ("out", "requires_grad", "inplace")
+"""Keywords with which an operation may not return a new tensor with a graph."""
 
 
 def is_copied_by(node: cst.CSTNode | None) -> bool:
@@ -232,8 +235,7 @@ def is_copied_by(node: cst.CSTNode | None) -> bool:
         return True
     if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute):
         return False
-    keywords = {each.keyword.value for each in node.args if each.keyword is not None}
-    plain = not keywords & {"out", "requires_grad", "inplace"} and not any(each.star == "**" for each in node.args)
+    plain = keywords_of(node).keys().isdisjoint(_NOT_COPYING) and not any(each.star == "**" for each in node.args)
     return plain and node.func.attr.value in _MAKES_COPIES - _TAKES_INPLACE
 
 
@@ -276,13 +278,8 @@ def _is_computed(node: cst.BaseExpression | None, function: cst.FunctionDef, sco
     if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute):
         return isinstance(node, cst.BinaryOperation)
     meant = resolve_certainly(dotted(node.func) or "", scope) or ""
-    keywords = {each.keyword.value for each in node.args if each.keyword is not None}
-    copies = node.func.attr.value in _MAKES_COPIES - _TAKES_INPLACE and not keywords & {
-        "out",
-        "requires_grad",
-        "inplace",
-    }
-    return copies and meant.startswith("torch.")
+    copies = node.func.attr.value in _MAKES_COPIES - _TAKES_INPLACE
+    return copies and keywords_of(node).keys().isdisjoint(_NOT_COPYING) and meant.startswith("torch.")
 
 
 def _keeps_the_mode(method: Method) -> bool:

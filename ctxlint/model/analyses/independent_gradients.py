@@ -10,7 +10,7 @@ from ctxlint.model.index.scopes import resolve_certainly
 from ctxlint.model.interpreter.local_names import target_names
 from ctxlint.model.interpreter.method import variables_in
 from ctxlint.model.interpreter.values import Fresh
-from ctxlint.model.syntax import children, dotted
+from ctxlint.model.syntax import children, dotted, keywords_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -126,9 +126,7 @@ class _Sources:
                 called = each.func.attr.value if isinstance(each.func, cst.Attribute) else ""
                 root = (dotted(each.func) or "").partition(".")[0]
                 of_tensor = root in self.method.binders and root not in self.incoming
-                if called.endswith("_") or not (of_tensor or self._is_known(root)):
-                    return True
-                if any(argument.keyword is not None and argument.keyword.value == "out" for argument in each.args):
+                if called.endswith("_") or not (of_tensor or self._is_known(root)) or "out" in keywords_of(each):
                     return True
         return False
 

@@ -24,7 +24,7 @@ from ctxlint.model.interpreter.values import (
     is_tensor,
     kind_of,
 )
-from ctxlint.model.syntax import children, code_of, dotted, is_name, words_of
+from ctxlint.model.syntax import children, code_of, dotted, is_name, keywords_of, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -157,13 +157,12 @@ def _differentiates_a_local(method: Method, node: cst.Call) -> bool:
     func = node.func
     if not isinstance(func, cst.Attribute) or func.attr.value != "backward" or not isinstance(func.value, cst.Name):
         return False
-    keywords = {each.keyword.value for each in node.args if each.keyword is not None}
-    return func.value.value in method.binders and len(node.args) < 2 and "create_graph" not in keywords
+    return func.value.value in method.binders and len(node.args) < 2 and "create_graph" not in keywords_of(node)
 
 
 def _names_flag(node: cst.Call) -> bool:
     """Whether a call says, by a keyword or an unknown number of arguments, if its result has a graph."""
-    named = {each.keyword.value for each in node.args if each.keyword is not None}
+    named = keywords_of(node)
     return "create_graph" in named or any(each.star for each in node.args) or len(node.args) - len(named) > 4
 
 

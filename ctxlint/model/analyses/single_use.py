@@ -24,7 +24,7 @@ from ctxlint.model.interpreter.values import (
     is_tensor,
     storage,
 )
-from ctxlint.model.syntax import code_of, dotted, last_name
+from ctxlint.model.syntax import code_of, dotted, keywords_of, last_name
 from ctxlint.records import record
 from ctxlint.torch_api import operations
 
@@ -148,7 +148,7 @@ def _retains(differentiated: Differentiated) -> bool:
     positional = [arg for arg in node.args if arg.keyword is None]
     if len(positional) > _BEFORE_RETAIN_GRAPH[differentiated.how.rpartition(".")[2]]:
         return True
-    keywords = {arg.keyword.value: arg.value for arg in node.args if arg.keyword is not None}
+    keywords = keywords_of(node)
     flags = (keywords.get("retain_graph"), keywords.get("create_graph"))
     return any(each is not None and dotted(each) not in ("False", "None") for each in flags)
 

@@ -8,7 +8,7 @@ import libcst as cst
 
 from ctxlint.model.analyses.flattened import is_matrix
 from ctxlint.model.interpreter.values import NONE
-from ctxlint.model.syntax import dotted, is_name, root_name, signed_integer, words_of
+from ctxlint.model.syntax import dotted, is_name, keywords_of, root_name, signed_integer, words_of
 from ctxlint.records import record
 
 if TYPE_CHECKING:
@@ -97,9 +97,9 @@ def _dimensions(call: cst.Call) -> list[int] | None:
 
 def _keeps_dimensions(call: cst.Call) -> bool | None:
     """Whether a call has ``keepdim=True``; None if that is not written as a literal."""
-    by_name = [each.value for each in call.args if each.keyword is not None and each.keyword.value == "keepdim"]
-    given = by_name or [each.value for each in call.args[1:] if each.keyword is None]
-    written = dotted(given[0]) if given else "False"
+    by_position = (each.value for each in call.args[1:] if each.keyword is None)
+    given = keywords_of(call).get("keepdim") or next(by_position, None)
+    written = dotted(given) if given is not None else "False"
     return {"True": True, "False": False}.get(written or "")
 
 

@@ -24,7 +24,7 @@ from ctxlint.model.interpreter.events import (
 )
 from ctxlint.model.interpreter.local_names import BINDING, bound_by
 from ctxlint.model.interpreter.values import Tri
-from ctxlint.model.syntax import dotted, in_parts, is_name, kept, kept_below, parents_in
+from ctxlint.model.syntax import dotted, in_parts, is_name, kept, kept_below, keywords_of, parents_in
 from ctxlint.records import record
 from ctxlint.torch_api import operations
 from ctxlint.torch_api.known_decorators import AUTOCAST_PAIR
@@ -117,17 +117,15 @@ class Decorator:
         return tuple(expression.args) if isinstance(expression, cst.Call) else ()
 
     @property
-    def keywords(self) -> tuple[str, ...]:
-        """The keywords that it is called with."""
-        return tuple(each.keyword.value for each in self.arguments if each.keyword is not None)
+    def keywords(self) -> dict[str, cst.BaseExpression]:
+        """What it is called with by keyword."""
+        return keywords_of(self.node.decorator) if isinstance(self.node.decorator, cst.Call) else {}
 
     @property
     def casts_inputs(self) -> bool:
         """Whether ``custom_fwd`` casts the inputs, and so disables autocast for the method."""
-        values = (
-            each.value for each in self.arguments if each.keyword is not None and each.keyword.value == "cast_inputs"
-        )
-        return any(not (isinstance(value, cst.Name) and value.value == "None") for value in values)
+        value = self.keywords.get("cast_inputs")
+        return value is not None and not is_name(value, "None")
 
     @property
     def written(self) -> str | None:

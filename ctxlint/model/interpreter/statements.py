@@ -31,7 +31,7 @@ from ctxlint.model.interpreter.values import (
     holds_context,
     tensor_when_used,
 )
-from ctxlint.model.syntax import dotted, last_name
+from ctxlint.model.syntax import dotted, keywords_of, last_name
 from ctxlint.patterns import pattern
 from ctxlint.torch_api import operations, python
 
@@ -70,7 +70,7 @@ def _note_dropped(walk: Walk, node: cst.Expr, call: cst.Call) -> None:
 
 def _writes_out(call: cst.Call) -> bool:
     """Whether a call has an argument ``out=``, or keywords that are not known."""
-    return any(each.star == "**" or (each.keyword is not None and each.keyword.value == "out") for each in call.args)
+    return "out" in keywords_of(call) or any(each.star == "**" for each in call.args)
 
 
 def execute_return(walk: Walk, node: cst.Return) -> None:
