@@ -47,6 +47,11 @@ def is_name(node: cst.CSTNode | None, name: str) -> bool:
     return isinstance(node, cst.Name) and node.value == name
 
 
+def only_target(node: cst.CSTNode | None) -> cst.BaseExpression | None:
+    """``a`` of ``a = …``; None for several targets, and for anything but an assignment."""
+    return node.targets[0].target if isinstance(node, cst.Assign) and len(node.targets) == 1 else None
+
+
 def compares_identity(node: cst.CSTNode | None) -> bool:
     """Whether a node is a comparison by ``is`` or ``is not``."""
     return isinstance(node, cst.Comparison) and all(
@@ -367,8 +372,10 @@ def literal_integer(node: cst.Integer) -> int | None:
 _LONGEST_NUMBER = 1_000
 
 
-def literal_text(node: cst.SimpleString) -> str | bytes | None:
-    """The value of the literal; None if Python would reject it."""
+def literal_text(node: cst.CSTNode | None) -> str | bytes | None:
+    """The value of the literal; None if Python would reject it, and for anything else."""
+    if not isinstance(node, cst.SimpleString):
+        return None
     if not node.prefix and "\\" not in node.value:
         return node.raw_value
     try:

@@ -30,7 +30,7 @@ from ctxlint.model.interpreter.events import Assigned, MaybeNone, MaybeUnbound, 
 from ctxlint.model.syntax import code_of
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.rules.related import at, way_to
-from ctxlint.rules.wording import if_it_runs, moment, quoted
+from ctxlint.rules.wording import if_it_runs, moment, names_of, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -336,7 +336,7 @@ def _tests(fn: FunctionClass, backward: Method, flags: frozenset[int]) -> str:
 
 def _needs(fn: FunctionClass, flags: frozenset[int], word: str = "and") -> str:
     """The inputs that need a gradient, as a condition."""
-    names = [fn.inputs[each].name if each < len(fn.inputs) else f"input {each + 1}" for each in sorted(flags)]
+    names = names_of(fn, sorted(flags))
     return f"if {quoted(names, word)} {'needs' if len(names) == 1 else 'need'} a gradient"
 
 

@@ -21,10 +21,10 @@ from ctxlint.model.analyses.upstream import (
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.syntax import code_of
 from ctxlint.rules.base import Finding, Rule
-from ctxlint.rules.wording import quoted
+from ctxlint.rules.wording import names_of, quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     import libcst as cst
 
@@ -159,7 +159,7 @@ def _of_unwritten(fn: FunctionClass, backward: Method, slots: Mapping[int, cst.B
     for first in [*slots.values()][:1]:
         yield Finding(
             fn.span(first),
-            f"`{backward.name}` of `{fn.name}` returns memory that nothing writes as the gradient for {_inputs(fn, slots)}; its "
+            f"`{backward.name}` of `{fn.name}` returns memory that nothing writes as the gradient for {quoted(names_of(fn, slots))}; its "
             "values are silently arbitrary. Compute it, or return `None`.",
         )
 
@@ -175,7 +175,7 @@ def _of_some(fn: FunctionClass, backward: Method) -> Iterator[Finding]:
     for first in [*slots.values()][:1]:
         yield Finding(
             fn.span(first),
-            f"`{backward.name}` of `{fn.name}` returns {'gradients' if several else 'a gradient'} for {_inputs(fn, slots)} that "
+            f"`{backward.name}` of `{fn.name}` returns {'gradients' if several else 'a gradient'} for {quoted(names_of(fn, slots))} that "
             f"{'do' if several else 'does'} not depend on {_incoming(backward)}; {'they are' if several else 'it is'} silently "
             "wrong unless the incoming gradient is 1. Multiply by it.",
         )
@@ -185,7 +185,7 @@ def _of_output(fn: FunctionClass, backward: Method, index: int, node: cst.BaseEx
     """A finding for an output of forward that backward returns as a gradient: no factor makes it one."""
     return Finding(
         fn.span(node),
-        f"`{backward.name}` of `{fn.name}` returns an output of `forward` as the gradient for {_inputs(fn, [index])}; it is "
+        f"`{backward.name}` of `{fn.name}` returns an output of `forward` as the gradient for {quoted(names_of(fn, [index]))}; it is "
         f"silently wrong. Compute the gradient from {_incoming(backward)}.",
     )
 
@@ -194,11 +194,6 @@ def _written(divisor: cst.BaseExpression) -> str:
     """A divisor as it is written, if that is short."""
     code = " ".join(code_of(divisor.with_changes(lpar=(), rpar=())).split())
     return f"`{code}`" if len(code) <= 20 else "a size"
-
-
-def _inputs(fn: FunctionClass, indices: Iterable[int]) -> str:
-    """The names of inputs, or their numbers."""
-    return quoted([fn.inputs[index].name if index < len(fn.inputs) else f"input {index + 1}" for index in indices])
 
 
 def _incoming(backward: Method) -> str:

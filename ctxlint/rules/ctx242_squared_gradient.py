@@ -8,7 +8,7 @@ from ctxlint.model.analyses.squared_gradients import squared_gradients
 from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.related import at
-from ctxlint.rules.wording import quoted
+from ctxlint.rules.wording import names_of, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -90,9 +90,7 @@ class SquaredGradient(Rule[FunctionClass]):
             slots = {index: each for index, each in squared if each.product is product}
             first = next(iter(slots.values()))
             inside = [each for each in first.reads if product not in backward.above(each)]
-            names = quoted(
-                [fn.inputs[index].name if index < len(fn.inputs) else f"input {index + 1}" for index in slots]
-            )
+            names = quoted(names_of(fn, slots))
             yield Finding(
                 fn.span(product),
                 f"`{backward.name}` of `{fn.name}` multiplies by `{first.incoming}` twice; the gradient for {names} silently "

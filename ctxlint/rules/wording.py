@@ -50,6 +50,11 @@ _FEW = 4
 _SHORT = 40
 
 
+def names_of(fn: FunctionClass, indices: Iterable[int]) -> list[str]:
+    """The names of inputs; ``input 3`` for one that has none."""
+    return [fn.inputs[each].name if each < len(fn.inputs) else f"input {each + 1}" for each in indices]
+
+
 def all_inputs(fn: FunctionClass) -> str:
     """What ``forward`` takes: ``2 inputs (`x`, `slope`)``."""
     return listed(len(fn.inputs), "input", [each.name for each in fn.inputs])

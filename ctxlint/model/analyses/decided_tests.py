@@ -123,7 +123,7 @@ def _asked_for(fn: FunctionClass, method: Method, call: cst.Call) -> _Known:
     function = call.func.value if isinstance(call.func, cst.Name) else ""
     if function not in ("getattr", "hasattr") or len(values) < 2 or dotted(values[0]) != method.ctx_name:
         return _UNKNOWN
-    name = literal_text(values[1]) if isinstance(values[1], cst.SimpleString) else None
+    name = literal_text(values[1])
     if not isinstance(name, str) or fn.escapes:
         return _UNKNOWN
     if fn.writes_by_attribute.get(name):
@@ -288,7 +288,7 @@ def _literal(node: cst.BaseExpression) -> tuple[bool, object]:
     if isinstance(node, cst.Name):
         return node.value in _NAMED, _NAMED.get(node.value)
     number = signed_integer(node)
-    text = literal_text(node) if isinstance(node, cst.SimpleString) else None
+    text = literal_text(node)
     return (number, text) != (None, None), text if number is None else number
 
 

@@ -9,7 +9,7 @@ import libcst as cst
 
 from ctxlint.model.analyses.helper_places import present
 from ctxlint.model.interpreter.events import Assigned, GenericCall, MethodCall, Mutation
-from ctxlint.model.syntax import dotted, is_name, keywords_of, words_of
+from ctxlint.model.syntax import dotted, is_name, keywords_of, only_target, words_of
 from ctxlint.torch_api import operations
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def _passes_handle_on(method: Method, call: cst.Call) -> bool:
 def _is_discarded(method: Method, call: cst.Call) -> bool:
     """Whether a call is a statement, or bound to a name that nothing reads."""
     above = method.parents.get(call)
-    target = above.targets[0].target if isinstance(above, cst.Assign) and len(above.targets) == 1 else None
+    target = only_target(above)
     unread = isinstance(target, cst.Name) and len(method.named.get(target.value, ())) == 1
     return isinstance(above, cst.Expr) or unread
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model.syntax import compares_identity, dotted, words_of
+from ctxlint.model.syntax import compares_identity, dotted, only_target, words_of
 from ctxlint.torch_api import operations
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def _reads(method: Method, use: cst.CSTNode) -> bool:
 def _copy_reads(method: Method, copy: cst.CSTNode) -> bool:
     """Whether a copy of the gradient is used for its values: that in a name, until others replace them."""
     above = method.parents.get(copy)
-    target = above.targets[0].target if isinstance(above, cst.Assign) and len(above.targets) == 1 else None
+    target = only_target(above)
     statement = method.line_of_body(copy)
     if not isinstance(target, cst.Name) or statement is None:
         return _reads(method, copy)

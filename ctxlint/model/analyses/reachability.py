@@ -241,7 +241,7 @@ def _attribute_asked_for(method: Method, node: cst.BaseExpression | None) -> str
     falsy = all(isinstance(each, (cst.Name, cst.Integer)) and each.value in _FALSY for each in default)
     if len(default) != takes_default or not falsy or not isinstance(owner, cst.Name) or method.ctx is None:
         return None
-    text = literal_text(name) if owner.value == method.ctx.name and isinstance(name, cst.SimpleString) else None
+    text = literal_text(name) if owner.value == method.ctx.name else None
     return text if isinstance(text, str) else None
 
 

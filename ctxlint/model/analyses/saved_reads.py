@@ -9,6 +9,7 @@ import libcst as cst
 from ctxlint.model.analyses.saved_tensors import saving_call
 from ctxlint.model.interpreter.events import Assigned, SavedItem, SavedRead
 from ctxlint.model.interpreter.values import SavedTensor
+from ctxlint.model.syntax import only_target
 from ctxlint.records import record
 
 if TYPE_CHECKING:
@@ -143,10 +144,9 @@ def is_unused(method: Method, read: SavedRead, later: SavedRead | None) -> bool:
 
 def _targets(method: Method, read: SavedRead) -> list[cst.Name]:
     """The names that an assignment binds to the tuple, or to all of its elements; none if it does anything else."""
-    statement = method.parents.get(read.node)
-    if not isinstance(statement, cst.Assign) or len(statement.targets) != 1:
+    target = only_target(method.parents.get(read.node))
+    if target is None:
         return []
-    target = statement.targets[0].target
     parts = [each.value for each in target.elements] if isinstance(target, (cst.Tuple, cst.List)) else [target]
     names = [each for each in parts if isinstance(each, cst.Name)]
     return names if len(names) == len(parts) else []

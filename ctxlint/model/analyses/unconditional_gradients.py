@@ -12,7 +12,7 @@ from ctxlint.model.analyses.helper_places import walk_alone
 from ctxlint.model.analyses.returns import returned_by
 from ctxlint.model.interpreter.events import Assigned, GenericCall, NeedsInputGradRead
 from ctxlint.model.interpreter.values import NONE, Context
-from ctxlint.model.syntax import code_of, dotted
+from ctxlint.model.syntax import code_of, dotted, only_target
 from ctxlint.patterns import pattern
 from ctxlint.records import record
 from ctxlint.torch_api import operations
@@ -131,7 +131,7 @@ def _gradients_of(method: Method, call: cst.Call, slots: tuple[Slot, ...]) -> di
     around = method.parents.get(call)
     if isinstance(around, cst.Return):
         return {at: at for at, slot in enumerate(slots) if _wanted(slot)}
-    target = around.targets[0].target if isinstance(around, cst.Assign) and len(around.targets) == 1 else None
+    target = only_target(around)
     elements = target.elements if isinstance(target, cst.Tuple) else ()
     names = [each.value.value if isinstance(each.value, cst.Name) else None for each in elements]
     found: dict[int, int] = {}

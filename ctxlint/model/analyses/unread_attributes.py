@@ -11,7 +11,7 @@ from ctxlint.model.analyses.undefined_attributes import attributes_known
 from ctxlint.model.analyses.unread_arguments import unread_by_callee
 from ctxlint.model.interpreter.events import ContextCall, ContextRead, ContextWrite, SavedItem, SavedRead
 from ctxlint.model.interpreter.values import NONE, Constant, Scalar, Tri, is_input
-from ctxlint.model.syntax import compares_identity, dotted
+from ctxlint.model.syntax import compares_identity, dotted, only_target
 from ctxlint.records import record
 from ctxlint.torch_api import autograd
 
@@ -169,9 +169,8 @@ def _reads_elsewhere(fn: FunctionClass, backward: Method) -> Iterator[ContextRea
 
 def _uses(method: Method, node: cst.CSTNode) -> list[cst.CSTNode]:
     """An expression, or the reads of the only name that it is bound to."""
-    bound = method.parents[node]
-    name = dotted(bound.targets[0].target) if isinstance(bound, cst.Assign) and len(bound.targets) == 1 else None
-    named = method.named.get(name, ()) if name is not None else ()
+    target = only_target(method.parents[node])
+    named = method.named.get(dotted(target) or "", ()) if target is not None else ()
     stores = [each for each in named if isinstance(method.parents[each], cst.AssignTarget)]
     if len(stores) != 1:
         return [node]

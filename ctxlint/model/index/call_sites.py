@@ -29,7 +29,7 @@ from ctxlint.model.index.passed_tensors import (
 )
 from ctxlint.model.index.project import Definition
 from ctxlint.model.index.results import differentiated, display_before, located, written
-from ctxlint.model.index.scopes import Scope, bindings, dotted_name, mentions, resolutions
+from ctxlint.model.index.scopes import Scope, bindings, dotted_name, is_on_self, mentions, resolutions
 from ctxlint.patterns import pattern
 from ctxlint.source.ast_tree import nodes_in
 from ctxlint.torch_api.autograd import GRADIENTS_OFF, OPERATOR_KERNELS, PROTOCOL
@@ -219,7 +219,7 @@ class CallSites:
 
     def takes(self, name: str, scope: Scope) -> bool:
         """Whether a name is a parameter of the function of a scope: what it patches is known where it is called."""
-        record = self.index.functions.get(scope.qualname) if scope.kind == "function" else None
+        record = self.index.function_of(scope)
         params = nodes_in(record.node.args) if record is not None else ()
         return any(isinstance(each, ast.arg) and each.arg == name for each in params)
 
@@ -274,7 +274,7 @@ class CallSites:
         if isinstance(node, ast.Name):
             owner = scope.owner(node.id)
             values = [bound.value for bound in owner.names[node.id]] if owner is not None else []
-        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self":
+        elif is_on_self(node):
             values = self.attribute_values(node.attr, scope)
         made_by = [self.classes_of_instance(value, scope) for value in values if isinstance(value, ast.Call)]
         return frozenset[str]().union(*made_by)
@@ -292,7 +292,7 @@ class CallSites:
         """The Function of the instance that a name or an attribute of ``self`` certainly holds: ``fn = Fn()``."""
         if isinstance(node, ast.Name):
             values, owner = [self.bound_value(node, scope)], scope.owner(node.id)
-        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self":
+        elif is_on_self(node):
             values, owner = self.attribute_values(node.attr, scope), scope
         else:
             return None
@@ -349,7 +349,7 @@ class CallSites:
 
     def applied_by_attribute(self, node: ast.expr, scope: Scope) -> str | None:
         """The Function whose ``apply`` an attribute of ``self`` certainly is: ``self.relu = ReLU.apply``."""
-        if not isinstance(node, ast.Attribute) or not isinstance(node.value, ast.Name) or node.value.id != "self":
+        if not is_on_self(node):
             return None
         values = self.attribute_values(node.attr, scope)
         taken = {self.function_of(each.value, scope) if _is_apply(each) else None for each in values}
@@ -461,9 +461,7 @@ class CallSites:
 
     def place(self, record: CallRecord) -> CallPlace | None:
         """Where a call is in the function or module around it."""
-        entry = self.index.functions.get(record.scope.qualname) if record.scope.kind == "function" else None
-        body = entry.node.body if entry is not None else self.index.statements if record.scope.kind == "module" else []
-        return located(body, record.node)
+        return located(self.index.body_of(record.scope), record.node)
 
     def method_of_self(self, call: ast.Call, scope: Scope) -> ast.FunctionDef | None:
         """The method of the enclosing class that ``self.name(...)`` means, unless a subclass replaces it."""
@@ -490,7 +488,7 @@ class CallSites:
         while scope is not None:
             if scope.kind == "function" and self.tests_gradients(scope):
                 return True
-            entry = self.index.functions.get(scope.qualname) if scope.kind == "function" else None
+            entry = self.index.function_of(scope)
             decorators = entry.node.decorator_list if entry is not None else ()
             if any(self.turns_gradients_off(each, record.scope) for each in decorators):
                 return True
@@ -499,7 +497,7 @@ class CallSites:
 
     def without_gradients(self, record: CallRecord, arguments: list[ast.expr]) -> bool:
         """Whether no argument of a call certainly requires a gradient, or its result is detached at once."""
-        entry = self.index.functions.get(record.scope.qualname) if record.scope.kind == "function" else None
+        entry = self.index.function_of(record.scope)
         code = [entry.node] if entry is not None else self.index.statements if record.scope.kind == "module" else []
         tensors = [each for each in arguments if not isinstance(each, ast.Constant)]
         if tensors and all(self.requires_no_gradient(each, record.scope) for each in tensors):
@@ -568,7 +566,7 @@ class CallSites:
 
     def is_only_spread(self, node: ast.expr | None, scope: Scope) -> bool:
         """Whether nothing but a call that spreads it reads a name of a function: then its list stays as it is."""
-        entry = self.index.functions.get(scope.qualname) if scope.kind == "function" else None
+        entry = self.index.function_of(scope)
         if entry is None or not isinstance(node, ast.Name) or scope.owner(node.id) is not scope:
             return False
         reads = [each for each in nodes_in(entry.node) if isinstance(each, ast.Name) and each.id == node.id]
@@ -591,7 +589,7 @@ class CallSites:
 
     def kind_of_parameter(self, node: ast.Name, owner: Scope) -> ArgumentKind:
         """What the signature of a function shows of the parameter that a name certainly is there."""
-        record = self.index.functions.get(owner.qualname) if owner.kind == "function" else None
+        record = self.index.function_of(owner)
         if record is None or [each.line for each in owner.live(node.id, node.lineno)] != [record.node.lineno]:
             return ArgumentKind.OTHER
         parameters = record.node.args
@@ -630,7 +628,7 @@ class CallSites:
 
     def settles(self, name: str, scope: Scope) -> bool:
         """Whether a function tests, or binds again, its parameter with None as default."""
-        record = self.index.functions.get(scope.qualname) if scope.kind == "function" else None
+        record = self.index.function_of(scope)
         if record is None or not _is_none_by_default(name, record.node.args):
             return False
         if any(each.line != record.node.lineno for each in scope.names.get(name, ())):
@@ -665,14 +663,14 @@ class CallSites:
 
     def is_frozen(self, node: ast.expr, scope: Scope) -> bool:
         """Whether an argument is ``self.weight``, certainly a buffer, or a parameter with ``requires_grad=False``."""
-        if not isinstance(node, ast.Attribute) or not isinstance(node.value, ast.Name) or node.value.id != "self":
+        if not is_on_self(node):
             return False
         values = self.attribute_values(node.attr, scope)
         return all(map(is_frozen_parameter, values)) if values else node.attr in self.buffers(scope)
 
     def is_parameter(self, node: ast.expr, scope: Scope) -> bool:
         """Whether an argument is ``self.weight``, certainly a parameter, of a class that freezes none."""
-        if not isinstance(node, ast.Attribute) or not isinstance(node.value, ast.Name) or node.value.id != "self":
+        if not is_on_self(node):
             return False
         values = self.attribute_values(node.attr, scope)
         enclosing = _enclosing_class(scope)
@@ -762,7 +760,7 @@ class CallSites:
             return ArgumentKind.OTHER
         if isinstance(node, ast.Name):
             return self.kind_of_name(node, scope, hops)
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self":
+        if is_on_self(node):
             values = self.attribute_values(node.attr, scope)
             if node.attr in self.index.stored_by_others:
                 return ArgumentKind.OTHER  # other code may set it to something else

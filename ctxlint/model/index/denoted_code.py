@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from ctxlint.model.index.project_answers import differentiable_operators
-from ctxlint.model.index.scopes import LOCAL, Scope, dotted_name, meanings
+from ctxlint.model.index.scopes import LOCAL, Scope, dotted_name, is_on_self, meanings
 from ctxlint.torch_api.known_decorators import OPERATOR_DECORATORS
 from ctxlint.torch_api.transforms import SAME_MODULE, TRANSFORMS, TRANSPARENT
 
@@ -163,7 +163,7 @@ class DenotedCode:
         if isinstance(node, ast.Attribute) and node.attr == "apply":
             owner = self.sites.function_of(node.value, scope) or self.sites.function_of_instance(node.value, scope)
             return [Applied(self.sites.elsewhere.target_of(owner))] if owner is not None else []
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self":
+        if is_on_self(node):
             return self._of_self(node, scope, hops)
         return self._named(node, scope, hops) if isinstance(node, (ast.Name, ast.Attribute)) else []
 
@@ -321,7 +321,7 @@ def _attributes(record: ClassRecord, *, stored: bool = False) -> set[str]:
     return {
         node.attr
         for node in ast.walk(record.node)
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
+        if is_on_self(node)
         if not (stored and isinstance(node.ctx, ast.Load))
     }
 

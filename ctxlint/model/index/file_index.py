@@ -156,6 +156,15 @@ class FileIndex:
     of_classes: dict[object, Any] = field(default_factory=dict)
     """The same for what follows from that scope and the classes."""
 
+    def function_of(self, scope: Scope) -> FunctionRecord | None:
+        """The function whose body a scope is."""
+        return self.functions.get(scope.qualname) if scope.kind == "function" else None
+
+    def body_of(self, scope: Scope) -> list[ast.stmt]:
+        """The statements of a function or the module; none for the scope of a class."""
+        function = self.function_of(scope)
+        return function.node.body if function is not None else self.statements if scope.kind == "module" else []
+
     @cached_property
     def notes(self) -> dict[object, Any]:
         """A cache for what later stages derive from a part: it is as long-lived as the tree of the statement."""

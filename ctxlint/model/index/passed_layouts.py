@@ -48,7 +48,7 @@ def _is_name_of_any_layout(node: ast.Name, scope: Scope, index: FileIndex, hops:
 
 def _line_of_parameter(name: str, owner: Scope, index: FileIndex) -> int | None:
     """The line on which a scope binds a name as a parameter."""
-    entry = index.functions.get(owner.qualname) if owner.kind == "function" else None
+    entry = index.function_of(owner)
     if entry is None:
         return None
     arguments = entry.node.args

@@ -15,6 +15,7 @@ from ctxlint.source.ast_tree import nodes_in
 
 if TYPE_CHECKING:
     import re
+    from typing import TypeGuard
 
 LOCAL = "local:"
 """Prefix of the names of classes and functions that the file itself defines."""
@@ -252,6 +253,11 @@ def _follow(bound: Bound, rest: str, owner: Scope, depth: int) -> str | None:
                 owner.followed[key] = next((each for each in found if each is not None), None)
             return owner.followed[key]
     return None
+
+
+def is_on_self(node: ast.AST) -> TypeGuard[ast.Attribute]:
+    """Whether an expression is an attribute of ``self``."""
+    return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
 
 
 def dotted_name(node: ast.AST) -> str | None:

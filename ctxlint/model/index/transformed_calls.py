@@ -114,9 +114,7 @@ class Transforms:
 
     def _with_duals(self, record: CallRecord, place: _Place) -> None:
         """Follow the tangents that ``make_dual`` attaches in a function, or in the module."""
-        entry = self.index.functions.get(record.scope.qualname) if record.scope.kind == "function" else None
-        body = entry.node.body if entry is not None else self.index.statements if record.scope.kind == "module" else []
-        self._follow(self.code, body, frozenset(), place, MOST_HOPS, record.node)
+        self._follow(self.code, self.index.body_of(record.scope), frozenset(), place, MOST_HOPS, record.node)
 
     def _follow_code(self, target: CalledCode, given: frozenset[str], place: _Place, hops: int) -> None:
         if hops and (id(target.node), given) not in place.seen:

@@ -205,7 +205,7 @@ def _item_changed(
 def _literal_key(target: cst.Subscript) -> str | None:
     """The literal string in brackets."""
     index = single_index(target)
-    text = literal_text(index) if isinstance(index, cst.SimpleString) else None
+    text = literal_text(index)
     return text if isinstance(text, str) else None
 
 

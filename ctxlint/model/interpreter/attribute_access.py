@@ -332,7 +332,7 @@ def _item_of_key(value: Mapping, index: cst.BaseExpression | None, node: cst.Sub
     """``value["name"]`` of a dict with known keys; with an unknown key, one of the functions in it."""
     if not isinstance(index, cst.SimpleString) and all(map(_is_function, value.slots)):
         return join_all(slot.value for slot in value.slots) if value.keys else Opaque(node)
-    key = literal_text(index) if isinstance(index, cst.SimpleString) else None
+    key = literal_text(index)
     return value.slots[value.keys.index(key)].value if isinstance(key, str) and key in value.keys else Opaque(node)
 
 

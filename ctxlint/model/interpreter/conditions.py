@@ -207,7 +207,7 @@ def _asks_for_own_attribute(walk: Walk, test: cst.BaseExpression) -> bool:
     if not isinstance(test, cst.Call) or len(test.args) != 2 or canonical(walk, test.func) != "builtins.hasattr":
         return False
     owner, name = (each.value for each in test.args)
-    text = literal_text(name) if isinstance(name, cst.SimpleString) else None
+    text = literal_text(name)
     return text in _OF_EVERY_CTX and isinstance(walk.peek(owner), Context)
 
 

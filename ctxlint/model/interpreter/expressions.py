@@ -105,11 +105,7 @@ def evaluate_dictionary(walk: Walk, node: cst.Dict) -> Value:
 
 def _keys_of(node: cst.Dict) -> tuple[str, ...]:
     """The keys of a dict display, if all are different literal strings."""
-    written = [
-        literal_text(each.key)
-        for each in node.elements
-        if isinstance(each, cst.DictElement) and isinstance(each.key, cst.SimpleString)
-    ]
+    written = [literal_text(each.key) for each in node.elements if isinstance(each, cst.DictElement)]
     keys = tuple(each for each in written if isinstance(each, str))
     return keys if len(set(keys)) == len(node.elements) else ()
 
@@ -269,7 +265,7 @@ def evaluate_yield(walk: Walk, node: cst.Yield) -> Value:
 
 def evaluate_string(walk: Walk, node: cst.BaseString) -> Value:
     """A string; its text matters only if it is a single literal."""
-    text = literal_text(node) if isinstance(node, cst.SimpleString) else None
+    text = literal_text(node)
     if text is not None:
         return constant(text)
     walk.evaluate_children(node)
