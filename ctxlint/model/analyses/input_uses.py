@@ -9,6 +9,7 @@ import libcst as cst
 from ctxlint.effort import spend, steps
 from ctxlint.model.function import RETURNED, Evidence, Trust
 from ctxlint.model.interpreter.local_names import captured_by, target_names
+from ctxlint.model.interpreter.type_tests import type_test
 from ctxlint.model.syntax import children, dotted, literal_integer, single_index
 from ctxlint.torch_api import operations, types
 
@@ -327,30 +328,17 @@ class Uses:
             self.holds(test.left)
             self.holds(test.right)
             return
-        type_test = self.type_tested(test)
-        if type_test is None:
+        asked = type_test(test, self.canonical)
+        if asked is None:
             self.walk(test)
             return
-        subject, classes = type_test
+        subject, classes = asked
         if all(name in types.TENSOR_ANNOTATIONS for name in classes):
             self.add(subject, True, Trust.STRONG, "it is asserted to be a tensor")
         elif all(name in _PLAIN_CLASSES for name in classes):
             self.add(subject, False, Trust.STRONG, "it is asserted to be something else")
         else:
             self.undecided(subject, "its type is tested")
-
-    def type_tested(self, test: cst.BaseExpression) -> tuple[cst.BaseExpression, list[str | None]] | None:
-        """The subject of a type test, and the classes; None for any other test."""
-        if not isinstance(test, cst.Call):
-            return None
-        callee = self.canonical(test.func)
-        if callee == "torch.is_tensor" and len(test.args) == 1:
-            return test.args[0].value, ["torch.Tensor"]
-        if callee != "builtins.isinstance" or len(test.args) != 2:
-            return None
-        kinds = test.args[1].value
-        written = [each.value for each in kinds.elements] if isinstance(kinds, cst.Tuple) else [kinds]
-        return test.args[0].value, [self.canonical(each) for each in written]
 
     # Calls
 
@@ -391,8 +379,8 @@ class Uses:
             for argument in plain[_NEVER_TENSORS[callee]]:
                 self.add(argument, False, Trust.STRONG, f"it is passed to `{name}`")
         elif callee in _TYPE_TESTS and plain:
-            type_test = self.type_tested(node)
-            if type_test is None or not types.DISTRIBUTED_TENSORS.issuperset(type_test[1]):
+            asked = type_test(node, self.canonical)
+            if asked is None or not types.DISTRIBUTED_TENSORS.issuperset(asked[1]):
                 self.undecided(plain[0], "its type is tested")
         elif callee.startswith("numpy.") and plain:
             self.undecided(plain[0], "numpy computes with it")  # an array or a list, as a rule; or a tensor on the CPU

@@ -17,6 +17,7 @@ from ctxlint.model.index.passed_tensors import (
     OF_LAYERS,
     SAME_MEMORY,
     creates_parameter,
+    flags_of,
     is_detached,
     is_frozen_parameter,
     makes_without_gradient,
@@ -716,8 +717,8 @@ class CallSites:
             return node.attr in OF_LAYERS or (node.attr in SAME_MEMORY and self.is_leaf(node.value, scope, hops + 1))
         if not isinstance(node, ast.Call):
             return False
-        flags = [each.value for each in node.keywords if each.arg == "requires_grad"]
-        if flags or (dotted_name(node.func) or "").rpartition(".")[2] == "Parameter":
+        flags = flags_of(node)
+        if flags or creates_parameter(node):
             return all(isinstance(each, ast.Constant) and each.value is True for each in flags)
         method = node.func if isinstance(node.func, ast.Attribute) else None
         if method is None or method.attr not in SAME_MEMORY:

@@ -66,12 +66,12 @@ def parameters_among(nodes: Iterable[ast.AST]) -> frozenset[str]:
 
 def is_new_parameter(node: ast.expr | None) -> bool:
     """Whether an expression creates a parameter that requires grad."""
-    return creates_parameter(node) and all(_is_literal(each, True) for each in _flags_of(node))
+    return creates_parameter(node) and all(_is_literal(each, True) for each in flags_of(node))
 
 
 def is_frozen_parameter(node: ast.expr | None) -> bool:
     """Whether an expression is ``Parameter(..., requires_grad=False)``."""
-    flags = _flags_of(node) if creates_parameter(node) else []
+    flags = flags_of(node) if creates_parameter(node) else []
     return bool(flags) and all(_is_literal(each, False) for each in flags)
 
 
@@ -80,7 +80,7 @@ def creates_parameter(node: ast.expr | None) -> TypeGuard[ast.Call]:
     return isinstance(node, ast.Call) and (dotted_name(node.func) or "").rpartition(".")[2] == "Parameter"
 
 
-def _flags_of(call: ast.Call) -> list[ast.expr]:
+def flags_of(call: ast.Call) -> list[ast.expr]:
     """The values that a call passes for ``requires_grad``."""
     return [each.value for each in call.keywords if each.arg == "requires_grad"]
 

@@ -6,6 +6,7 @@ import ast
 from bisect import bisect_left
 from typing import TYPE_CHECKING, NamedTuple
 
+from ctxlint.model.index.passed_tensors import creates_parameter, flags_of
 from ctxlint.model.index.scopes import dotted_name
 from ctxlint.records import record
 from ctxlint.source.ast_tree import Collected, nodes_in
@@ -299,9 +300,8 @@ def _requires_gradient(call: ast.Call) -> bool:
     """Whether a call returns what requires a gradient: ``torch.ones(2, requires_grad=True)``, ``Parameter(x)``."""
     if isinstance(call.func, ast.Attribute) and call.func.attr == "requires_grad_":
         return all(map(_is_true, (*call.args, *(each.value for each in call.keywords))))
-    flags = [each.value for each in call.keywords if each.arg == "requires_grad"]
-    is_parameter = (dotted_name(call.func) or "").rpartition(".")[2] == "Parameter" and len(call.args) < 2
-    return all(map(_is_true, flags)) if flags or is_parameter else False
+    flags = flags_of(call)
+    return all(map(_is_true, flags)) if flags or (creates_parameter(call) and len(call.args) < 2) else False
 
 
 def _is_true(node: ast.expr) -> bool:

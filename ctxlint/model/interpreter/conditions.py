@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import operator as operators
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
 from ctxlint.model.interpreter.events import Asks, Assigned, Escape, FlagsTested, Guard, Question
 from ctxlint.model.interpreter.names import canonical
-from ctxlint.model.interpreter.type_tests import is_instance, only_instances, type_of
+from ctxlint.model.interpreter.type_tests import is_instance, only_instances, type_of, type_test
 from ctxlint.model.interpreter.values import (
     NONE,
     UNKNOWN,
@@ -193,7 +194,7 @@ def decided(walk: Walk, test: cst.BaseExpression) -> bool | None:
         numbers = _known_number(walk, test.left), _known_number(walk, part.comparator)
         texts = _known_text(walk, test.left), _known_text(walk, part.comparator)
         return _compared(part.operator, *numbers) if None in texts else _compared(part.operator, *texts)
-    asked = _type_test(walk, test)
+    asked = type_test(test, partial(canonical, walk))
     if asked is not None:
         answer = is_instance(walk.peek(asked[0]), asked[1])
         return None if answer is Tri.UNKNOWN else answer is Tri.YES
@@ -232,21 +233,6 @@ def _known_text(walk: Walk, node: cst.BaseExpression) -> str | None:
     return value.value if isinstance(value, Constant) and isinstance(value.value, str) else None
 
 
-def _type_test(walk: Walk, test: cst.BaseExpression) -> tuple[cst.BaseExpression, tuple[str, ...]] | None:
-    """The subject of ``isinstance(x, C)``, and the dotted names of the classes; None for any other test."""
-    if not isinstance(test, cst.Call):
-        return None
-    callee = canonical(walk, test.func)
-    if callee == "torch.is_tensor" and len(test.args) == 1:
-        return test.args[0].value, ("torch.Tensor",)
-    if callee != "builtins.isinstance" or len(test.args) != 2:
-        return None
-    kinds = test.args[1].value
-    written = [each.value for each in kinds.elements] if isinstance(kinds, cst.Tuple) else [kinds]
-    names = [canonical(walk, each) or "" for each in written]
-    return test.args[0].value, tuple(names)
-
-
 def asks_unknown_type(walk: Walk, test: cst.BaseExpression) -> bool:
     """Whether a test asks for the type of what the caller gives, or of an unknown result."""
     if isinstance(test, cst.UnaryOperation):
@@ -266,7 +252,7 @@ def asks_unknown_type(walk: Walk, test: cst.BaseExpression) -> bool:
 def _subject_of_type(walk: Walk, test: cst.BaseExpression) -> cst.BaseExpression | None:
     """The subject of ``isinstance(x, C)``, and of ``type(x) is C``; None for any other test."""
     if not isinstance(test, cst.Comparison):
-        asked = _type_test(walk, test)
+        asked = type_test(test, partial(canonical, walk))
         return None if asked is None else asked[0]
     call = test.left
     if not isinstance(call, cst.Call) or len(call.args) != 1 or canonical(walk, call.func) != "builtins.type":
@@ -306,7 +292,7 @@ def _narrow_one(walk: Walk, test: cst.BaseExpression, holds: bool) -> None:
         if value is not None and holds:
             walk.state.names[test.value] = without(value, NONE)
         return
-    asked = _type_test(walk, test)
+    asked = type_test(test, partial(canonical, walk))
     if asked is not None and isinstance(asked[0], cst.Name) and asked[0].value in walk.state.names:
         name = asked[0].value
         walk.state.names[name] = only_instances(walk.state.names[name], asked[1], holds)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import libcst as cst
+
 from ctxlint.model.interpreter.values import (
     Argument,
     Choice,
@@ -24,7 +26,7 @@ from ctxlint.model.interpreter.values import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Callable, Collection, Iterable
 
     from ctxlint.model.interpreter.events import Guard
     from ctxlint.model.interpreter.values import Value
@@ -39,6 +41,22 @@ _CONTAINERS = frozenset(f"builtins.{name}" for name in ("list", "tuple", "set", 
 
 _OF_CTX = frozenset(["torch.autograd.function.FunctionCtx", "torch.autograd.function.BackwardCFunction"])
 """Classes of every ctx."""
+
+
+def type_test(
+    test: cst.BaseExpression, canonical: Callable[[cst.BaseExpression], str | None]
+) -> tuple[cst.BaseExpression, tuple[str, ...]] | None:
+    """The subject of ``isinstance(x, C)``, and the dotted names of the classes; None for any other test."""
+    if not isinstance(test, cst.Call):
+        return None
+    callee = canonical(test.func)
+    if callee == "torch.is_tensor" and len(test.args) == 1:
+        return test.args[0].value, (_TENSOR,)
+    if callee != "builtins.isinstance" or len(test.args) != 2:
+        return None
+    kinds = test.args[1].value
+    written = [each.value for each in kinds.elements] if isinstance(kinds, cst.Tuple) else [kinds]
+    return test.args[0].value, tuple(canonical(each) or "" for each in written)
 
 
 def is_instance(value: Value, classes: Collection[str]) -> Tri:
