@@ -529,7 +529,7 @@ class Operator:
 
 @record
 class SharedResult:
-    """A return of the operator ``name``, defined by ``function``, that torch rejects.
+    """A return of the operator ``name``, defined by ``function``, that torch rejects; or of its ``fake``.
 
     ``parameter`` is the one that the result shares memory with; None if two results share it. ``whole``: the result
     is that tensor itself, not a view of it; ``always``: on every path of this return.
@@ -541,6 +541,7 @@ class SharedResult:
     parameter: str | None
     whole: bool
     always: bool
+    fake: bool = False
 
 
 @record

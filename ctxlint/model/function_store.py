@@ -71,7 +71,7 @@ _GOES_ON = (*_TRIPLE, "\\\n", "\\\r")
 """What is in code with a string of several lines."""
 _STAR = pattern(r"\bimport\s*\*|\bimport\s*\(\s*\*")
 _LINE = pattern(r"\bline \d")
-_OPERATOR_NAMES = ("custom_op", "triton_op", "register_autograd")
+_OPERATOR_NAMES = ("custom_op", "triton_op", "register_autograd", "register_fake", "impl_abstract")
 _DEFINED = pattern(r"def(?<=\bdef)\s+\w+")
 _WALKS_KEPT = 32
 _TRAILS_KEPT = 2

@@ -31,7 +31,7 @@ from ctxlint.model.interpreter.values import (
     View,
     storage,
 )
-from ctxlint.model.operators import decorated_operators, gives_tensors
+from ctxlint.model.operators import decorated_operators, fakes_of, gives_tensors
 from ctxlint.model.summaries.declared import declared_by
 from ctxlint.patterns import pattern
 
@@ -39,18 +39,47 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.model.index.module_unit import Unit
+    from ctxlint.model.index.project import Project
     from ctxlint.model.interpreter.events import Return
     from ctxlint.model.interpreter.summary import Resolver
+    from ctxlint.model.operators import Fake
 
 
-def operator_results(unit: Unit, resolver: Resolver) -> Iterator[SharedResult | UndeclaredWrite]:
-    """The returns of the operators of a file that torch certainly rejects, and the writes that it does not know of."""
+def operator_results(unit: Unit, project: Project, resolver: Resolver) -> Iterator[SharedResult | UndeclaredWrite]:
+    """The returns of the operators of a file that torch certainly rejects, and the writes that it does not know of.
+
+    Then the returns of fakes that share memory as no operator's may.
+    """
     for name, qualname in decorated_operators(unit):
         try:
             with Effort().on(qualname):
                 yield from _results_of(unit, resolver, name, qualname)
         except (EffortExceeded, RecursionError):
             continue
+    for fake in fakes_of(unit, project, resolver):
+        try:
+            with Effort().on(fake.function.node):
+                yield from _results_of_fake(unit, resolver, fake)
+        except (EffortExceeded, RecursionError):
+            continue
+
+
+def _results_of_fake(unit: Unit, resolver: Resolver, fake: Fake) -> Iterator[SharedResult]:
+    found, home = unit.slices.function_of(fake.function), fake.operator.unit
+    declared = home.slices.find_bare_function(fake.operator.qualname)
+    if found is None or declared is None or not gives_tensors(home, fake.operator.qualname):
+        return
+    node, part = found
+    scope = Scope("function", node.name.value, fake.function.scope)
+    params, given = params_of(node, scope), params_of(declared, home.index.module)
+    if len(params) != len(given) or any(a.kind is not b.kind for a, b in zip(params, given, strict=True)):
+        return
+    facts = interpret(node, bound_plain(params), scope, resolver, bound_names(node, unit.source.has_walrus))
+    tensors = {a.name for a, b in zip(params, given, strict=True) if _TENSOR.search(b.annotation or "")}
+    for event in facts.returns if facts.complete and not facts.is_generator else ():
+        shared = _shared(event, tensors, promised=True)
+        if shared is not None:
+            yield SharedResult(part.span(event.node), fake.name, declared.name.value, *shared, fake=True)
 
 
 def _results_of(unit: Unit, resolver: Resolver, name: str, qualname: str) -> Iterator[SharedResult | UndeclaredWrite]:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     import libcst as cst
 
     from ctxlint.model.function import Returned
-    from ctxlint.model.index.file_index import CallRecord
+    from ctxlint.model.index.file_index import CallRecord, FunctionRecord
     from ctxlint.model.index.module_unit import Unit
     from ctxlint.model.index.project import Project
     from ctxlint.model.interpreter.method import Param
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from ctxlint.source.source import Source
 
 _REGISTER = "torch.library.register_autograd"
+_FAKES = ("torch.library.register_fake", "torch.library.impl_abstract")
 
 
 class _Owner(NamedTuple):
@@ -211,6 +212,43 @@ def decorated_operators(unit: Unit) -> Iterator[tuple[str, str]]:
             keyword.arg in ("mutates_args", "device_types") for keyword in decorator.keywords
         ):
             yield str(name.value), qualname
+
+
+class Fake(NamedTuple):
+    """A function that computes what an operator returns on fake tensors; ``operator`` is the operator's function."""
+
+    function: FunctionRecord
+    name: str
+    operator: Definition
+
+
+def fakes_of(unit: Unit, project: Project, resolver: Resolver) -> Iterator[Fake]:
+    """The functions of a file that are registered as fakes of operators that a single decorator creates."""
+    if not unit.source.holds("register_fake") and not unit.source.holds("impl_abstract"):
+        return
+    home = _Home(unit, unit, project, lambda _unit: resolver, _operator_names(unit))
+    for node, function in _registered_fakes(unit):
+        owner = _named_operator(home, node, unit.index.module)
+        if owner is not None and (owner.name, owner.function.qualname) in decorated_operators(owner.function.unit):
+            yield Fake(function, owner.name, owner.function)
+
+
+def has_fakes_of_others(unit: Unit) -> bool:
+    """Whether a file registers a fake of an operator that it does not define itself."""
+    names = _operator_names(unit)
+    return any(_own_operator(unit, names, node, unit.index.module) is None for node, _ in _registered_fakes(unit))
+
+
+def _registered_fakes(unit: Unit) -> Iterator[tuple[ast.expr, FunctionRecord]]:
+    """The functions that a single decorator registers as fakes, each after the expression for its operator."""
+    module = unit.index.module
+    for part in unit.index.parts or (unit.index,):
+        for record in part.functions.values():
+            decorator = record.node.decorator_list[0] if len(record.node.decorator_list) == 1 else None
+            if isinstance(decorator, ast.Attribute) and decorator.attr == "register_fake":
+                yield decorator.value, record
+            elif isinstance(decorator, ast.Call) and decorator.args and _resolved(decorator.func, module) in _FAKES:
+                yield decorator.args[0], record
 
 
 def _decorated(unit: Unit) -> Iterator[tuple[str, ast.Call, ast.Constant]]:

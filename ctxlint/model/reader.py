@@ -21,7 +21,7 @@ from ctxlint.model.index.module_backwards import has_a_backward, module_backward
 from ctxlint.model.index.outside_facts import MODULE_BACKWARDS, NOTHING, OF_NO_FUNCTION, OutsideFacts, Own, Target
 from ctxlint.model.index.project import Definition, Project
 from ctxlint.model.operator_results import operator_results
-from ctxlint.model.operators import in_source, needs_project, operators_of, registrable
+from ctxlint.model.operators import has_fakes_of_others, in_source, needs_project, operators_of, registrable
 from ctxlint.model.summaries.resolver import CalleeResolver
 from ctxlint.model.summaries.summaries import Summaries
 from ctxlint.profiling import stage
@@ -245,7 +245,8 @@ class Reader:
         by_name = {function.qualname: function for function in built}
         self.add_outlines(by_name, outside, calls)
         registered = self.operators(outside)
-        results = self.operator_results() if unit.may_define_operators else ()
+        concerned = unit.may_define_operators or unit.source.holds("register_fake")
+        results = self.operator_results() if concerned else ()
         return SourceFile(
             source=unit.source,
             tree=unit.tree,
@@ -294,9 +295,13 @@ class Reader:
     def operator_results(self) -> tuple[SharedResult | UndeclaredWrite, ...]:
         """The returns of custom operators that torch rejects, and the writes that it does not know of."""
         store, resolver = STORE.get(), CalleeResolver(self.unit, Summaries(self.project))
-        if store is None:
-            return tuple(operator_results(self.unit, resolver))
-        return store.of_operators("results", self.unit, lambda: tuple(operator_results(self.unit, resolver)))
+
+        def work() -> tuple[SharedResult | UndeclaredWrite, ...]:
+            return tuple(operator_results(self.unit, self.project, resolver))
+
+        if store is None or has_fakes_of_others(self.unit):
+            return work()
+        return store.of_operators("results", self.unit, work)
 
     def calls(self, outside: OutsideFacts) -> _Calls:
         """The calls in the file that can be followed with the names from outside."""

@@ -18,7 +18,7 @@ class OperatorSharedResult(Rule[SourceFile]):
     """
     ## What it does
     Reports a function under `torch.library.custom_op` or `triton_op` that returns one of its inputs, a view of one, or two
-    results that share memory.
+    results that share memory. Also its fake, the function under `register_fake`.
 
     ## Why is this bad?
     Torch compares the memory of all results and inputs after each call, and raises `RuntimeError: The output of this
@@ -50,7 +50,8 @@ class OperatorSharedResult(Rule[SourceFile]):
         return x.narrow(0, 0, x.shape[0] // size).clone()
     ```
 
-    An operator that writes into an input returns nothing: `-> None`.
+    An operator that writes into an input returns nothing: `-> None`. A fake returns a new tensor, such as
+    `torch.empty_like(x)`.
 
     ## Fix safety
     There is no fix: a copy costs memory, and an operator may be better off without the result.
@@ -73,12 +74,26 @@ class OperatorSharedResult(Rule[SourceFile]):
 
 
 def _message(shared: SharedResult) -> str:
-    when = "whenever it returns here" if shared.always else "on one path"
-    if shared.parameter is None:
-        what = "the same tensor twice" if shared.whole else "two tensors that share memory"
+    if shared.fake:
+        when = "" if shared.always else " on one path"
+        remedy = f"Return `torch.empty_like({shared.parameter})`" if shared.parameter and shared.whole else _EMPTY
         return (
-            f"`{shared.function}` returns {what}; torch raises RuntimeError {when}. Return `.clone()` for one of them."
+            f"The fake of `{shared.function}` returns {_what(shared)}{when}, which operators never do; "
+            f"`torch.library.opcheck` raises. {remedy}."
         )
-    what = f"its input `{shared.parameter}`" if shared.whole else f"a view of its input `{shared.parameter}`"
-    remedy = f"Return `{shared.parameter}.clone()`" if shared.whole else "Return a `.clone()` of it"
-    return f"`{shared.function}` returns {what}; torch raises RuntimeError {when}. {remedy}."
+    when = "whenever it returns here" if shared.always else "on one path"
+    remedy = "Return a `.clone()` of it"
+    if shared.parameter is None:
+        remedy = "Return `.clone()` for one of them"
+    elif shared.whole:
+        remedy = f"Return `{shared.parameter}.clone()`"
+    return f"`{shared.function}` returns {_what(shared)}; torch raises RuntimeError {when}. {remedy}."
+
+
+def _what(shared: SharedResult) -> str:
+    if shared.parameter is None:
+        return "the same tensor twice" if shared.whole else "two tensors that share memory"
+    return f"its input `{shared.parameter}`" if shared.whole else f"a view of its input `{shared.parameter}`"
+
+
+_EMPTY = "Return a new tensor, such as `torch.empty_like(…)`"

@@ -129,6 +129,8 @@ class _Indexer:
         if earlier is not None and place.conditional:
             before = earlier.alternatives or (self.several(qualname, earlier),)
             record.alternatives = (*before, self.several(qualname, record))
+        elif earlier is not None and any("register" in ast.dump(each) for each in earlier.node.decorator_list):
+            self.several(qualname, earlier)  # its registration stays
         self.index.functions[qualname] = record
         self.functions += 1
         inner = Scope("function", qualname, scope, fallback=place.fallback)

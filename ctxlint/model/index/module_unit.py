@@ -153,9 +153,10 @@ class Slices:
     def find_function_in_slice(self, qualname: str) -> tuple[cst.FunctionDef, Slice] | None:
         """Like ``find_function``, with the slice that contains the function."""
         record = self.index.functions.get(qualname)
-        return self._numbered_function(record) if record is not None and record.certain else None
+        return self.function_of(record) if record is not None and record.certain else None
 
-    def _numbered_function(self, record: FunctionRecord) -> tuple[cst.FunctionDef, Slice] | None:
+    def function_of(self, record: FunctionRecord) -> tuple[cst.FunctionDef, Slice] | None:
+        """The function of a record, with the slice that contains it."""
         finder, part = self._look_up(record.statement)
         if part is None or record.ordinal >= len(finder.functions):
             return None
@@ -200,7 +201,7 @@ class Slices:
                 function = function_from_ast(record.node, self.source, made_from)
                 self._made_from.update(made_from)
                 return function
-        found = self._numbered_function(record)
+        found = self.function_of(record)
         return found[0] if found is not None else None
 
     def find_decorator(self, qualname: str) -> Wrapping | None:
