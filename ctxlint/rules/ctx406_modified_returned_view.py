@@ -76,7 +76,8 @@ class ModifiedReturnedView(Rule[SourceFile]):
 
     ## Known limits
     Only modifications in the same block as the call, and through the name that is bound to the result there, are
-    detected, also in another method of the same class that gets it. Not reported for `reshape` and `contiguous`, which may copy, or if anything is marked as dirty.
+    detected, also in another method of the same class that gets it, and `inplace=True` of functions of
+    `torch.nn.functional`, or of layers that `__init__` creates. Not reported for `reshape` and `contiguous`, which may copy, or if anything is marked as dirty.
 
     ## References
     - [In-place operations on views](https://pytorch.org/docs/stable/notes/autograd.html#in-place-correctness-checks)

@@ -122,6 +122,17 @@ RESHAPING_METHODS = frozenset(_words("squeeze_ swapaxes_ swapdims_ t_ transpose_
 INPLACE_METHODS = _methods(lambda each: bool(each.writes) and each.result == "tensor") - SELF_RETURNING_METHODS
 """Tensor methods that modify their tensor in place."""
 
+INPLACE_FLAGS = {
+    **dict.fromkeys(("relu", "relu6", "selu", "silu", "mish", "hardsigmoid", "hardswish"), 1),
+    **dict.fromkeys(("leaky_relu", "elu", "celu"), 2),
+    **dict.fromkeys(("hardtanh", "threshold"), 3),
+    "rrelu": 4,
+    **dict.fromkeys(("ReLU", "ReLU6", "SELU", "SiLU", "Mish", "Hardsigmoid", "Hardswish"), 0),
+    **dict.fromkeys(("LeakyReLU", "ELU", "CELU"), 1),
+    **dict.fromkeys(("Hardtanh", "Threshold", "RReLU"), 2),
+}
+"""The position of ``inplace`` among the arguments of functions and layers of ``torch.nn`` that it makes write."""
+
 NEUTRAL_OPERANDS = {
     **dict.fromkeys(("add_", "sub_", "subtract_", "+=", "-="), 0),
     **dict.fromkeys(("mul_", "multiply_", "div_", "divide_", "true_divide_", "pow_", "*=", "/=", "**="), 1),

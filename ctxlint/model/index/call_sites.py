@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 import re
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctxlint.model.index.apply_calls import APPLIES, ApplyCall, ArgumentKind, Modified
 from ctxlint.model.index.file_index import FileIndex, last_name
+from ctxlint.model.index.inplace_calls import overwritten
 from ctxlint.model.index.origins import origins
 from ctxlint.model.index.passed_layouts import may_have_any_layout
 from ctxlint.model.index.passed_tensors import (
@@ -34,7 +35,7 @@ from ctxlint.model.index.scopes import Scope, bindings, dotted_name, is_on_self,
 from ctxlint.patterns import pattern
 from ctxlint.source.ast_tree import nodes_in
 from ctxlint.torch_api.autograd import GRADIENTS_OFF, OPERATOR_KERNELS, PROTOCOL
-from ctxlint.torch_api.operations import TORCH_SINGLE, TUPLE_METHODS
+from ctxlint.torch_api.operations import INPLACE_FLAGS, TORCH_SINGLE, TUPLE_METHODS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -456,7 +457,9 @@ class CallSites:
         """
         if place is None:
             return None, None, ()
-        found, at = written(place, partial(self.method_of_self, scope=record.scope)), differentiated(place)
+        overwrites = partial(self.overwritten, scope=record.scope) if self.may_overwrite else None
+        found = written(place, partial(self.method_of_self, scope=record.scope), overwrites)
+        at = differentiated(place)
         modified = self.modified(found) if found is not None else None
         return modified, at, origins(place, record.node.args)
 
@@ -474,6 +477,16 @@ class CallSites:
             return None
         plain = isinstance(found.node, ast.FunctionDef) and not found.node.decorator_list
         return found.node if plain and isinstance(found.node, ast.FunctionDef) else None
+
+    @cached_property
+    def may_overwrite(self) -> bool:
+        """Whether the text mentions a function or layer that overwrites its argument if a flag says so."""
+        return any(map(self.source.holds, INPLACE_FLAGS))
+
+    def overwritten(self, call: ast.Call, scope: Scope) -> ast.expr | None:
+        """The tensor that a call certainly overwrites since a flag says so."""
+        owner = self.index.classes.get(_enclosing_class(scope) or "")
+        return overwritten(call, scope, owner.node if owner is not None else None)
 
     def modified(self, found: Written) -> Modified:
         """The record of a statement that modifies a result."""

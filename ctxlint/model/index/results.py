@@ -102,23 +102,29 @@ def _end_of(node: ast.stmt | ast.expr) -> tuple[int, int]:
     return node.end_lineno or node.lineno, node.end_col_offset or 0
 
 
-def written(place: CallPlace, meant: Callable[[ast.Call], ast.FunctionDef | None]) -> Written | None:
+def written(
+    place: CallPlace,
+    meant: Callable[[ast.Call], ast.FunctionDef | None],
+    overwritten: Callable[[ast.Call], ast.expr | None] | None,
+) -> Written | None:
     """The first statement after a call in the same block that certainly modifies its result, or an argument of it.
 
-    Result and arguments are tracked by name, also into a method that ``meant`` gives for a call of it.
+    Result and arguments are tracked by name, also into a method that ``meant`` gives for a call of it, and into a call
+    that modifies what ``overwritten`` gives for it.
     """
     call, block = place.call, place.rest
+    around = next((each for each in _certain_calls(block[0]) if overwritten and overwritten(each) is call), None)
+    if around is not None:
+        return Written(around, None)
     names = _result_names(block[0], call)
     passed = _names_passed(block[0], call) if names else {}
     for at, statement in enumerate(block[1:], 2):
         if not names:
             return None
         for name, output in names.items():
-            if _writes(statement, name):
-                return Written(statement, output)
-            passed_on = _call_with(statement, name)
-            if passed_on is not None and _writes_argument(passed_on, name, meant):
-                return Written(passed_on, output)
+            writing = _writing(statement, name, meant, overwritten)
+            if writing is not None:
+                return Written(writing, output)
             hidden = next((each for each in _without_grad_mode(statement) if _writes(each, name)), None)
             if hidden is not None and _is_used(block[at:], name):
                 return Written(hidden, output, later=True)
@@ -134,11 +140,54 @@ def written(place: CallPlace, meant: Callable[[ast.Call], ast.FunctionDef | None
     return None
 
 
+def _writing(
+    statement: ast.stmt,
+    name: str,
+    meant: Callable[[ast.Call], ast.FunctionDef | None],
+    overwritten: Callable[[ast.Call], ast.expr | None] | None,
+) -> ast.stmt | ast.Call | None:
+    """The part of a statement that certainly modifies the tensor that a name refers to."""
+    if _writes(statement, name):
+        return statement
+    passed_on = _call_with(statement, name)
+    if passed_on is not None and _writes_argument(passed_on, name, meant):
+        return passed_on
+    if overwritten is None:
+        return None
+    tensors = ((each, overwritten(each)) for each in _certain_calls(statement))
+    return next((each for each, tensor in tensors if isinstance(tensor, ast.Name) and tensor.id == name), None)
+
+
 def _call_with(statement: ast.stmt, name: str) -> ast.Call | None:
     """The call that is all that a simple statement evaluates, if a name is among its arguments."""
     value = statement.value if isinstance(statement, (ast.Expr, ast.Assign, ast.Return)) else None
     named = isinstance(value, ast.Call) and any(isinstance(each, ast.Name) and each.id == name for each in value.args)
     return value if named and isinstance(value, ast.Call) else None
+
+
+def _certain_calls(node: ast.AST) -> Iterator[ast.Call]:
+    """The calls that a simple statement certainly makes, if nothing raises."""
+    if isinstance(node, ast.Call):
+        yield node
+    if isinstance(node, _EVALUATES_ALL):
+        for each in ast.iter_child_nodes(node):
+            yield from _certain_calls(each)
+
+
+_EVALUATES_ALL = (
+    *(
+        ast.Assign,
+        ast.AnnAssign,
+        ast.AugAssign,
+        ast.Expr,
+        ast.Return,
+        ast.Call,
+        ast.keyword,
+        ast.Starred,
+        ast.Attribute,
+    ),
+    *(ast.Subscript, ast.BinOp, ast.UnaryOp, ast.Tuple, ast.List),
+)
 
 
 def _writes_argument(call: ast.Call, name: str, meant: Callable[[ast.Call], ast.FunctionDef | None]) -> bool:
