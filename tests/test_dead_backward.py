@@ -116,6 +116,7 @@ def test_every_such_rule_is_tried() -> None:
         "CTX239",
         "CTX237",
         "CTX318",
+        "CTX410",
         "CTX501",
         "CTX502",
         "CTX503",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxlint.model.interpreter.summary import COLLECTIVE, EXTENSION, KERNEL
+from ctxlint.model.interpreter.summary import COLLECTIVE, EXTENSION, KERNEL, PARTLY_STRIDED
 
 if TYPE_CHECKING:
     from ctxlint.model.analyses.layout_uses import LayoutUse
@@ -24,6 +24,9 @@ def assumed_contiguous(use: LayoutUse) -> str:
         return f"{passed} in any layout; with NCCL, it raises ValueError for transposed or expanded ones. {instead}"
     if use.how == KERNEL:
         return f"{passed} but none of its strides; it {_WRONG}. {instead}"
+    if use.how == PARTLY_STRIDED:
+        wrong = "silently reads wrong values of expanded ones, such as that of a sum"
+        return f"{passed} without its last stride; it {wrong}. {instead}"
     fact = f"`{use.name}.{use.how}` assumes a contiguous gradient"
     if use.by:
         fact = f"`{use.by}` calls `{use.how}` on the incoming gradient `{use.name}`"

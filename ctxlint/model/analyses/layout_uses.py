@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model.analyses.output_shapes import is_flat, is_without_dimensions
-from ctxlint.model.index.kernel_parameters import reads_one_element
+from ctxlint.model.analyses.strides import without_last_stride
+from ctxlint.model.index.kernel_parameters import is_of_triton, reads_one_element
 from ctxlint.model.interpreter.events import LayoutAsked, MemoryRead
 from ctxlint.model.interpreter.local_names import borrowed_names
-from ctxlint.model.interpreter.summary import COLLECTIVE, EXTENSION, KERNEL
+from ctxlint.model.interpreter.summary import COLLECTIVE, EXTENSION, KERNEL, PARTLY_STRIDED
 from ctxlint.model.interpreter.values import Item, Parameter, Tri, Variadic, View, is_input
 from ctxlint.model.syntax import code_of, dotted, last_name, words_of
 from ctxlint.patterns import pattern
@@ -31,7 +32,7 @@ _FROM_OUTSIDE = ("builtins.", "torch.")
 """Prefixes of decorators that certainly preserve the layout of gradients; a project's own may make them contiguous."""
 
 _NEEDS_LAYOUT = ("view", "data_ptr")
-_COMPILED = (KERNEL, EXTENSION, COLLECTIVE)
+_COMPILED = (KERNEL, PARTLY_STRIDED, EXTENSION, COLLECTIVE)
 
 ASSERTED = "is_contiguous"
 """The ``how`` of an assertion that a gradient is contiguous."""
@@ -42,7 +43,7 @@ class LayoutUse:
     """An incoming gradient, written as ``name``, whose layout matters.
 
     ``how`` is ``ASSERTED``, or as in a ``MemoryRead``, like ``reader``, ``by`` and ``through``. ``compiled``: compiled
-    code gets the view that it creates.
+    code gets the view that it creates. ``silent``: the reader certainly takes it to be contiguous, and does not raise.
     """
 
     node: cst.CSTNode
@@ -52,6 +53,7 @@ class LayoutUse:
     by: str = ""
     through: tuple[Step, ...] = ()
     compiled: bool = False
+    silent: bool = False
 
 
 def layout_uses(backward: Method, outputs: Sequence[Returned] = ()) -> Iterator[LayoutUse]:
@@ -66,26 +68,27 @@ def layout_uses(backward: Method, outputs: Sequence[Returned] = ()) -> Iterator[
     if not _keeps_arguments(backward):
         return
     asked = {option for each in backward.facts.of(LayoutAsked) if not each.changed for option in each.value.options()}
-    seen = set(asked)
+    seen: set[tuple[Value, bool]] = set()
     passed = {
         each.value.of
         for each in backward.facts.of(MemoryRead)
         if each.how in _COMPILED and type(each.value) is View and not _is_of_one_element(each)
     }
-    for read in backward.facts.of(MemoryRead):
-        node = read.value_node
-        if node is None or read.value in asked or read.is_for_a_shape or not _is_gradient(read.value):
-            continue
-        if isinstance(read.value, Parameter) and _has_one_layout(outputs, read.value.index, read.how):
+    for read, node, value in _reads_of_gradients(backward, asked):
+        if isinstance(value, Parameter) and _has_one_layout(outputs, value.index, read.how):
             continue
         if _only_adds_dimensions(read.node) or _is_of_one_element(read):
             continue
         if not read.by and read.how not in _COMPILED:
             use = _use(read.node, code_of(node), read)
-            yield replace(use, compiled=True) if read.value in passed else use
-        elif read.value not in seen:
-            seen.add(read.value)
-            yield _use(node, code_of(node), read)
+            use = replace(use, silent=read.how == "data_ptr" and _is_passed(backward, read.node))
+            yield replace(use, compiled=True) if value in passed else use
+            continue
+        name = value.name if value != read.value and isinstance(value, Parameter) else code_of(node)
+        use = _use(node, name, read)
+        if (value, use.silent) not in seen:
+            seen.add((value, use.silent))
+            yield use
     for asking in backward.facts.of(LayoutAsked):
         func = asking.node.func if isinstance(asking.node, cst.Call) else None
         if isinstance(func, cst.Attribute) and _is_gradient(asking.value) and _is_asserted(backward, asking.node):
@@ -95,6 +98,20 @@ def layout_uses(backward: Method, outputs: Sequence[Returned] = ()) -> Iterator[
         if index not in handled and param.name not in backward.binders:
             uses = _uses_inside(backward, param.name)
             yield from (use for use in uses if not _has_one_layout(outputs, index, use.how))
+
+
+def _reads_of_gradients(backward: Method, asked: set[Value]) -> Iterator[tuple[MemoryRead, cst.BaseExpression, Value]]:
+    """What reads incoming gradients without their layout, the expression, and the gradient."""
+    in_a_view = {each.of for each in asked if isinstance(each, View)}
+    for read in backward.facts.of(MemoryRead):
+        node, value = read.value_node, without_last_stride(backward.facts, read)
+        if value is not None:
+            read = replace(read, how=PARTLY_STRIDED)  # noqa: PLW2901
+        elif read.value in asked or (read.how == KERNEL and read.value in in_a_view):
+            continue
+        value = value or read.value
+        if node is not None and _is_gradient(value) and not read.is_for_a_shape:
+            yield read, node, value
 
 
 def _has_one_layout(outputs: Sequence[Returned], position: int, how: str) -> bool:
@@ -164,7 +181,18 @@ _PARAMETER = pattern(r"(?:\w+_)?(?:weight|bias|gamma|beta|kernel|filter)s?\d*|[w
 
 
 def _use(node: cst.CSTNode, name: str, read: MemoryRead) -> LayoutUse:
-    return LayoutUse(node, name, read.how, read.reader, read.by, read.through)
+    silent = read.parameter is not None and is_of_triton(read.parameter.kernel)
+    return LayoutUse(node, name, read.how, read.reader, read.by, read.through, silent=silent)
+
+
+def _is_passed(method: Method, node: cst.CSTNode) -> bool:
+    """Whether the address is passed to a call, possibly in a list, and not compared."""
+    for around in method.above(node):
+        if isinstance(around, cst.Call):
+            return True
+        if not isinstance(around, (cst.Arg, cst.BaseElement, cst.Tuple, cst.List)):
+            return False
+    return False
 
 
 def _uses_inside(backward: Method, name: str) -> Iterator[LayoutUse]:

@@ -1,4 +1,4 @@
-"""The parameters of a kernel written in Python, and those of which it reads at most the first element."""
+"""The parameters of a kernel written in Python, and how it reads them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from ctxlint.effort import spend
 from ctxlint.model.index.scopes import Scope, dotted_name, resolve
 from ctxlint.patterns import pattern
+from ctxlint.records import record
 
 if TYPE_CHECKING:
     from ctxlint.model.index.project import Definition
@@ -18,6 +19,14 @@ def parameters_of(definition: Definition) -> list[str]:
     """The names of the parameters, in order."""
     arguments = definition.unit.index.functions[definition.qualname].node.args
     return [each.arg for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
+
+
+def is_of_triton(definition: Definition) -> bool:
+    """Whether a kernel gets tensors as bare addresses: those of numba and warp get their strides as well."""
+    record = definition.unit.index.functions.get(definition.qualname)
+    decorators = record.node.decorator_list if record is not None else []
+    called = [each.func if isinstance(each, ast.Call) else each for each in decorators]
+    return record is not None and any(resolve(dotted_name(each) or "", record.scope) == "triton.jit" for each in called)
 
 
 def reads_one_element(definition: Definition) -> frozenset[str]:
@@ -35,7 +44,7 @@ def reads_one_element(definition: Definition) -> frozenset[str]:
     nodes = [each for statement in record.node.body for each in ast.walk(statement)]
     calls = (each for each in nodes if isinstance(each, ast.Call) and len(each.args) == 1 and not each.keywords)
     of_names = (each for each in calls if isinstance(each.args[0], ast.Name))
-    loads = [each for each in of_names if resolve(dotted_name(each.func) or "", scope) == "triton.language.load"]
+    loads = [each for each in of_names if resolve(dotted_name(each.func) or "", scope) == _LOAD]
     loaded = {each.args[0] for each in loads}
     used = {each.id for each in nodes if isinstance(each, ast.Name) and each not in loaded}
     return frozenset(parameters - used)
@@ -43,3 +52,76 @@ def reads_one_element(definition: Definition) -> frozenset[str]:
 
 _WORD = pattern(r"\w+")
 _LOADED = pattern(r"\bload\(\s*(\w+)\s*\)")
+
+
+def reads_neighbours(definition: Definition) -> frozenset[str]:
+    """The parameters that a kernel of Triton reads with stride 1: ``load(p + row * stride + tl.arange(0, N))``."""
+    record = definition.unit.index.functions.get(definition.qualname)
+    if record is None or not record.certain:
+        return frozenset()
+    spend(100)
+    scope = Scope("function", definition.qualname, record.scope)
+    nodes = [each for statement in record.node.body for each in ast.walk(statement)]
+    addresses = _Addresses(scope, frozenset(parameters_of(definition)), _values_by_name(nodes))
+    loads = (each for each in nodes if isinstance(each, ast.Call) and addresses.called(each) == _LOAD and each.args)
+    found = (addresses.terms(each.args[0]) for each in loads)
+    return frozenset(name for terms in found if _STEP in terms for name in terms if name != _STEP)
+
+
+def _values_by_name(nodes: list[ast.AST]) -> dict[str, list[ast.expr]]:
+    """What is assigned or added to each name."""
+    values: dict[str, list[ast.expr]] = {}
+    for each in nodes:
+        targets = each.targets if isinstance(each, ast.Assign) else [getattr(each, "target", None)]
+        if isinstance(each, (ast.Assign, ast.AnnAssign, ast.AugAssign)) and each.value is not None:
+            for target in targets:
+                if isinstance(target, ast.Name):
+                    values.setdefault(target.id, []).append(each.value)
+    return values
+
+
+@record
+class _Addresses:
+    """The sums that a kernel computes addresses as."""
+
+    scope: Scope
+    parameters: frozenset[str]
+    values: dict[str, list[ast.expr]]
+
+    def called(self, node: ast.Call) -> str:
+        return resolve(dotted_name(node.func) or "", self.scope) or ""
+
+    def terms(self, node: ast.expr, seen: frozenset[str] = frozenset()) -> frozenset[str]:
+        """The parameters among the terms of a sum, and ``_STEP`` if one is a range that nothing multiplies."""
+        spend()
+        if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
+            return self.terms(node.left, seen) | self.terms(node.right, seen)
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
+            return self.terms(node.left, seen)
+        if isinstance(node, ast.Subscript):
+            return self.terms(node.value, seen)
+        if isinstance(node, ast.Call):
+            return self._of_call(node, seen)
+        if not isinstance(node, ast.Name) or node.id in seen:
+            return frozenset()
+        own = frozenset([node.id]) & self.parameters
+        return own.union(*(self.terms(each, seen | {node.id}) for each in self.values.get(node.id, ())))
+
+    def _of_call(self, node: ast.Call, seen: frozenset[str]) -> frozenset[str]:
+        """The same of ``tl.arange(0, n)``, ``x.to(tl.int64)``, or a block pointer: a literal stride 1 is a range."""
+        called = self.called(node)
+        if called == "triton.language.arange":
+            return frozenset([_STEP])
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "to":
+            return self.terms(node.func.value, seen)
+        if called not in _BLOCK_POINTERS:
+            return frozenset()
+        given = {each.arg: each.value for each in node.keywords} | dict(zip(("base", "shape", "strides"), node.args))
+        strides = getattr(given.get("strides"), "elts", [])
+        step = [_STEP for each in strides if isinstance(each, ast.Constant) and each.value == 1]
+        return self.terms(given["base"], seen).union(step) if "base" in given else frozenset()
+
+
+_BLOCK_POINTERS = ("triton.language.make_block_ptr", "triton.language.advance")
+_LOAD = "triton.language.load"
+_STEP = "tl.arange"

@@ -30,6 +30,9 @@ EXTENSION = "extension"
 COLLECTIVE = "collective"
 """The ``how`` of what a collective sends."""
 
+PARTLY_STRIDED = "kernel without the last stride"
+"""The ``how`` of what a kernel gets without its last stride."""
+
 
 @record
 class Write:
