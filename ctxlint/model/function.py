@@ -554,6 +554,14 @@ class UndeclaredWrite:
 
 
 @record
+class GradModeTest:
+    """A call of ``torch.is_grad_enabled()`` in the operator ``function``."""
+
+    span: Span
+    function: str
+
+
+@record
 class GivenUp:
     """A Function, or the gradient of an operator, whose analysis takes too much work."""
 
@@ -585,6 +593,7 @@ class SourceFile:
     bare_operators: tuple[BareOperator, ...] = ()
     """The custom operators without a gradient that modules call."""
     undeclared_writes: tuple[UndeclaredWrite, ...] = ()
+    grad_mode_tests: tuple[GradModeTest, ...] = ()
     """The writes of custom operators that ``torch.compile`` drops."""
     module_backwards: tuple[ModuleBackward, ...] = ()
     """The methods of modules that look as if autograd called them."""

@@ -9,7 +9,8 @@ import ast
 from typing import TYPE_CHECKING
 
 from ctxlint.effort import Effort, EffortExceeded
-from ctxlint.model.function import SharedResult, UndeclaredWrite
+from ctxlint.model.analyses.grad_mode_tests import grad_mode_tests
+from ctxlint.model.function import GradModeTest, SharedResult, UndeclaredWrite
 from ctxlint.model.index.project import Definition
 from ctxlint.model.index.scopes import Scope
 from ctxlint.model.interpreter.events import Mutation
@@ -45,10 +46,13 @@ if TYPE_CHECKING:
     from ctxlint.model.operators import Fake
 
 
-def operator_results(unit: Unit, project: Project, resolver: Resolver) -> Iterator[SharedResult | UndeclaredWrite]:
+OperatorResult = SharedResult | UndeclaredWrite | GradModeTest
+
+
+def operator_results(unit: Unit, project: Project, resolver: Resolver) -> Iterator[OperatorResult]:
     """The returns of the operators of a file that torch certainly rejects, and the writes that it does not know of.
 
-    Then the returns of fakes that share memory as no operator's may.
+    And where they ask for grad mode. Then the returns of fakes that share memory as no operator's may.
     """
     for name, qualname in decorated_operators(unit):
         try:
@@ -82,7 +86,7 @@ def _results_of_fake(unit: Unit, resolver: Resolver, fake: Fake) -> Iterator[Sha
             yield SharedResult(part.span(event.node), fake.name, declared.name.value, *shared, fake=True)
 
 
-def _results_of(unit: Unit, resolver: Resolver, name: str, qualname: str) -> Iterator[SharedResult | UndeclaredWrite]:
+def _results_of(unit: Unit, resolver: Resolver, name: str, qualname: str) -> Iterator[OperatorResult]:
     found = unit.slices.find_function_in_slice(qualname)
     if found is None or found[0].asynchronous is not None:
         return
@@ -99,6 +103,8 @@ def _results_of(unit: Unit, resolver: Resolver, name: str, qualname: str) -> Ite
         shared = _shared(event, tensors, promised)
         if shared is not None:
             yield SharedResult(part.span(event.node), name, node.name.value, *shared)
+    for call in grad_mode_tests(facts):
+        yield GradModeTest(part.span(call.node), node.name.value)
     declared = declared_by(Definition(unit, qualname))
     if declared is None or declared.written or not _returns_nothing(unit, qualname):
         return

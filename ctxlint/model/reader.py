@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ctxlint.effort import Effort, EffortExceeded
 from ctxlint.model.analyses.open_questions import own
 from ctxlint.model.builder import Builder
-from ctxlint.model.function import Binding, GivenUp, SharedResult, SourceFile, UndeclaredWrite
+from ctxlint.model.function import Binding, GivenUp, GradModeTest, SharedResult, SourceFile, UndeclaredWrite
 from ctxlint.model.function_store import STORE
 from ctxlint.model.index.attribute_stores import stored_on_others, unset_attributes
 from ctxlint.model.index.bare_operators import bare_operators, possible_names
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from ctxlint.model.index.module_backwards import ModuleBackward
     from ctxlint.model.index.module_unit import Unit
     from ctxlint.model.index.outside_facts import FileFacts, KnownNames, ProjectQuestion
+    from ctxlint.model.operator_results import OperatorResult
     from ctxlint.source.source import Source
 
     _Sites = tuple[list[ApplyCall], dict[str, set[str]], set[str], frozenset[str]]
@@ -259,6 +260,7 @@ class Reader:
             bare_operators=self.bare_operators(outside) if unit.may_define_operators else (),
             shared_results=tuple(each for each in results if isinstance(each, SharedResult)),
             undeclared_writes=tuple(each for each in results if isinstance(each, UndeclaredWrite)),
+            grad_mode_tests=tuple(each for each in results if isinstance(each, GradModeTest)),
             module_backwards=() if outside.calls_backward else self.module_backwards,
             broken=(*unit.broken, *unit.slices.broken),
             too_complex=(*given_up, *(each for each in registered if isinstance(each, GivenUp))),
@@ -292,11 +294,11 @@ class Reader:
         path, changed = self.unit.path, self.project.changed
         return tuple(bare_operators(self.unit, others, lambda name: self.project.ask("calls", path, name) in changed))
 
-    def operator_results(self) -> tuple[SharedResult | UndeclaredWrite, ...]:
+    def operator_results(self) -> tuple[OperatorResult, ...]:
         """The returns of custom operators that torch rejects, and the writes that it does not know of."""
         store, resolver = STORE.get(), CalleeResolver(self.unit, Summaries(self.project))
 
-        def work() -> tuple[SharedResult | UndeclaredWrite, ...]:
+        def work() -> tuple[OperatorResult, ...]:
             return tuple(operator_results(self.unit, self.project, resolver))
 
         if store is None or has_fakes_of_others(self.unit):

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import libcst as cst
-
-from ctxlint.model.function import FunctionClass, GenericCall
-from ctxlint.model.interpreter.conditions import certain_parts
+from ctxlint.model.analyses.grad_mode_tests import grad_mode_tests
+from ctxlint.model.function import FunctionClass
 from ctxlint.model.syntax import parents_below
 from ctxlint.rules.base import Finding, Rule
 
@@ -15,13 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.config.settings import Settings
-
-_GRAD_MODE_SWITCHES = (
-    "torch.enable_grad",
-    "torch.set_grad_enabled",
-    "torch._C._set_grad_enabled",
-    "torch.autograd.enable_grad",
-)
+    from ctxlint.model.function import GenericCall
 
 
 class DeadGradModeTest(Rule[FunctionClass]):
@@ -91,16 +83,12 @@ class DeadGradModeTest(Rule[FunctionClass]):
         for method in fn.own_protocol_methods:
             if not method.runs_before_backward or fn.backward is None:
                 continue
-            calls = method.facts.of(GenericCall)
-            if any(call.callee in _GRAD_MODE_SWITCHES for call in calls):
-                continue
-            for call in calls:
-                if call.callee == "torch.is_grad_enabled" and not _asserts_that_it_is_off(call):
-                    yield Finding(
-                        fn.span(call.node),
-                        f"`torch.is_grad_enabled()` is always `False` in `{method.name}`; torch runs it with grad "
-                        f"mode off. {_remedy(fn, call)} before `apply`, and pass the result as an input.",
-                    )
+            for call in grad_mode_tests(method.facts):
+                yield Finding(
+                    fn.span(call.node),
+                    f"`torch.is_grad_enabled()` is always `False` in `{method.name}`; torch runs it with grad "
+                    f"mode off. {_remedy(fn, call)} before `apply`, and pass the result as an input.",
+                )
 
 
 def _remedy(fn: FunctionClass, call: GenericCall) -> str:
@@ -112,11 +100,3 @@ def _remedy(fn: FunctionClass, call: GenericCall) -> str:
         for guard in each.guards
     )
     return f"Test `{fn.storing_ctx}.needs_input_grad`, or call `is_grad_enabled`" if decides else "Call it"
-
-
-def _asserts_that_it_is_off(call: GenericCall) -> bool:
-    """Whether the call is in ``assert not torch.is_grad_enabled()``, alone or with other conditions."""
-    line = call.statement
-    statements = line.body if isinstance(line, cst.SimpleStatementLine) else ()
-    tests = [each.test for each in statements if isinstance(each, cst.Assert)]
-    return any(part is call.node and not holds for test in tests for part, holds in certain_parts(test, holds=True))
