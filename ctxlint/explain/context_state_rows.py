@@ -48,19 +48,19 @@ def _rows_of(fn: FunctionClass, call: ContextCall, reads: list[ReadBack]) -> Ite
         yield SaveRow(
             call=call.method,
             index=at if at <= first_star else None,
-            expression=_expression(call, at),
+            expression=_expression(fn, call, at),
             starred=slot.starred,
             place=place_of(fn, node) if node is not None else place_of(fn, call.node),
             reads=tuple(_read_rows(fn, reads, at, count, slot.starred)) if known else None,
         )
 
 
-def _expression(call: ContextCall, at: int) -> str:
+def _expression(fn: FunctionClass, call: ContextCall, at: int) -> str:
     """The code of a saved tensor; for one in ``*inputs``, the name of the input or its index."""
     slot = call.arguments[at]
     if slot.node is None:
         return "?"
-    code = one_line(slot.node)
+    code = one_line(fn, slot.node)
     if slot.starred:
         return f"*{code}"
     arguments = call.node.args if isinstance(call.node, cst.Call) else ()
@@ -105,7 +105,7 @@ def attribute_rows(fn: FunctionClass) -> Iterator[AttributeRow]:
             place = place_of(fn, event.node if event.by else _name_of_attribute(event.node))
             if isinstance(event, ContextWrite):
                 if not event.deletes:
-                    text = one_line(event.value_node) if event.value_node is not None else None
+                    text = one_line(fn, event.value_node) if event.value_node is not None else None
                     written.append(AttributeUse(name, place, text))
             else:
                 read.append(AttributeUse(name, place))

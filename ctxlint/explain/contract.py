@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ctxlint.explain.context_state_rows import attribute_rows, save_rows
 from ctxlint.explain.contract_rows import Contract, InputRow, MethodRow, Reason
 from ctxlint.explain.gradient_rows import gradients_for, positions_certain, return_rows
-from ctxlint.explain.locations import one_line, place_in, place_of
+from ctxlint.explain.locations import parameters_of, place_in, place_of
 from ctxlint.explain.output_rows import output_rows, outputs_known
 from ctxlint.explain.unknowns import notes_of
 from ctxlint.patterns import pattern
@@ -78,9 +78,7 @@ _SHOWN = ("forward", "setup_context", "backward", "vjp", "jvp", "vmap")
 
 
 def _method_row(fn: FunctionClass, method: Method) -> MethodRow:
-    return MethodRow(
-        method.name, one_line(method.node.params), place_of(fn, method.node.name), inherited=method.inherited
-    )
+    return MethodRow(method.name, parameters_of(fn, method), place_of(fn, method.node.name), inherited=method.inherited)
 
 
 # Inputs

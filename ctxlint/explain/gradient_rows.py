@@ -40,7 +40,7 @@ def return_rows(fn: FunctionClass) -> tuple[ReturnRow, ...]:
     for event in backward.returns:
         alternatives = [each for each in fn.gradients if each.event is event]
         value = event.node.value if isinstance(event.node, cst.Return) else None
-        text = one_line(value) if value is not None else ""
+        text = one_line(fn, value) if value is not None else ""
         place, guards = place_of(fn, event.node), _guards(fn, flag_tests(event.guards))
         if not alternatives or not all(each.known for each in alternatives):
             rows.append(ReturnRow(text, place, guards, None))
@@ -91,7 +91,7 @@ def _slots(fn: FunctionClass, backward: Method, statement: cst.CSTNode, merged: 
             input_name=name,
             place=place,
             written_here=place is not None and id(node) in inside,
-            computed=tuple(StepRow(one_line(step.node), place_of(fn, step.node)) for step in computed),
+            computed=tuple(StepRow(one_line(fn, step.node), place_of(fn, step.node)) for step in computed),
             guards=_slot_guards(fn, shown, [tuple(flag_tests(step.guards)) for step in computed if step.binds]),
         )
         behind_star = behind_star or each.starred
@@ -128,7 +128,7 @@ def _text(fn: FunctionClass, merged: _Merged) -> str | None:
     for node in merged.nodes:
         if node is None or fn.location_of(node) is None:
             return None
-        codes.append(one_line(node))
+        codes.append(one_line(fn, node))
     return ("*" if merged.starred else "") + " or ".join(dict.fromkeys(codes))
 
 
@@ -159,21 +159,21 @@ def _slot_guards(fn: FunctionClass, slot: values.Slot, steps: list[tuple[FlagTes
 
 
 def _guards(fn: FunctionClass, tests: Iterable[FlagTest]) -> tuple[GuardRow, ...]:
-    found = [GuardRow(_test_text(each), each.index, place_of(fn, each.test)) for each in tests]
+    found = [GuardRow(_test_text(fn, each), each.index, place_of(fn, each.test)) for each in tests]
     by_text: dict[str, GuardRow] = {}
     for guard in found:
         by_text.setdefault(guard.text, guard)
     return tuple(by_text.values())
 
 
-def _test_text(test: FlagTest) -> str:
+def _test_text(fn: FunctionClass, test: FlagTest) -> str:
     """The test as it must hold: the operand of ``not`` if it must fail."""
     node = test.test
     if test.holds:
-        return one_line(node)
+        return one_line(fn, node)
     if isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Not):
-        return one_line(node.expression)
-    code = one_line(node)
+        return one_line(fn, node.expression)
+    code = one_line(fn, node)
     return f"not {code}" if isinstance(node, (cst.Name, cst.Attribute, cst.Subscript, cst.Call)) else f"not ({code})"
 
 

@@ -49,14 +49,14 @@ def _positions(returned: Returned) -> int:
     return min(_first_star(returned) + 1, len(returned.slots))
 
 
-def _code(returned: Returned, at: int, node: cst.CSTNode) -> str:
+def _code(fn: FunctionClass, returned: Returned, at: int, node: cst.CSTNode) -> str:
     """The code of an output; of a starred one, together with those behind it."""
     rest = returned.slots[at + 1 :] if returned.known and at == _first_star(returned) else ()
     nodes = [slot.node for slot in rest if slot.node is not None]
     if not rest or len(nodes) < len(rest):
-        return one_line(node)
-    behind = [f"{'*' if slot.starred else ''}{one_line(each)}" for slot, each in zip(rest, nodes)]
-    return ", ".join([f"*{one_line(node)}", *behind])
+        return one_line(fn, node)
+    behind = [f"{'*' if slot.starred else ''}{one_line(fn, each)}" for slot, each in zip(rest, nodes)]
+    return ", ".join([f"*{one_line(fn, node)}", *behind])
 
 
 def _expressions(fn: FunctionClass, at: int, alone: bool) -> tuple[tuple[StepRow, ...], bool]:
@@ -77,7 +77,7 @@ def _expressions(fn: FunctionClass, at: int, alone: bool) -> tuple[tuple[StepRow
             node = written
         place = place_of(fn, node) if node is not None else None
         if node is not None and place is not None:
-            text = _code(returned, at, node)
+            text = _code(fn, returned, at, node)
             found.setdefault(text, StepRow(text, place))
     return tuple(found.values()), starred
 

@@ -28,7 +28,7 @@ def notes_of(fn: FunctionClass) -> Iterator[str]:
     for method in _protocol_methods(fn):
         for decorator in method.decorators:
             if decorator.keeps_signature is not Tri.YES:
-                name = one_line(decorator.node.decorator)
+                name = one_line(fn, decorator.node.decorator)
                 yield f"`@{name}` may change the arguments and the result of {method.name}"
     for method in _protocol_methods(fn):
         for escape in method.facts.of(Escape):
@@ -57,5 +57,5 @@ _HOW = {"passed": "is passed on", "stored": "is stored", "returned": "is returne
 def _on_escape(fn: FunctionClass, method: Method, escape: Escape) -> str:
     place = place_of(fn, escape.node)
     line = f" ({place.where})" if place is not None else ""
-    to = f" to `{one_line(escape.node.func)}`" if isinstance(escape.node, cst.Call) else ""
+    to = f" to `{one_line(fn, escape.node.func)}`" if isinstance(escape.node, cst.Call) else ""
     return f"ctx {_HOW.get(escape.how, 'leaves')}{to} in {method.name}{line}: its use there is unknown"
