@@ -10,6 +10,7 @@ from ctxlint.model.analyses.flags import computed_under, flag_of_conditional
 from ctxlint.model.analyses.gradient_placements import exact_calls
 from ctxlint.model.analyses.reachability import judged_gradients
 from ctxlint.model.analyses.tensor_containers import holds_tensors
+from ctxlint.model.analyses.variadic_gradients import ends_with_variadic, gradients_before_variadic
 from ctxlint.model.function import FunctionClass, Style
 from ctxlint.model.interpreter.values import Tri, is_none
 from ctxlint.rules.base import Finding, Rule
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.config.settings import Settings
-    from ctxlint.model.function import Returned
+    from ctxlint.model.function import Method, Returned
+    from ctxlint.model.interpreter.method import Param
 
 
 class TooManyGradients(Rule[FunctionClass]):
@@ -73,8 +75,9 @@ class TooManyGradients(Rule[FunctionClass]):
 
     ## Known limits
     Not reported if a surplus gradient may be `None`, which is legal, unless `backward` computes it whenever a certain input
-    needs a gradient; if `forward` takes `*args`, or if a subclass or a direct call uses the result. A surplus of only
-    `None` is reported by surplus-none (CTX206), which is off by default.
+    needs a gradient; if `forward` takes `*args`, unless the last gradients certainly are one for each of these; or if a
+    subclass or a direct call uses the result. A surplus of only `None` is reported by surplus-none (CTX206), which is
+    off by default.
 
     ## References
     - [torch.autograd.Function.backward](https://pytorch.org/docs/stable/generated/torch.autograd.Function.backward.html)
@@ -87,7 +90,10 @@ class TooManyGradients(Rule[FunctionClass]):
     about_backward = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
-        if fn.backward is None or fn.variadic_inputs is not None:
+        if fn.backward is None:
+            return
+        if fn.variadic_inputs is not None:
+            yield from _before_variadic(fn, fn.backward, fn.variadic_inputs)
             return
         for returned in judged_gradients(fn):
             surplus, when = _surplus(fn, returned), ""
@@ -100,6 +106,21 @@ class TooManyGradients(Rule[FunctionClass]):
                 place_of_gradients(fn, returned),
                 f"`{fn.backward.name}` of `{fn.name}` returns {actual} but {surplus}; torch raises RuntimeError at "
                 f"backward{when} because the surplus is not `None`{' then' * bool(when)}. {_advice(fn)}",
+                rests_on=(returned,),
+            )
+
+
+def _before_variadic(fn: FunctionClass, backward: Method, variadic: Param) -> Iterator[Finding]:
+    """Findings about gradients before those for ``*args`` that no input takes."""
+    for returned, count in gradients_before_variadic(fn):
+        surplus = count - len(fn.inputs)
+        if surplus > 0 and ends_with_variadic(fn, returned):
+            last = "the last is" if surplus == 1 else f"the last {surplus} are"
+            yield Finding(
+                place_of_gradients(fn, returned),
+                f"`{backward.name}` of `{fn.name}` returns {counted(count, 'gradient')} before those for `*{variadic.name}` "
+                f"but `forward` takes {all_inputs(fn)} there; those go to later inputs, and torch raises "
+                f"RuntimeError unless {last} `None`. Remove the surplus.",
                 rests_on=(returned,),
             )
 

@@ -45,14 +45,26 @@ def gradients_before_variadic(fn: FunctionClass) -> Iterator[tuple[Returned, int
 
 def before_variadic(fn: FunctionClass, returned: Returned) -> int | None:
     """How many elements a returned sequence has apart from exactly one for each of ``*args``; None if unknown."""
-    forward, backward, node = fn.forward, fn.backward, returned.event.node
+    lengths, node = _lengths(fn), returned.event.node
+    value = node.value if isinstance(node, cst.Return) else None
+    length = lengths.of(value, lengths.backward) if lengths is not None and value is not None else None
+    return length.fixed if length is not None and length.parts == ("",) else None
+
+
+def ends_with_variadic(fn: FunctionClass, returned: Returned) -> bool:
+    """Whether the last elements of a returned sequence are certainly those for ``*args``."""
+    lengths, node = _lengths(fn), returned.event.node
+    value = node.value if isinstance(node, cst.Return) else None
+    return lengths is not None and value is not None and lengths.end_of(value) == _ALL
+
+
+def _lengths(fn: FunctionClass) -> _Lengths | None:
+    forward, backward = fn.forward, fn.backward
     if forward is None or backward is None or forward.inherited or backward.inherited:
         return None
     if fn.variadic_inputs is None or fn.required_inputs != len(fn.inputs) or fn.style is not Style.CTX_IN_FORWARD:
         return None
-    value = node.value if isinstance(node, cst.Return) else None
-    length = _Lengths(fn, forward, backward).of(value, backward) if value is not None else None
-    return length.fixed if length is not None and length.parts == ("",) else None
+    return _Lengths(fn, forward, backward)
 
 
 class _Lengths:
@@ -82,6 +94,17 @@ class _Lengths:
         if isinstance(node, (cst.Name, cst.Attribute)):
             return self.of_name(node, method)
         return None
+
+    def end_of(self, node: cst.BaseExpression) -> _Length | None:
+        """The length of the last part of a sequence that backward returns: of ``grads`` in ``(None, *grads)``."""
+        if isinstance(node, (cst.Tuple, cst.List)) and node.elements:
+            return self.end_of(node.elements[-1].value) if isinstance(node.elements[-1], cst.StarredElement) else None
+        if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Add):
+            return self.end_of(node.right)
+        if isinstance(node, cst.Call) and dotted(node.func) in ("tuple", "list") and len(node.args) == 1:
+            return self.end_of(node.args[0].value)
+        assigned = only_assigned(self.backward.node, node.value) if isinstance(node, cst.Name) else None
+        return self.end_of(assigned) if assigned is not None else self.of(node, self.backward)
 
     def of_operation(self, node: cst.BinaryOperation, method: Method) -> _Length | None:
         """``a + b``, ``(None,) * 2``, ``[None] * len(args)``."""
