@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.model.function import FunctionClass
+from ctxlint.model.interpreter.events import MisfitKind
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.misfit_wording import fact, misfits, remedy
 from ctxlint.rules.related import way_to
@@ -94,7 +95,7 @@ class KernelArguments(Rule[FunctionClass]):
     says_if_it_runs = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
-        for found in misfits(fn, launched=True):
+        for found in misfits(fn, MisfitKind.LAUNCH):
             when = f"{found.when}{found.unless_skipped}"
             yield Finding(
                 fn.span(found.event.node),

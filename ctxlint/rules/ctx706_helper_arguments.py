@@ -9,6 +9,7 @@ import libcst as cst
 from ctxlint.model.analyses.foreign_names import names_of_forward, undefined_names
 from ctxlint.model.analyses.undefined_attributes import never_happens
 from ctxlint.model.function import FunctionClass
+from ctxlint.model.interpreter.events import MisfitKind
 from ctxlint.model.syntax import last_name
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.misfit_wording import fact, misfits, remedy
@@ -89,7 +90,7 @@ class HelperArguments(Rule[FunctionClass]):
     says_if_it_runs = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
-        for found in misfits(fn, launched=False):
+        for found in misfits(fn, MisfitKind.CALL):
             event, misfit = found.event, found.misfit
             if not (never_happens(fn, found.method, event) or _raises_before(fn, found)):
                 consequence = f"it raises {misfit.raises} at {found.when}{found.unless_skipped}. {_remedy(found)}"

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.model.function import FunctionClass
-    from ctxlint.model.interpreter.events import Misfit, Step
+    from ctxlint.model.interpreter.events import Misfit, MisfitKind, Step
     from ctxlint.model.interpreter.method import Method
 
 
@@ -30,8 +30,8 @@ class MisfitFound(NamedTuple):
     unless_skipped: str
 
 
-def misfits(fn: FunctionClass, launched: bool) -> Iterator[MisfitFound]:
-    """The calls of functions, or launches of kernels, that certainly raise, in the methods of a Function; each once.
+def misfits(fn: FunctionClass, kind: MisfitKind) -> Iterator[MisfitFound]:
+    """The calls of functions or of kernels, or launches, that certainly raise, in the methods of a Function; each once.
 
     One in another function that forward always runs into is left out in backward: it raises first.
     """
@@ -41,7 +41,7 @@ def misfits(fn: FunctionClass, launched: bool) -> Iterator[MisfitFound]:
         seen = set()
         for event in method.facts.of(MisfitCall):
             misfit, key = event.misfit, (event.misfit, None if event.by else event.node)
-            if misfit is None or misfit.launched is not launched or event.tried or key in seen:
+            if misfit is None or misfit.kind is not kind or event.tried or key in seen:
                 continue
             seen.add(key)
             if first.intersection(misfit.steps[-1:]):

@@ -549,9 +549,19 @@ class UnboundInside(Event):
     through: tuple[Step, ...] = ()
 
 
+class MisfitKind(Enum):
+    """How a function or a kernel is called."""
+
+    CALL = "is called"
+    LAUNCH = "is launched"
+    KERNEL_CALL = "is called without a grid"
+
+
 @record
 class Misfit:
     """A call of a function, or launch of a kernel of Triton, that raises: what is wrong with its arguments.
+
+    A call of a kernel without a grid raises with any arguments; ``valued``: the kernel returns something.
 
     It passes ``surplus`` arguments more by position than the ``takes`` parameters, none for those ``missing``, and two
     for those ``twice``. ``unknown`` are keywords that are none of its parameters: for a kernel, options of a
@@ -572,9 +582,10 @@ class Misfit:
     wrapped: bool = False
     steps: tuple[Step, ...] = ()
     raises: str = "TypeError"
-    launched: bool = True
+    kind: MisfitKind = MisfitKind.LAUNCH
     conditional: bool = False
     receiver: str = ""
+    valued: bool = False
 
 
 @record

@@ -9,7 +9,7 @@ import libcst as cst
 
 from ctxlint.model.index.decorator_summaries import Wrapping
 from ctxlint.model.index.scopes import dotted_name, is_builtin, resolutions, resolve, resolve_certainly
-from ctxlint.model.interpreter.events import Misfit
+from ctxlint.model.interpreter.events import Misfit, MisfitKind
 from ctxlint.model.interpreter.method import Binding, Decorator, Param, ParameterKind
 from ctxlint.model.interpreter.values import NONE, Opaque, Scalar, Tri, Value, constant
 from ctxlint.model.syntax import children, code_of, dotted
@@ -255,7 +255,7 @@ def misfit_of(
     meant = [_meant(name, keywords[name], free) for name in unknown]
     sure = tuple(name for name in meant if name is not None)
     sure = sure if len({*sure}) == len(unknown) and {*missing} <= {*sure} else ()
-    return Misfit(callee, len(plain), surplus, missing, twice, unknown, sure, raises=raises, launched=False)
+    return Misfit(callee, len(plain), surplus, missing, twice, unknown, sure, raises=raises, kind=MisfitKind.CALL)
 
 
 def _meant(keyword: str, passed: str, free: Iterable[str]) -> str | None:

@@ -21,7 +21,9 @@ from ctxlint.model.interpreter.events import (
     LayoutAsked,
     MaybeNone,
     MemoryRead,
+    Misfit,
     MisfitCall,
+    MisfitKind,
     Mutation,
     Return,
     Step,
@@ -62,6 +64,7 @@ from ctxlint.model.summaries.wrappers import changes_nothing, wrapper_of
 from ctxlint.model.summaries.writes import writes_of
 from ctxlint.model.syntax import last_name
 from ctxlint.patterns import pattern
+from ctxlint.source.ast_tree import nodes_in
 from ctxlint.torch_api.known_decorators import CONTEXT_MANAGER, OPERATOR_DECORATORS, SIGNATURE_KEEPING_DECORATORS
 
 if TYPE_CHECKING:
@@ -72,7 +75,7 @@ if TYPE_CHECKING:
 
     from ctxlint.model.index.module_unit import Unit
     from ctxlint.model.index.project import Project
-    from ctxlint.model.interpreter.events import Event, Guard, Misfit
+    from ctxlint.model.interpreter.events import Event, Guard
     from ctxlint.model.interpreter.method import Decorator, MethodFacts
     from ctxlint.model.summaries.wrappers import Wrapper
 
@@ -182,6 +185,8 @@ class Summaries:
         record = definition.unit.index.functions[definition.qualname]
         head = self._head(definition) if record.certain and not record.alternatives else None
         names = [each.name if each.certain else None for each in head.decorators] if head is not None else []
+        if names[-1:] in _JITTED:
+            return _misfit_of_kernel(definition, names[:-1])
         if head is None or not _KEEPING.issuperset(names):
             return None
         raises = "RuntimeError" if any(name in _COMPILED for name in names) else "TypeError"
@@ -422,15 +427,29 @@ def _summary(
     return Summary(_returned(facts), writes, reads, effects, (), none_reads, unbound_reads, uses, misfits)
 
 
+def _misfit_of_kernel(definition: Definition, around: list[str | None]) -> Misfit | None:
+    """What is wrong with any call of a kernel of Triton, perhaps with decorators ``around`` it, by the host."""
+    if not _TUNING.issuperset(around):
+        return None
+    raises = "TypeError" if around else "RuntimeError"
+    statements = definition.unit.index.functions[definition.qualname].node.body
+    nodes = (each for statement in statements for each in nodes_in(statement))
+    valued = any(isinstance(each, ast.Return) and each.value is not None for each in nodes)
+    return Misfit(definition.name, 0, 0, (), (), raises=raises, kind=MisfitKind.KERNEL_CALL, valued=valued)
+
+
+_JITTED = (["triton.jit"], ["triton.runtime.jit.jit"])
+
+_TUNING = frozenset(["triton.autotune", "triton.heuristics"])
+
+
 def _misfits(definition: Definition, facts: MethodFacts) -> Iterator[Misfit]:
-    """The launches with arguments that their kernels do not take, outside of ``try``."""
+    """The calls and launches that raise by what they pass, outside of ``try``."""
     for each in facts.of(MisfitCall):
         if each.misfit is not None and not each.tried:
             span = definition.unit.slices.span_in_function(definition.qualname, each.node)
-            at_once = "is launched" if each.misfit.launched else "is called"
-            note = (
-                f"`{definition.name}` calls `{each.by}` here" if each.by else f"`{each.misfit.callee}` {at_once} here"
-            )
+            at_once = f"`{each.misfit.callee}` {each.misfit.kind.value} here"
+            note = f"`{definition.name}` calls `{each.by}` here" if each.by else at_once
             step = Step(definition.unit.path, span, note)
             skipped = each.misfit.conditional or any(guard.test is not None for guard in each.guards)
             yield replace(each.misfit, steps=(step, *each.misfit.steps), conditional=skipped)
