@@ -52,6 +52,11 @@ DEFECTS = {
     "CTX235": ("", "g", "grad_x = g * 2\nreturn None, grad_x, None"),
     "CTX242": ("ctx.save_for_backward(x)", "g", "(x,) = ctx.saved_tensors\ndx = g * x\nreturn dx * g, g"),
     "CTX238": ("", "g", "if ctx.needs_input_grad[0]:\n    g * 2, g * 3\nreturn None, None"),
+    "CTX243": (
+        "ctx.n = 3",
+        "g",
+        "n = ctx.n\nm = 2 * n\ndx = torch.empty_like(g)\nif n == m:\n    dx.copy_(g)\nreturn dx, g",
+    ),
     "CTX301": ("ctx.x = x", "g", "return g * ctx.x, g"),
     "CTX305": ("ctx.save_for_backward(x)", "g", "x, weight = ctx.saved_tensors\nreturn g * weight, g * x"),
     "CTX306": ("", "g", "return g * ctx.scale, g"),

@@ -65,7 +65,7 @@ def _is_usual(event: Event) -> bool:
 
 def _is_unwritten(method: Method, slot: Slot, node: cst.BaseExpression) -> bool:
     options = [option for option in slot.value.options() if option != NONE]
-    made = [option for option in options if isinstance(option, Fresh) and _allocates(option.node)]
+    made = [option for option in options if isinstance(option, Fresh) and allocates(option.node)]
     if not made or len(made) < len(options) or not all(each.node in method.parents for each in made):
         return False
     if not isinstance(node, cst.Name):
@@ -81,7 +81,7 @@ def _may_be(value: Value, made: list[Fresh]) -> bool:
     return any(before_views(option) in made for option in value.options())
 
 
-def _allocates(node: cst.CSTNode) -> bool:
+def allocates(node: cst.CSTNode) -> bool:
     """Whether a node is ``torch.empty_like(x)`` and the like, of a size that is not written as 0."""
     path = dotted(node.func) if isinstance(node, cst.Call) else None
     return path is not None and path.rpartition(".")[2] in operations.ALLOCATIONS and "0" not in words_of(node)
