@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.fixes.missing_return import insert_return
-from ctxlint.model.analyses.unreturned_gradients import unreturned_gradients
+from ctxlint.model.analyses.unreturned_gradients import overwritten_gradients, unreturned_gradients
 from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.rules.wording import quoted
@@ -20,7 +20,8 @@ class UnreturnedGradient(Rule[FunctionClass]):
     """
     ## What it does
     Reports a `backward` that returns only `None` although its gradients are there: as a statement that lacks `return`,
-    or in a `return` behind the one that is always executed.
+    or in a `return` behind the one that is always executed. Also reports one that computes a gradient and binds its name
+    to `None` before anything has read it.
 
     ## Why is this bad?
     `None` means "no gradient". Nothing raises, and everything before this Function silently stops learning.
@@ -68,7 +69,8 @@ class UnreturnedGradient(Rule[FunctionClass]):
     ## Known limits
     The statement must be a tuple of names and `None`, or, in front of a `return` with only `None`, a tuple with one
     element for each input or an operation on the incoming gradient if there is one input. A call in it counts only next
-    to a `None`, as it may be there for what it does. A `return` under a condition is intended.
+    to a `None`, as it may be there for what it does. A `return` under a condition is intended. `None` in place of a
+    gradient is reported on the same level as the computation, if that is an operation of torch.
 
     ## References
     - [torch.autograd.Function.backward](https://pytorch.org/docs/stable/generated/torch.autograd.Function.backward.html)
@@ -81,6 +83,14 @@ class UnreturnedGradient(Rule[FunctionClass]):
     about_backward = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
+        for overwritten in overwritten_gradients(fn):
+            names, inputs = quoted(overwritten.inputs), quoted(overwritten.inputs.values())
+            gets, them = ("gets", "it") if len(overwritten.inputs) == 1 else ("get", "them")
+            yield Finding(
+                fn.span(overwritten.statement),
+                f"`backward` of `{fn.name}` computes {names} and then binds {them} to `None`; {inputs} silently {gets} no "
+                f"gradient. Remove this line, or do not compute {them}.",
+            )
         for each in unreturned_gradients(fn):
             name = fn.backward.name if fn.backward is not None else "backward"
             if each.returned is None:

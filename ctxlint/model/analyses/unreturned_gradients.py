@@ -6,15 +6,16 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model.interpreter.events import Discarded
-from ctxlint.model.interpreter.values import NONE, Constant, Sequence, Tri, is_none, is_tensor
+from ctxlint.model.interpreter.events import Discarded, GenericCall, MethodCall
+from ctxlint.model.interpreter.values import NONE, Constant, Fresh, Sequence, Tri, is_none, is_tensor
 from ctxlint.model.syntax import last_name, words_of
 from ctxlint.records import record
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from ctxlint.model.function import FunctionClass, Returned
+    from ctxlint.model.interpreter.events import Assigned, Return
     from ctxlint.model.interpreter.method import Method
 
 
@@ -49,6 +50,61 @@ def unreturned_gradients(fn: FunctionClass) -> Iterator[Unreturned]:
         unreached = [each for each in backward.nodes_of(cst.Return) if _is_behind(backward, each, last.node)]
         if unreached:
             yield Unreturned(unreached[-1], last)
+
+
+@record
+class Overwritten:
+    """An assignment of ``None`` to gradients of ``inputs`` that nothing has read since they were computed, by name."""
+
+    statement: cst.CSTNode
+    inputs: Mapping[str, str]
+
+
+def overwritten_gradients(fn: FunctionClass) -> Iterator[Overwritten]:
+    """The assignments of ``None`` that certainly lose what backward has computed for the inputs that get it."""
+    backward = fn.counted_backward
+    found: dict[cst.CSTNode, dict[str, str]] = {}
+    for returned in fn.gradients if backward is not None else ():
+        for each, slot in zip(fn.inputs, returned.slots if returned.known and returned.exact else ()):
+            name = slot.node.value if isinstance(slot.node, cst.Name) else ""
+            if backward is None or is_none(slot.value) is not Tri.YES or each.is_tensor is Tri.NO:
+                continue
+            last = _loses(backward, name, returned.event)
+            if last is not None:
+                found.setdefault(last, {})[name] = each.name
+    return (Overwritten(statement, inputs) for statement, inputs in found.items())
+
+
+def _loses(backward: Method, name: str, returned: Return) -> cst.CSTNode | None:
+    """The line of the body that binds a name to ``None`` at last, right after one that binds it to a new tensor."""
+    assigned = backward.assignments.get(name, [])
+    if len(assigned) < 2 or len(assigned) < len(backward.binders[name]) or not returned.may_follow(assigned[-1]):
+        return None
+    *_, computed, last = assigned
+    first, end = (backward.line_of_body(each.node) for each in (computed, last))
+    if first is None or end is None or len(first.body) > 1 or len(end.body) > 1:
+        return None
+    if computed.augmented or not _computes(backward, computed) or last.value != NONE:
+        return None
+    return end if not any(_may_come_between(backward, each, first, end) for each in backward.named[name]) else None
+
+
+def _computes(backward: Method, assigned: Assigned) -> bool:
+    """Whether an assignment only computes a new tensor: it calls no function of the project, which may keep it."""
+    node = assigned.value_node
+    called = [each.node for each in backward.facts.of(GenericCall) if each.definition is not None]
+    called += [each.node for each in backward.facts.of(MethodCall) if each.definition is not None]
+    ours = any(node in (each, *backward.above(each)) for each in called)
+    return isinstance(assigned.value, Fresh) and assigned.value.node is node and not ours
+
+
+def _may_come_between(backward: Method, node: cst.Name, first: cst.CSTNode, last: cst.CSTNode) -> bool:
+    """Whether a name may be read after the first of two lines of the body, and before the last."""
+    above = [*backward.above(node)]
+    if any(isinstance(each, (cst.FunctionDef, cst.Lambda)) and each is not backward.node for each in above):
+        return True
+    inside = first in above or last in above
+    return not inside and backward.is_written_before(first, node) and backward.is_written_before(node, last)
 
 
 def _is_empty(returned: Returned) -> bool:
