@@ -5,7 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.model.analyses.reachability import always_has_gradient
-from ctxlint.model.analyses.side_gradients import is_frozen, may_never_run, returns_zeros, side_gradients
+from ctxlint.model.analyses.side_gradients import (
+    is_frozen,
+    may_never_run,
+    returns_written,
+    returns_zeros,
+    side_gradients,
+)
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.interpreter.values import Tri
 from ctxlint.model.syntax import code_of
@@ -25,7 +31,7 @@ class GradientAsSideEffect(Rule[FunctionClass]):
     ## What it does
     Reports a `backward` that writes to an attribute such as `weight.grad` or `weight.main_grad` itself, if the weight is
     held by an input that is not a tensor, or if all calls in view pass a frozen one. Also reports `weight.grad += ...`
-    for an input whose gradient `backward` always returns, too.
+    for an input whose gradient `backward` always returns, too, or for which it returns `weight.grad` itself.
 
     ## Why is this bad?
     Autograd runs `backward` only if one of the tensors among the inputs requires a gradient. It does not look into
@@ -105,7 +111,8 @@ def _twice(fn: FunctionClass, backward: Method, written: SideGradient) -> str | 
     name = written.input.name
     if written.held or written.node.attr.value != "grad" or not written.input.surely_differentiable:
         return None
-    if not always_has_gradient(fn, written.input.index) or returns_zeros(fn, written.input.index):
+    certain = always_has_gradient(fn, written.input.index) and not returns_zeros(fn, written.input.index)
+    if not (certain or returns_written(fn, written)):
         return None  # perhaps where it writes, it returns None
     return (
         f"`{backward.name}` of `{fn.name}` writes to `{code_of(written.node)}` and returns a gradient for `{name}`; autograd "

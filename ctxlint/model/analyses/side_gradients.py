@@ -148,6 +148,16 @@ def is_frozen(fn: FunctionClass, entry: Input) -> bool:
     return bool(calls) and all(entry.index in call.frozen for call in calls)
 
 
+def returns_written(fn: FunctionClass, written: SideGradient) -> bool:
+    """Whether backward returns the very attribute that it writes, as the gradient of that input, on some path."""
+    nodes = (
+        returned.slots[written.input.index].node
+        for returned in fn.gradients
+        if written.input.index < len(returned.slots)
+    )
+    return any(isinstance(each, cst.Attribute) and code_of(each) == code_of(written.node) for each in nodes)
+
+
 def returns_zeros(fn: FunctionClass, position: int) -> bool:
     """Whether backward returns zeros for an input on some path, as it does if the gradient is written elsewhere."""
     slots = (returned.slots[position] for returned in fn.gradients if position < len(returned.slots))
