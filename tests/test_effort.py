@@ -218,6 +218,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def lint_files(files: dict[str, str], *options: str) -> int:
     for name, text in files.items():
+        Path(name).parent.mkdir(exist_ok=True)
         Path(name).write_text(text, encoding="utf-8")
     return main(["--no-cache", "--isolated", "--exit-zero", "--quiet", "--jobs", "1", *options, "."])
 
@@ -239,6 +240,15 @@ def test_a_diamond_of_star_imports() -> None:
         files |= {f"m{at}{side}.py": f"from m{at - 1}a import *\nfrom m{at - 1}b import *\n" for side in "ab"}
     files["top.py"] = HEAD + "from m59a import *\nfrom m59b import *\n\n\n" + function(f"{IND}return x\n", base="Base")
     assert calls_in(lambda: lint_files(files), builtins=False) < 2_500_000
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("base", ["Function", "extension.Base"])
+def test_a_package_that_star_imports_compiled_modules(base: str) -> None:
+    package = "".join(f"from ._compiled{at} import *\n" for at in range(12))
+    body = f"{IND}y = extension.scale(x)\n{IND}extension.wait(y)\n{IND}return y\n"
+    files = {"extension/__init__.py": package, "top.py": HEAD + "import extension\n\n\n" + function(body, base=base)}
+    assert calls_in(lambda: lint_files(files), builtins=False) < 500_000
 
 
 @pytest.mark.usefixtures("folder")

@@ -269,7 +269,11 @@ class Project:
                 return self.meaning(unit, each, hops)
         if dotted.partition(".")[0] not in module.names:
             for star in module.stars:
-                through = self.meaning(unit, f"{star}.{dotted}" if star.strip(".") else f"{star}{dotted}", hops + 1)
+                name = f"{star}.{dotted}" if star.strip(".") else f"{star}{dotted}"
+                place = self.locate(unit, name)
+                if place is not None and place.rest != dotted:
+                    continue  # a compiled module: only its package was found
+                through = self.meaning(unit, name, hops + 1)
                 if isinstance(through, Definition) or through in self.torch_bases:
                     return through
         return None
@@ -332,8 +336,8 @@ class Project:
             name = f"{star}.{dotted}" if star.strip(".") else f"{star}{dotted}"
             place = self.locate(unit, name)
             other = self.unit(place.path) if place is not None else None
-            if place is None or other is None:
-                return None  # external: it may bind the name as well
+            if place is None or other is None or place.rest != dotted:
+                return None  # external, or compiled: it may bind the name as well
             module = other.index.module
             if place.rest.partition(".")[0] in module.names or module.stars or (other.path, place.rest) in attached:
                 found.add(self._certainly(unit, name, attached, hops + 1))
