@@ -20,7 +20,8 @@ class SingleUseState(Rule[FunctionClass]):
     """
     ## What it does
     Reports a `backward` that uses up what `forward` stored for it: it deletes an attribute of ctx or sets it to `None`,
-    modifies a stored intermediate in place, or frees a graph that `forward` built.
+    modifies a stored intermediate in place, frees a graph that `forward` built, or removes the state under a key of ctx
+    from a container outside of it. The backward of a custom operator is checked by CTX814.
 
     ## Why is this bad?
     With `retain_graph=True`, or for each output of `torch.autograd.grad` in a loop, `backward` of one call runs several
@@ -99,6 +100,8 @@ def _message(found: UsedUp) -> str:
         return f"`{doer}` deletes `{name}`, which it reads; {second} raises AttributeError. {remedy}"
     if end is End.RESET:
         return f"`{doer}` sets `{name}`, which it reads, to `None`; {second} reads `None`. {remedy}"
+    if end is End.REMOVED:
+        return f"`{doer}` removes its state from `{name}`; {second} does not find it. Set the state on ctx."
     if end is End.FREED:
         return (
             f"`{doer}` frees the graph of `{name}`, which `forward` built; {second} raises RuntimeError if that graph has "

@@ -10,6 +10,7 @@ import libcst as cst
 from ctxlint.model.analyses.grad_mode import differentiated_untracked, kept_untouched
 from ctxlint.model.analyses.kept_values import kept_value
 from ctxlint.model.analyses.lasting_writes import is_left_for_others, is_overwritten_first
+from ctxlint.model.analyses.removed_state import removed_state
 from ctxlint.model.analyses.reverted_writes import lasting
 from ctxlint.model.analyses.saved_state import changed_in_backward
 from ctxlint.model.interpreter.events import ContextRead, ContextWrite, Differentiated, Mutation
@@ -43,6 +44,7 @@ class End(Enum):
     RESET = "`None`"
     CHANGED = "other values, which nothing notices"
     NOTICED = "other values, which torch notices"
+    REMOVED = "nothing where the state was, outside of ctx"
     FREED = "a graph without its saved tensors"
 
 
@@ -69,6 +71,7 @@ def used_up(fn: FunctionClass, backward: Method) -> list[UsedUp]:
     if fn.escapes or backward.name in fn.called_directly:
         return []
     found = [*_dropped(fn, backward), *_modified(fn, backward), *_freed(fn, backward)]
+    found += [UsedUp(each.node, backward.name, each.container, End.REMOVED) for each in removed_state(backward)]
     return sorted(found, key=lambda each: fn.start(each.node))
 
 
