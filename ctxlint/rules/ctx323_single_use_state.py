@@ -20,7 +20,7 @@ class SingleUseState(Rule[FunctionClass]):
     """
     ## What it does
     Reports a `backward` that uses up what `forward` stored for it: it deletes an attribute of ctx or sets it to `None`,
-    modifies a stored intermediate in place, frees a graph that `forward` built, or removes the state under a key of ctx
+    modifies a stored intermediate in place or gives it other memory, frees a graph that `forward` built, or removes the state under a key of ctx
     from a container outside of it. The backward of a custom operator is checked by CTX814.
 
     ## Why is this bad?
@@ -100,6 +100,11 @@ def _message(found: UsedUp) -> str:
         return f"`{doer}` deletes `{name}`, which it reads; {second} raises AttributeError. {remedy}"
     if end is End.RESET:
         return f"`{doer}` sets `{name}`, which it reads, to `None`; {second} reads `None`. {remedy}"
+    if end is End.EMPTIED:
+        return (
+            f"`{doer}` replaces the data of the saved tensor `{name}`; {second} computes with the new data. Leave it to "
+            f"torch, which frees it."
+        )
     if end is End.REMOVED:
         return f"`{doer}` removes its state from `{name}`; {second} does not find it. Set the state on ctx."
     if end is End.FREED:

@@ -10,14 +10,16 @@ import libcst as cst
 from ctxlint.model.analyses.grad_mode import differentiated_untracked, kept_untouched
 from ctxlint.model.analyses.kept_values import kept_value
 from ctxlint.model.analyses.lasting_writes import is_left_for_others, is_overwritten_first
+from ctxlint.model.analyses.mutations import through_data
 from ctxlint.model.analyses.removed_state import removed_state
 from ctxlint.model.analyses.reverted_writes import lasting
 from ctxlint.model.analyses.saved_state import changed_in_backward
-from ctxlint.model.interpreter.events import ContextRead, ContextWrite, Differentiated, Mutation
+from ctxlint.model.interpreter.events import ContextRead, ContextWrite, DataReplaced, Differentiated, Mutation
 from ctxlint.model.interpreter.summary import KERNEL
 from ctxlint.model.interpreter.values import (
     NONE,
     ContextAttribute,
+    Fresh,
     Opaque,
     SavedTensor,
     Tri,
@@ -44,6 +46,7 @@ class End(Enum):
     RESET = "`None`"
     CHANGED = "other values, which nothing notices"
     NOTICED = "other values, which torch notices"
+    EMPTIED = "other memory, which nothing notices"
     REMOVED = "nothing where the state was, outside of ctx"
     FREED = "a graph without its saved tensors"
 
@@ -70,7 +73,7 @@ def used_up(fn: FunctionClass, backward: Method) -> list[UsedUp]:
     """
     if fn.escapes or backward.name in fn.called_directly:
         return []
-    found = [*_dropped(fn, backward), *_modified(fn, backward), *_freed(fn, backward)]
+    found = [*_dropped(fn, backward), *_modified(fn, backward), *_emptied(fn, backward), *_freed(fn, backward)]
     found += [UsedUp(each.node, backward.name, each.container, End.REMOVED) for each in removed_state(backward)]
     return sorted(found, key=lambda each: fn.start(each.node))
 
@@ -110,7 +113,7 @@ def _modified(fn: FunctionClass, backward: Method) -> Iterator[UsedUp]:
         origin = storage(kept) if kept is not None else None
         if _has_unknown_guard(mutation) or is_input(origin):
             continue
-        noticed = isinstance(read, SavedTensor) and mutation.how != KERNEL
+        noticed = isinstance(read, SavedTensor) and mutation.how != KERNEL and not through_data(mutation.target)
         method = mutation.how in operations.INPLACE_METHODS and not mutation.through
         if not noticed and not method and (origin is None or is_tensor(origin) is not Tri.YES):
             continue
@@ -120,6 +123,21 @@ def _modified(fn: FunctionClass, backward: Method) -> Iterator[UsedUp]:
         name = (dotted(node) if node is not None else None) or mutation.name or _code(node)
         end = End.NOTICED if noticed else End.CHANGED
         yield UsedUp(mutation.node, mutation.doer, name, end, mutation=mutation)
+
+
+def _emptied(fn: FunctionClass, backward: Method) -> Iterator[UsedUp]:
+    """The saved intermediates for which backward allocates other memory: ``saved.data = torch.empty(0)``."""
+    for each in backward.facts.of(DataReplaced):
+        read, node = storage(each.target), each.node
+        kept = kept_value(fn, read) if isinstance(read, SavedTensor) else None
+        made = each.value.node if isinstance(each.value, Fresh) else None
+        allocated = isinstance(made, cst.Call) and last_name(made.func) in operations.BUFFERS
+        if kept is None or is_input(storage(kept)) or not allocated or _has_unknown_guard(each):
+            continue
+        if not any(storage(kept) == storage(option) for value in fn.outputs_values() for option in value.options()):
+            yield UsedUp(
+                node, backward.name, _code(node.value if isinstance(node, cst.Attribute) else None), End.EMPTIED
+            )
 
 
 def _freed(fn: FunctionClass, backward: Method) -> Iterator[UsedUp]:
