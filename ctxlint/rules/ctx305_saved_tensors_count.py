@@ -110,6 +110,15 @@ class SavedTensorsCount(Rule[FunctionClass]):
 def _shapes(fn: FunctionClass, method: Method) -> Iterator[Finding]:
     """The unpackings of shapes."""
     for here, there in shape_mismatches(fn, method):
+        if here.by:
+            yield Finding(
+                fn.span(here.statement),
+                f"`{method.name}` of `{fn.name}` passes `{here.tensor.value}` to `{here.by}`, which unpacks its shape into "
+                f"{counted(here.names, 'name')} but `forward` unpacks it into {there.names}; it raises "
+                f"ValueError{if_it_runs(fn, method, here.statement)}. Pass a tensor with {counted(here.names, 'dimension')}.",
+                related=(*way_to(fn, here), *at(fn, (there.statement,), "unpacked here")),
+            )
+            continue
         yield Finding(
             fn.span(here.statement),
             f"`{method.name}` of `{fn.name}` unpacks the shape of `{here.tensor.value}` into {counted(here.names, 'name')} "

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import libcst as cst
 
     from ctxlint.model.analyses.layout_uses import LayoutUse
+    from ctxlint.model.analyses.shape_unpackings import ShapeUnpacking
     from ctxlint.model.analyses.unread_arguments import Unread
     from ctxlint.model.finding import Finding
     from ctxlint.model.function import FunctionClass, Mutation
@@ -45,6 +46,7 @@ def way_to(
     | GraphUseInside
     | UnboundInside
     | LayoutUse
+    | ShapeUnpacking
     | ContextEvent
     | Unpacking,
 ) -> tuple[Related, ...]:

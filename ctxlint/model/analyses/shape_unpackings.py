@@ -1,7 +1,8 @@
-"""Where backward unpacks the shape of a saved input into another number of names than forward does."""
+"""Where backward, or what it calls, unpacks the shape of a saved input into another number of names than forward."""
 
 from __future__ import annotations
 
+import ast
 from typing import TYPE_CHECKING, NamedTuple
 
 import libcst as cst
@@ -9,8 +10,9 @@ import libcst as cst
 from ctxlint.model.analyses.conditional_code import Runs, runs
 from ctxlint.model.analyses.saved_state import single_save
 from ctxlint.model.analyses.saved_tensors import saved_counts, saving_call
-from ctxlint.model.interpreter.events import DataReplaced, Reshaped
+from ctxlint.model.interpreter.events import DataReplaced, GenericCall, Reshaped, Step
 from ctxlint.model.interpreter.values import Parameter, SavedTensor, is_input
+from ctxlint.source.ast_tree import nodes_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,11 +22,16 @@ if TYPE_CHECKING:
 
 
 class ShapeUnpacking(NamedTuple):
-    """``a, b = x.shape``: the ``statement``, the ``tensor`` and the number of names."""
+    """``a, b = x.shape``: the ``statement``, the ``tensor`` and the number of names.
 
-    statement: cst.Assign
+    Or a call of the function ``by``, which does so with the ``tensor`` that it gets; ``through`` leads there.
+    """
+
+    statement: cst.CSTNode
     tensor: cst.Name
     names: int
+    by: str = ""
+    through: tuple[Step, ...] = ()
 
 
 class ShapeMismatch(NamedTuple):
@@ -36,8 +43,9 @@ class ShapeMismatch(NamedTuple):
 
 def shape_mismatches(fn: FunctionClass, method: Method) -> Iterator[ShapeMismatch]:
     """The unpackings in a method that reads saved tensors that certainly raise if they run."""
-    unpacked = {tensor: each for each in _unpackings(method) if (tensor := _saved_input(fn, method, each)) is not None}
     forward = fn.forward
+    found = [*_unpackings(method), *_unpackings_of_callees(method)] if forward is not None else ()
+    unpacked = [(tensor, each) for each in found if (tensor := _saved_input(fn, method, each)) is not None]
     if not unpacked or forward is None or not (forward.arguments_known and _shapes_stay(fn, method)):
         return
     for there in _unpackings(forward):
@@ -45,9 +53,10 @@ def shape_mismatches(fn: FunctionClass, method: Method) -> Iterator[ShapeMismatc
         always = runs(forward, there.statement) is Runs.ALWAYS and forward.holds_argument(
             there.tensor.value, there.tensor
         )
-        for tensor, here in unpacked.items() if always and entry is not None else ():
+        for tensor, here in unpacked if always and entry is not None else ():
             if tensor.name == there.tensor.value and here.names != there.names:
                 yield ShapeMismatch(here, there)
+                break
 
 
 def _shapes_stay(fn: FunctionClass, method: Method) -> bool:
@@ -77,6 +86,45 @@ def _unpackings(method: Method) -> Iterator[ShapeUnpacking]:
         starred = any(isinstance(element, cst.StarredElement) for element in targets.elements)
         if not starred and not any(isinstance(around, (cst.Try, cst.TryStar)) for around in method.above(each)):
             yield ShapeUnpacking(each, tensor, len(targets.elements))
+
+
+def _unpackings_of_callees(method: Method) -> Iterator[ShapeUnpacking]:
+    """The calls of project functions that certainly unpack the shape of what they get, outside of ``try``, in order."""
+    for call in method.facts.of(GenericCall):
+        definition = call.definition
+        record = definition.unit.index.functions.get(definition.qualname) if definition is not None else None
+        if definition is None or record is None or call.tried or not record.certain or record.node.decorator_list:
+            continue
+        given = zip([*record.node.args.posonlyargs, *record.node.args.args], call.arguments)
+        passed = {param.arg: slot for param, slot in given} | dict(call.keywords)
+        for name, targets, statement in _unpacked_params(record.node):
+            tensor = passed[name].node if name in passed and "." not in definition.qualname else None
+            if isinstance(tensor, cst.Name):
+                unit = definition.unit
+                step = Step(unit.path, unit.source.span_of(statement), f"`{definition.name}` unpacks it here")
+                yield ShapeUnpacking(call.node, tensor, targets, definition.name, (step,))
+
+
+def _unpacked_params(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[tuple[str, int, ast.stmt]]:
+    """The names whose shape a function unpacks wherever it is called, with the number of targets and the statement."""
+    bound: set[str] = set()
+    for statement in function.body:
+        if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+            target, value = statement.targets[0], statement.value
+            if isinstance(value, ast.Call) and not value.args and isinstance(value.func, ast.Attribute):
+                owner = value.func.value if value.func.attr == "size" else None
+            else:
+                owner = value.value if isinstance(value, ast.Attribute) and value.attr == "shape" else None
+            if isinstance(owner, ast.Name) and isinstance(target, (ast.Tuple, ast.List)) and owner.id not in bound:
+                if not any(isinstance(each, ast.Starred) for each in target.elts):
+                    yield owner.id, len(target.elts), statement
+        for each in nodes_in(statement):
+            if isinstance(each, (ast.Return, ast.Raise, ast.Try, ast.Yield, ast.YieldFrom)):
+                return
+            if isinstance(each, ast.Attribute) and each.attr.endswith("_") and isinstance(each.value, ast.Name):
+                bound.add(each.value.id)  # such as `x.unsqueeze_(0)`
+            if isinstance(each, ast.Name) and isinstance(each.ctx, (ast.Store, ast.Del)):
+                bound.add(each.id)
 
 
 def _tensor_of_shape(node: cst.BaseExpression) -> cst.Name | None:
