@@ -8,8 +8,9 @@ import libcst as cst
 
 from ctxlint.effort import spend
 from ctxlint.model.analyses.double_backward import differentiated_in
+from ctxlint.model.analyses.kept_values import kept_value
 from ctxlint.model.interpreter.events import Assigned
-from ctxlint.model.interpreter.values import Kind, Tri, is_none, kind_of
+from ctxlint.model.interpreter.values import Kind, Tri, is_input, is_none, kind_of
 from ctxlint.model.syntax import words_of
 from ctxlint.records import record
 from ctxlint.torch_api import types
@@ -42,7 +43,7 @@ def missing_gradients(fn: FunctionClass) -> Iterator[MissingGradient]:
                 continue
             calls = [each for each in fn.calls if each.applies and not each.expects_error]
             given = next((each for each in calls if entry.index in each.leaves and not each.gradients_off), None)
-            if given is not None and _is_computed_with(forward, entry.name):
+            if given is not None and (_is_computed_with(forward, entry.name) or _is_operand(fn, backward, entry)):
                 yield MissingGradient(entry, given)
             elif entry.is_tensor is Tri.YES and not _is_constant(entry, calls) and entry.name in _reached(fn, forward):
                 yield MissingGradient(entry)
@@ -77,6 +78,16 @@ def _is_computed_with(forward: Method, name: str) -> bool:
         called = call.func if isinstance(call, cst.Call) else None
         if called and not forward.is_on_ctx(called) and getattr(called, "value", "") not in ("len", "isinstance"):
             return True
+    return False
+
+
+def _is_operand(fn: FunctionClass, backward: Method, entry: Input) -> bool:
+    """Whether backward computes with an input: it is an operand, as the slope of a surrogate gradient is."""
+    for name, uses in backward.named.items():
+        stored = kept_value(fn, backward.value_of(name))
+        if is_input(stored) and stored.index == entry.index:
+            if any(isinstance(backward.parents[each], cst.BinaryOperation) for each in uses):
+                return True
     return False
 
 
