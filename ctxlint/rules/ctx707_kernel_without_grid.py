@@ -82,7 +82,8 @@ class KernelWithoutGrid(Rule[FunctionClass]):
 
     ## Known limits
     Not reported: calls under `try`; kernels that a name is bound to again, that have several definitions, that the project
-    decorates itself, or that a function defines or returns; calls with `*args` or `**kwargs`. With `TRITON_INTERPRET=1`,
+    decorates itself, or that a function defines or returns, and those under a decorator that the project replaces
+    where Triton is missing; calls with `*args` or `**kwargs`. With `TRITON_INTERPRET=1`,
     a function whose body uses nothing of Triton can be called.
 
     ## References

@@ -11,6 +11,8 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
+import libcst as cst
+
 from ctxlint.effort import STEPS_OF_A_FILE, limited, spend, steps
 from ctxlint.model.analyses.returns import joined
 from ctxlint.model.function import Binding, Param
@@ -62,7 +64,7 @@ from ctxlint.model.summaries.resolver import STEPS_IN_VAIN, CalleeResolver, Know
 from ctxlint.model.summaries.unbound_reads import KINDS_FOR_UNBOUND, unbound_reads_of
 from ctxlint.model.summaries.wrappers import changes_nothing, wrapper_of
 from ctxlint.model.summaries.writes import writes_of
-from ctxlint.model.syntax import last_name
+from ctxlint.model.syntax import last_name, root_name
 from ctxlint.patterns import pattern
 from ctxlint.source.ast_tree import nodes_in
 from ctxlint.torch_api.known_decorators import CONTEXT_MANAGER, OPERATOR_DECORATORS, SIGNATURE_KEEPING_DECORATORS
@@ -70,8 +72,6 @@ from ctxlint.torch_api.known_decorators import CONTEXT_MANAGER, OPERATOR_DECORAT
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from collections.abc import Mapping as MappingOf
-
-    import libcst as cst
 
     from ctxlint.model.index.module_unit import Unit
     from ctxlint.model.index.project import Project
@@ -185,8 +185,8 @@ class Summaries:
         record = definition.unit.index.functions[definition.qualname]
         head = self._head(definition) if record.certain and not record.alternatives else None
         names = [each.name if each.certain else None for each in head.decorators] if head is not None else []
-        if names[-1:] in _JITTED:
-            return _misfit_of_kernel(definition, names[:-1])
+        if head is not None and names[-1:] in _JITTED:
+            return _misfit_of_kernel(definition, names[:-1]) if _is_of_triton(head) else None
         if head is None or not _KEEPING.issuperset(names):
             return None
         raises = "RuntimeError" if any(name in _COMPILED for name in names) else "TypeError"
@@ -425,6 +425,16 @@ def _summary(
     uses = tuple(graph_uses_of(definition, facts, head.asking)) if head.asking else ()
     misfits = tuple(_misfits(definition, facts))
     return Summary(_returned(facts), writes, reads, effects, (), none_reads, unbound_reads, uses, misfits)
+
+
+def _is_of_triton(head: _Head) -> bool:
+    """Whether the innermost decorator is one that the file itself imports, without a replacement if that fails."""
+    decorator = head.node.decorators[-1].decorator
+    root = root_name(decorator.func if isinstance(decorator, cst.Call) else decorator)
+    owner = head.scope.owner(root) if root is not None else None
+    bounds = owner.live(root) if owner is not None and root is not None else []
+    replaced = any(each.handler and not each.is_none for each in bounds)
+    return not replaced and any(each.target.partition(".")[0] == "triton" for each in bounds)
 
 
 def _misfit_of_kernel(definition: Definition, around: list[str | None]) -> Misfit | None:
