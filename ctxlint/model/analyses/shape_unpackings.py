@@ -95,6 +95,8 @@ def _unpackings_of_callees(method: Method) -> Iterator[ShapeUnpacking]:
         record = definition.unit.index.functions.get(definition.qualname) if definition is not None else None
         if definition is None or record is None or call.tried or not record.certain or record.node.decorator_list:
             continue
+        if any(slot.starred for slot in call.arguments):
+            continue
         given = zip([*record.node.args.posonlyargs, *record.node.args.args], call.arguments)
         passed = {param.arg: slot for param, slot in given} | dict(call.keywords)
         for name, targets, statement in _unpacked_params(record.node):
@@ -107,6 +109,8 @@ def _unpackings_of_callees(method: Method) -> Iterator[ShapeUnpacking]:
 
 def _unpacked_params(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[tuple[str, int, ast.stmt]]:
     """The names whose shape a function unpacks wherever it is called, with the number of targets and the statement."""
+    if isinstance(function, ast.AsyncFunctionDef) or any(isinstance(each, _YIELDS) for each in nodes_in(function)):
+        return
     bound: set[str] = set()
     for statement in function.body:
         if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
@@ -119,12 +123,15 @@ def _unpacked_params(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterat
                 if not any(isinstance(each, ast.Starred) for each in target.elts):
                     yield owner.id, len(target.elts), statement
         for each in nodes_in(statement):
-            if isinstance(each, (ast.Return, ast.Raise, ast.Try, ast.Yield, ast.YieldFrom)):
+            if isinstance(each, (ast.Return, ast.Raise, ast.Try)):
                 return
             if isinstance(each, ast.Attribute) and each.attr.endswith("_") and isinstance(each.value, ast.Name):
                 bound.add(each.value.id)  # such as `x.unsqueeze_(0)`
             if isinstance(each, ast.Name) and isinstance(each.ctx, (ast.Store, ast.Del)):
                 bound.add(each.id)
+
+
+_YIELDS = (ast.Yield, ast.YieldFrom)
 
 
 def _tensor_of_shape(node: cst.BaseExpression) -> cst.Name | None:
