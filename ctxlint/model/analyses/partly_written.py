@@ -57,7 +57,9 @@ def _only_choice(fn: FunctionClass, backward: Method, gradient: cst.Name, made: 
         return None
     if not all(choice.body in backward.above(each) for each in used) or choice in backward.above(gradient):
         return None
-    return choice if _compares(choice.test) and not _is_settled(fn, backward, choice, made) else None
+    if _varies(backward, choice) or _is_settled(fn, backward, choice, made):
+        return None
+    return choice if _compares(choice.test) else None
 
 
 def _conditions(method: Method, node: cst.CSTNode) -> list[cst.CSTNode]:
@@ -93,6 +95,21 @@ def _is_of_call(method: Method, test: cst.BaseExpression) -> bool:
     """Whether a test asks for nothing but what the method binds, or gets."""
     own = {*method.binders, *(each.name for each in method.params), "len"}
     return all(each.value in own for each in method.variables if each is test or test in method.above(each))
+
+
+def _varies(method: Method, choice: cst.If) -> bool:
+    """Whether a test may hold in one round of a loop around it and not in another."""
+    loops = [each for each in method.above(choice) if isinstance(each, (cst.For, cst.While))]
+    asked = {*words_of(choice.test)}
+    changes = any(
+        loop in method.above(node) for loop in loops for name in asked for node in method.binders.get(name, ())
+    )
+    asks = (each for kind in _OF_STATE for each in method.nodes_of(kind))
+    return changes or (bool(loops) and any(choice.test in method.above(each) for each in asks))
+
+
+_OF_STATE = (cst.Attribute, cst.Call, cst.Subscript)
+"""What may have another value although no name is bound again."""
 
 
 def _compares(test: cst.BaseExpression) -> bool:
