@@ -66,6 +66,10 @@ def wanted_inputs(fn: FunctionClass, expected: Expectation) -> str:
         return f"the call on {expected.call.place} passes {counted(expected.count, 'input')}"
     if expected.count == len(fn.inputs) and fn.variadic_inputs is None:
         return f"`forward` takes {all_inputs(fn)}"
+    if expected.count > len(fn.inputs) and fn.variadic_inputs is not None:
+        unpacked = counted(expected.count - len(fn.inputs), "input")
+        before = f"takes {all_inputs(fn)} and " if fn.inputs else ""
+        return f"`forward` {before}unpacks {unpacked} from `*{fn.variadic_inputs.name}`"
     names = [each.name for each in fn.inputs[: expected.count]]
     return f"`forward` takes at least {listed(expected.count, 'input', names)}"
 

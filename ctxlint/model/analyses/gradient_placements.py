@@ -16,6 +16,7 @@ from ctxlint.model.analyses.input_uses import Uses
 from ctxlint.model.analyses.outputs import has_unfit_outputs
 from ctxlint.model.analyses.reachability import judged_gradients
 from ctxlint.model.analyses.refused_gradients import refused_gradient
+from ctxlint.model.analyses.variadic_inputs import unpacked_count
 from ctxlint.model.function import Style, Trust
 from ctxlint.model.interpreter.events import Assigned, ContextRead
 from ctxlint.model.interpreter.values import (
@@ -204,7 +205,7 @@ def exact_calls(fn: FunctionClass) -> Iterator[tuple[ApplyCall, int]]:
 
 def expected_gradients(fn: FunctionClass, returned: Returned, *, defaults_are_bound: bool) -> Expectation:
     """How many gradients torch expects of this return after every call, or some known call; see ``shortfalls``."""
-    least = fn.required_inputs
+    least = fn.required_inputs + unpacked_count(fn)
     if fn.style is Style.SETUP_CONTEXT and defaults_are_bound:
         return Expectation(len(fn.inputs), counts_defaults=returned.count is not None and returned.count >= least)
     if returned.count is None or returned.count < least:
