@@ -151,7 +151,7 @@ def _flag_of_surplus(fn: FunctionClass, returned: Returned) -> int | None:
     if fn.backward is None or not returned.known or any(slot.starred for slot in returned.slots[:count]):
         return None
     for slot in returned.slots[count:]:
-        if slot.starred or not any(is_none(option) is Tri.NO for option in slot.value.options()):
+        if slot.starred or slot.node is None or not any(is_none(option) is Tri.NO for option in slot.value.options()):
             continue
         flag = flag_of_conditional(slot.node)
         flags = computed_under(fn.backward, slot.node.value) if isinstance(slot.node, cst.Name) else None

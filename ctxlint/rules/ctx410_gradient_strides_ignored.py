@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.fixes.contiguity import allow_any_layout
-from ctxlint.model.analyses.layout_uses import layout_uses
+from ctxlint.model.analyses.layout_uses import silent_uses
 from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.rules.layout_wording import assumed_contiguous
@@ -85,7 +85,7 @@ class GradientStridesIgnored(Rule[FunctionClass]):
     `set_materialize_grads` is called: the gradient may be `None`.
 
     ## Known limits
-    A `backward` that asks for the layout of the gradient, `grad.stride()` or `grad.is_contiguous()`, treats it on purpose,
+    A `backward` with `grad.stride()` or `grad.is_contiguous()` treats the layout of the gradient on purpose,
     and one under a decorator of the project may get a contiguous one. What may handle strides, or raises, is CTX502:
     `view`, collectives, compiled extensions, and kernels that the project does not contain.
 
@@ -102,7 +102,6 @@ class GradientStridesIgnored(Rule[FunctionClass]):
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         if fn.backward is None or fn.backward.inherited:
             return
-        for use in layout_uses(fn.backward, fn.outputs):
-            if use.silent:
-                fix = allow_any_layout(fn, use)
-                yield Finding(fn.span(use.node), assumed_contiguous(use), related=way_to(fn, use), fix=fix)
+        for use in silent_uses(fn.backward, fn.outputs):
+            fix = allow_any_layout(fn, use)
+            yield Finding(fn.span(use.node), assumed_contiguous(use), related=way_to(fn, use), fix=fix)

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
+from ctxlint.config.settings import Settings
 from tests.linting import lint
+
+if TYPE_CHECKING:
+    from ctxlint.diagnostic import Diagnostic
 
 _FILE = """
 import torch
@@ -71,21 +77,26 @@ DOES_NOT = {
 }
 
 
+def found_in(text: str) -> list[Diagnostic]:
+    """The findings except CTX410: the gradients here have one dimension, which no code says."""
+    return lint(text, settings=Settings(ignore=("CTX410",)))
+
+
 @pytest.mark.parametrize("name", WRITES)
 def test_what_is_written(name: str) -> None:
-    assert [each.code for each in lint(_FILE.format(kernel=WRITES[name], launch=LAUNCH))] == ["CTX404"]
+    assert [each.code for each in found_in(_FILE.format(kernel=WRITES[name], launch=LAUNCH))] == ["CTX404"]
 
 
 @pytest.mark.parametrize("name", DOES_NOT)
 def test_what_is_not(name: str) -> None:
-    assert lint(_FILE.format(kernel=DOES_NOT[name], launch=LAUNCH)) == []
+    assert found_in(_FILE.format(kernel=DOES_NOT[name], launch=LAUNCH)) == []
 
 
 def test_the_launch_decides() -> None:
     kernel = _HEAD + "    if SET:\n        tl.store(p, 0)\n"
     for given, codes in {"SET=True": ["CTX404"], "SET=False": [], "SET=g.dim() == 2": []}.items():
         launch = f"kernel[(1,)](g, torch.empty_like(g), 1, BLOCK=4, {given}, num_warps=4)"
-        assert [each.code for each in lint(_FILE.format(kernel=kernel, launch=launch))] == codes, given
+        assert [each.code for each in found_in(_FILE.format(kernel=kernel, launch=launch))] == codes, given
 
 
 _STORES = _HEAD + "    tl.store(p + i, 0)\n"
@@ -145,7 +156,7 @@ def _lint_held(kernel: str, launch: str) -> list[str]:
         kernel=kernel, launch=f"n = ctx.n\n        {launch}"
     )
     text = text.replace("return x * n", "ctx.n = n\n        return x * n")
-    return [each.code for each in lint(text)]
+    return [each.code for each in found_in(text)]
 
 
 @pytest.mark.parametrize("name", HOLDERS)
@@ -166,4 +177,4 @@ def test_a_wrapped_kernel_is_launched_in_the_same_way() -> None:
     kernel = _HEAD + "    tl.store(p, 0)\n"
     for wrap, codes in {"torch.library.wrap_triton": ["CTX404"], "print": []}.items():
         launch = LAUNCH.replace("kernel", f"{wrap}(kernel)", 1)
-        assert [each.code for each in lint(_FILE.format(kernel=kernel, launch=launch))] == codes, wrap
+        assert [each.code for each in found_in(_FILE.format(kernel=kernel, launch=launch))] == codes, wrap

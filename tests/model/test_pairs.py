@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 from ctxlint.config.configuration import Configuration
+from ctxlint.config.settings import Settings
 from ctxlint.run.pipeline import lint_paths
 from tests.linting import lint
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from ctxlint.diagnostic import Diagnostic
 
 PROGRAM = """\
 import contextlib
@@ -615,16 +618,21 @@ PAIRS = {
 }
 
 
+def found_in(text: str) -> list[Diagnostic]:
+    """The findings except CTX410: kernels get gradients without their strides in both programs of a pair."""
+    return lint(text, settings=Settings(ignore=("CTX410",)))
+
+
 @pytest.mark.parametrize("name", PAIRS)
 def test_the_defect_is_found(name: str) -> None:
     program, _right = PAIRS[name].programs()
-    assert {each.code for each in lint(program)} == {PAIRS[name].code}
+    assert {each.code for each in found_in(program)} == {PAIRS[name].code}
 
 
 @pytest.mark.parametrize("name", PAIRS)
 def test_nothing_is_found_where_it_is_right(name: str) -> None:
     _program, right = PAIRS[name].programs()
-    assert lint(right) == []
+    assert found_in(right) == []
 
 
 READS_BY_NAME = """\

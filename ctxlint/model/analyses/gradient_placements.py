@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 from ctxlint.model.analyses.flags import refused_flags
 from ctxlint.model.analyses.gradient_names import leaves_out, named_input
+from ctxlint.model.analyses.input_unpackings import unpacked_count
 from ctxlint.model.analyses.input_uses import Uses
 from ctxlint.model.analyses.outputs import has_unfit_outputs
 from ctxlint.model.analyses.reachability import judged_gradients
 from ctxlint.model.analyses.refused_gradients import refused_gradient
-from ctxlint.model.analyses.variadic_inputs import unpacked_count
 from ctxlint.model.function import Style, Trust
 from ctxlint.model.interpreter.events import Assigned, ContextRead
 from ctxlint.model.interpreter.values import (

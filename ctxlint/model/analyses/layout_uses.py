@@ -100,6 +100,13 @@ def layout_uses(backward: Method, outputs: Sequence[Returned] = ()) -> Iterator[
             yield from (use for use in uses if not _has_one_layout(outputs, index, use.how))
 
 
+def silent_uses(backward: Method, outputs: Sequence[Returned]) -> list[LayoutUse]:
+    """Those that certainly go wrong in silence. Most Functions have no kernel, and are not searched."""
+    reads = backward.facts.of(MemoryRead)
+    may_be = any(each.parameter is not None or each.how == "data_ptr" for each in reads)
+    return [each for each in layout_uses(backward, outputs) if each.silent] if may_be else []
+
+
 def _reads_of_gradients(backward: Method, asked: set[Value]) -> Iterator[tuple[MemoryRead, cst.BaseExpression, Value]]:
     """What reads incoming gradients without their layout, the expression, and the gradient."""
     in_a_view = {each.of for each in asked if isinstance(each, View)}

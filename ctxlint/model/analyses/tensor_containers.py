@@ -9,7 +9,7 @@ from ctxlint.model.analyses.shifted import is_shifted
 from ctxlint.model.function import RETURNED, Trust
 from ctxlint.model.index.apply_calls import ArgumentKind
 from ctxlint.model.index.scopes import dotted_name
-from ctxlint.model.interpreter.values import Tri, Value, is_none
+from ctxlint.model.interpreter.values import Tri, is_none
 from ctxlint.torch_api import types
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from ctxlint.model.function import Evidence, FunctionClass, Input, Returned
     from ctxlint.model.index.apply_calls import ApplyCall
+    from ctxlint.model.interpreter.values import Slot
 
 
 def is_tensor_container(annotation: str | None) -> bool:
@@ -71,8 +72,7 @@ def container_inputs_with_gradient(fn: FunctionClass) -> list[Input]:
             if is_shifted(returned, len(fn.inputs)) and not alone:
                 continue
             before = slots[: each.index + 1]
-            value = slots[each.index].value
-            if not any(slot.starred for slot in before) and _certainly_something(value):
+            if not any(slot.starred for slot in before) and _certainly_something(slots[each.index]):
                 found.append(each)
                 break
         else:
@@ -96,7 +96,7 @@ def _is_given(returned: Returned, index: int) -> bool:
     """Whether backward certainly returns something for an input."""
     slots = returned.slots[: index + 1] if returned.known else ()
     starred = any(slot.starred for slot in slots)
-    return len(slots) > index and not starred and _certainly_something(slots[index].value)
+    return len(slots) > index and not starred and _certainly_something(slots[index])
 
 
 def with_a_tensor(fn: FunctionClass, container: Input) -> bool:
@@ -104,8 +104,10 @@ def with_a_tensor(fn: FunctionClass, container: Input) -> bool:
     return any(each.surely_differentiable and not holds_tensors(each) for each in fn.inputs if each is not container)
 
 
-def _certainly_something(value: Value) -> bool:
-    return any(is_none(option) is Tri.NO for option in value.options())
+def _certainly_something(slot: Slot) -> bool:
+    """Whether it is not None on some path. An element that an unknown index may have written has no ``node``."""
+    options = slot.value.options()
+    return (slot.node is not None or len(options) == 1) and any(is_none(option) is Tri.NO for option in options)
 
 
 def _starred_from(fn: FunctionClass, index: int) -> bool:

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import libcst as cst
-
-from ctxlint.model.analyses.conditional_code import Runs, runs
 from ctxlint.model.analyses.inputs import gradient_of
 from ctxlint.model.analyses.mutations import through_data
 from ctxlint.model.interpreter.events import Question
 from ctxlint.model.interpreter.values import NONE, Item, Sequence, Tri, Variadic, is_tensor, usual_storage
-from ctxlint.model.syntax import only_target
 from ctxlint.torch_api import operations
 
 if TYPE_CHECKING:
@@ -20,26 +16,6 @@ if TYPE_CHECKING:
     from ctxlint.model.function import FunctionClass
     from ctxlint.model.interpreter.events import Guard, Mutation
     from ctxlint.model.interpreter.values import Slot
-
-
-def unpacked_count(fn: FunctionClass) -> int:
-    """How many elements ``*args`` certainly has, as forward unpacks it: ``x, scale = args``; 0 if that is unknown."""
-    forward, name = fn.forward, fn.variadic_inputs.name if fn.variadic_inputs is not None else ""
-    if forward is None or not name or not forward.arguments_known:
-        return 0
-    for each in forward.nodes_of(cst.Assign):
-        target = only_target(each)
-        if not isinstance(each.value, cst.Name) or each.value.value != name or not isinstance(target, cst.Tuple):
-            continue
-        if any(isinstance(element, cst.StarredElement) for element in target.elements):
-            continue
-        if (
-            forward.around(each, cst.Try) is None
-            and runs(forward, each) is Runs.ALWAYS
-            and forward.holds_argument(name, each.value)
-        ):
-            return len(target.elements)
-    return 0
 
 
 def element_written(fn: FunctionClass, mutation: Mutation) -> Item | None:

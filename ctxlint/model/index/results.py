@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from bisect import bisect_left
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctxlint.model.index.passed_tensors import creates_parameter, flags_of
@@ -113,8 +114,8 @@ def written(
     that modifies what ``overwritten`` gives for it.
     """
     call, block = place.call, place.rest
-    around = next((each for each in _certain_calls(block[0]) if overwritten and overwritten(each) is call), None)
-    if around is not None:
+    around = _by_first_argument(block[0]).get(call) if overwritten is not None else None
+    if around is not None and overwritten is not None and overwritten(around) is call:
         return Written(around, None)
     names = _result_names(block[0], call)
     passed = _names_passed(block[0], call) if names else {}
@@ -163,6 +164,12 @@ def _call_with(statement: ast.stmt, name: str) -> ast.Call | None:
     value = statement.value if isinstance(statement, (ast.Expr, ast.Assign, ast.Return)) else None
     named = isinstance(value, ast.Call) and any(isinstance(each, ast.Name) and each.id == name for each in value.args)
     return value if named and isinstance(value, ast.Call) else None
+
+
+@lru_cache(maxsize=1)
+def _by_first_argument(statement: ast.stmt) -> dict[ast.expr, ast.Call]:
+    """The calls that a statement certainly makes, by their first argument: many calls of one statement ask."""
+    return {each.args[0]: each for each in _certain_calls(statement) if each.args}
 
 
 def _certain_calls(node: ast.AST) -> Iterator[ast.Call]:
