@@ -70,7 +70,8 @@ class MissingStaticmethod(Rule[FunctionClass]):
     ## Known limits
     Not reported if a base class, a class decorator or a decorator of the method is unknown, because it may bind the
     function itself; nor if the methods read attributes of `self` that only a subclass may define. A Function in the
-    style of torch before 1.5, with state on an instance, is reported once, by legacy-function (CTX108). Not reported for a class with two methods called `forward` and no `backward`, or
+    style of torch before 1.5, with state on an instance, is reported once, by legacy-function (CTX108); one of which only
+    instances are called is right in a project for these releases. Not reported for a class with two methods called `forward` and no `backward`, or
     the other way round: conflicting-members (CTX107) says which to rename.
 
     ## References
@@ -86,6 +87,8 @@ class MissingStaticmethod(Rule[FunctionClass]):
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         if not fn.signature_judgeable or fn.legacy_state is not None or may_mean_an_instance(fn) or misnamed(fn):
             return
+        if not settings.torch.reach(1, 5) and not fn.applied and any(each.how == "construct-call" for each in fn.calls):
+            return  # these releases call the instance, which needs bound methods
         for method in fn.own_protocol_methods:
             if method.binding is Binding.INSTANCE and method.signature_known:
                 if is_called_on_instance(fn, method):

@@ -59,8 +59,17 @@ def returned_grads(fn: FunctionClass, method: Method) -> Iterator[ReturnedGrad]:
         saved = _saved_input(fn, method, node.value) if node is not None else None
         if node is None or saved is None or not _is_only_read(method, node, inner):
             continue
+        if _is_managed(method, node):
+            continue
         if inner is not None or (index == saved.index and node is gradient and _writes_other_grads_only(method, node)):
             yield ReturnedGrad(node, saved, inner is not None)
+
+
+def _is_managed(method: Method, node: cst.Attribute) -> bool:
+    """Whether a context manager around gets the tensor, and may set its ``grad`` to what it was before."""
+    items = (item.item for each in method.above(node) if isinstance(each, cst.With) for item in each.items)
+    name = dotted(node.value)
+    return any(isinstance(item, cst.Call) and name in [dotted(arg.value) for arg in item.args] for item in items)
 
 
 def _returned_nodes(fn: FunctionClass) -> Iterator[tuple[int | None, cst.CSTNode | None]]:

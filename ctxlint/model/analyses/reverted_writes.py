@@ -24,10 +24,10 @@ def lasting(mutations: tuple[Mutation, ...]) -> Iterator[Mutation]:
 
 def reverted(mutations: tuple[Mutation, ...]) -> Iterator[tuple[Mutation, Mutation]]:
     """The in-place modifications that a later one reverts, each with that one."""
-    steps = [each for each in mutations if each.how in _INVERSE]
+    steps = [each for each in mutations if each.how in INVERSE]
     for at, later in enumerate(steps):
         for earlier in steps[:at]:
-            if (earlier.guards, _INVERSE[earlier.how]) == (later.guards, later.how) and _is_same(earlier, later):
+            if (earlier.guards, INVERSE[earlier.how]) == (later.guards, later.how) and _is_same(earlier, later):
                 if _operand(earlier) == _operand(later) != "":
                     yield earlier, later
 
@@ -53,7 +53,7 @@ _PAIRS = (
     ("[...] +=", "[...] -="),
     ("[...] *=", "[...] /="),
 )
-_INVERSE = dict((*_PAIRS, *((second, first) for first, second in _PAIRS)))
+INVERSE = dict((*_PAIRS, *((second, first) for first, second in _PAIRS)))
 
 
 def _operand(mutation: Mutation) -> str:

@@ -14,7 +14,7 @@ from ctxlint.model.analyses.lasting_writes import is_left_for_others, is_overwri
 from ctxlint.model.analyses.mutations import copying_method, gradient_written, through_data, without_gradient
 from ctxlint.model.analyses.outputs import differentiable_outputs
 from ctxlint.model.analyses.repeats import happens_after, repeated
-from ctxlint.model.analyses.reverted_writes import lasting, reverted
+from ctxlint.model.analyses.reverted_writes import INVERSE, lasting, reverted
 from ctxlint.model.interpreter.events import Assigned, ContextCall, ContextWrite, Mutation, SavedRead, orders_of
 from ctxlint.model.interpreter.values import (
     NONE,
@@ -235,7 +235,7 @@ def changed_in_backward(fn: FunctionClass) -> Iterator[ChangedInBackward]:
         saved = isinstance(read, SavedTensor)
         if is_input(origin):
             entry = fn.inputs[origin.index] if origin.index < len(fn.inputs) else None
-            if entry is not None and entry.is_tensor is Tri.YES and not _done_before(fn, mutation, origin):
+            if entry is not None and entry.is_tensor is Tri.YES and not _undoes(fn, backward, mutation, origin):
                 if is_overwritten_first(backward, mutation):
                     scratch.append(origin)
                 left = is_left_for_others(backward, mutation)
@@ -253,12 +253,20 @@ def changed_in_backward(fn: FunctionClass) -> Iterator[ChangedInBackward]:
             yield ChangedInBackward(mutation, "output", name, saved, left, None, chosen, copier, partly)
 
 
-def _done_before(fn: FunctionClass, mutation: Mutation, tensor: Value) -> bool:
-    """Whether forward has certainly applied the same operation, which changes nothing when it is applied again."""
-    if mutation.how not in operations.IDEMPOTENT or fn.forward is None:
+def _undoes(fn: FunctionClass, backward: Method, mutation: Mutation, tensor: Value) -> bool:
+    """Whether the modification is the counterpart of those of the same input in forward.
+
+    Either forward has certainly applied the same operation, which changes nothing when it is applied again; or backward
+    restores what forward has overwritten, which is the purpose of a Function that keeps no copy.
+    """
+    if fn.forward is None or mutation.target is None:
         return False
-    before = (each for each in fn.forward.facts.of(Mutation) if each.how == mutation.how and not each.guards)
-    return any(each.target is not None and usual_storage(each.target) == tensor for each in before)
+    before = [each for each in fn.forward.facts.of(Mutation) if each.target and usual_storage(each.target) == tensor]
+    if mutation.how in operations.IDEMPOTENT:
+        return any(each.how == mutation.how and not each.guards for each in before)
+    target = usual_storage(mutation.target)
+    same = [each for each in backward.facts.of(Mutation) if each.target and usual_storage(each.target) == target]
+    return any(INVERSE.get(each.how) == earlier.how for each in same for earlier in before)
 
 
 def restored_in_backward(fn: FunctionClass) -> Iterator[tuple[Mutation, Mutation, str]]:
