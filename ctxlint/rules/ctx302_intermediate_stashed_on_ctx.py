@@ -9,6 +9,7 @@ from ctxlint.model.analyses.attribute_uses import released_explicitly
 from ctxlint.model.analyses.one_number import is_one_number, may_be_number
 from ctxlint.model.analyses.stashes import Held, holds_gradient, stashes
 from ctxlint.model.function import FunctionClass
+from ctxlint.model.interpreter.events import Differentiated
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
 from ctxlint.rules.related import merged, reads_of, way_to
 from ctxlint.rules.stash_wording import metadata_clause, remedy
@@ -130,9 +131,16 @@ class IntermediateStashedOnCtx(Rule[FunctionClass]):
 
 def _effect(stash: Stash) -> str:
     """What happens, apart from the hooks."""
-    if stash.shares_an_output and not stash.uses.only_metadata:
+    if stash.shares_an_output and not stash.uses.only_metadata and not _is_only_root(stash):
         return "in-place modifications of the output silently give wrong gradients"
     return "it stays in memory as long as the graph"
+
+
+def _is_only_root(stash: Stash) -> bool:
+    """Whether its graph is all that is used: backward only differentiates it, which reads no values."""
+    reads = stash.fn.reads_by_attribute.get(stash.write.attribute, ())
+    roots = {each.value_node for method in stash.fn.reading_methods for each in method.facts.of(Differentiated)}
+    return bool(reads) and all(each.node in roots for each in reads)
 
 
 def _what(stash: Stash) -> str:

@@ -185,8 +185,10 @@ class Summaries:
         record = definition.unit.index.functions[definition.qualname]
         head = self._head(definition) if record.certain and not record.alternatives else None
         names = [each.name if each.certain else None for each in head.decorators] if head is not None else []
-        if head is not None and names[-1:] in _JITTED:
-            return _misfit_of_kernel(definition, names[:-1]) if _is_of_triton(head) else None
+        innermost = names[-1] if names else None
+        through = self.project.meaning_elsewhere(definition.unit, innermost) if innermost is not None else None
+        if head is not None and [through or innermost] in _JITTED:
+            return _misfit_of_kernel(definition, names[:-1]) if self._is_of_triton(definition, head) else None
         if head is None or not _KEEPING.issuperset(names):
             return None
         raises = "RuntimeError" if any(name in _COMPILED for name in names) else "TypeError"
@@ -198,6 +200,18 @@ class Summaries:
             return found
         first, used = head.params[0].name, {each.id for each in ast.walk(record.node) if isinstance(each, ast.Name)}
         return replace(found, receiver=first) if first == "cls" or (first == "self" and first not in used) else found
+
+    def _is_of_triton(self, definition: Definition, head: _Head) -> bool:
+        """Whether the project imports the innermost decorator, without a replacement if that fails."""
+        decorator = head.node.decorators[-1].decorator
+        root = root_name(decorator.func if isinstance(decorator, cst.Call) else decorator)
+        if root is None:
+            return False
+        _unit, name, scope = self.project.bound(definition.unit, root, head.scope)
+        owner = scope.owner(name)
+        bounds = owner.live(name) if owner is not None else []
+        replaced = any(each.handler and not each.is_none for each in bounds)
+        return not replaced and any(each.target.partition(".")[0] == "triton" for each in bounds)
 
     def _from_the_deepest(self, call: _Call) -> KnownSummary:
         """The summary of a call; callees that are too deep come first, so that it does not depend on depth."""
@@ -425,16 +439,6 @@ def _summary(
     uses = tuple(graph_uses_of(definition, facts, head.asking)) if head.asking else ()
     misfits = tuple(_misfits(definition, facts))
     return Summary(_returned(facts), writes, reads, effects, (), none_reads, unbound_reads, uses, misfits)
-
-
-def _is_of_triton(head: _Head) -> bool:
-    """Whether the innermost decorator is one that the file itself imports, without a replacement if that fails."""
-    decorator = head.node.decorators[-1].decorator
-    root = root_name(decorator.func if isinstance(decorator, cst.Call) else decorator)
-    owner = head.scope.owner(root) if root is not None else None
-    bounds = owner.live(root) if owner is not None and root is not None else []
-    replaced = any(each.handler and not each.is_none for each in bounds)
-    return not replaced and any(each.target.partition(".")[0] == "triton" for each in bounds)
 
 
 def _misfit_of_kernel(definition: Definition, around: list[str | None]) -> Misfit | None:
