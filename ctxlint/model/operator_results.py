@@ -28,6 +28,7 @@ from ctxlint.model.interpreter.values import (
     Opaque,
     Parameter,
     Sequence,
+    Slot,
     Value,
     View,
     storage,
@@ -38,6 +39,7 @@ from ctxlint.patterns import pattern
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from collections.abc import Sequence as Sequence_
 
     from ctxlint.model.index.module_unit import Unit
     from ctxlint.model.index.project import Project
@@ -134,15 +136,15 @@ def _shared(event: Return, tensors: set[str], promised: bool) -> tuple[str | Non
     if NONE in options and len(options) > 2:  # one flag may decide both what the tensor is and that it is returned
         return None
     for option in options:
-        results = [slot.value for slot in option.slots] if isinstance(option, Sequence) else [option]
-        for result in results:
+        slots = option.slots if isinstance(option, Sequence) else (Slot(option),)
+        for result in (slot.value for slot in slots):
             origins = list(_origins(result))
             for origin in origins:
                 parameter = _parameter(origin)
                 if parameter is not None and parameter.name in tensors:
                     whole = result == parameter or parameter in result.options()
                     return parameter.name, whole, len(options) == len(origins) == 1
-        again = _same_twice(results) if promised else None
+        again = _same_twice(slots) if promised else None
         if again is not None:
             return None, again[0], again[1] and len(options) == 1
     return None
@@ -169,13 +171,17 @@ def _parameter(origin: Value | None) -> Parameter | None:
     return origin if isinstance(origin, Parameter) else None
 
 
-def _same_twice(results: list[Value]) -> tuple[bool, bool] | None:
+def _same_twice(slots: Sequence_[Slot]) -> tuple[bool, bool] | None:
     """Whether two results are one tensor, and whether they always are; None if no two share memory.
 
-    For two that depend on the path, it is unknown whether both take the same one.
+    For two that depend on the path, it is unknown whether both take the same one. A comprehension computes its element
+    each time.
     """
-    for at, first in enumerate(results):
-        for second in results[at + 1 :]:
+    for at, one in enumerate(slots):
+        for other in slots[at + 1 :]:
+            first, second = one.value, other.value
+            if one.node is None or one.node is other.node:
+                continue
             ones, others = list(_origins(first)), list(_origins(second))
             if min(len(ones), len(others)) > 1:
                 continue

@@ -61,18 +61,18 @@ class MissingStaticmethod(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    Safe: `@staticmethod` is added as the outermost decorator, which changes nothing for `.apply`. Unsafe if the method
-    is called directly on the class, and not offered if the project calls it on an instance: a static method would lack an
-    argument there. A `self` before `ctx` is removed, because every call with it
-    raises; there is no fix if the body uses it. Removing `self` is unsafe if defaults or `*args` make a call work by
-    accident.
+    Safe: `@staticmethod` is added as the outermost decorator, which changes nothing for `.apply`. Unsafe if the
+    method is called directly on the class, and not offered if the project calls it on an instance: a static method
+    would lack an argument there. A `self` before `ctx` is removed, because every call with it raises; there is no
+    fix if the body uses it. Removing `self` is unsafe if defaults or `*args` make a call work by accident.
 
     ## Known limits
     Not reported if a base class, a class decorator or a decorator of the method is unknown, because it may bind the
     function itself; nor if the methods read attributes of `self` that only a subclass may define. A Function in the
-    style of torch before 1.5, with state on an instance, is reported once, by legacy-function (CTX108); one of which only
-    instances are called is right in a project for these releases. Not reported for a class with two methods called `forward` and no `backward`, or
-    the other way round: conflicting-members (CTX107) says which to rename.
+    style of torch before 1.5, with state on an instance, is reported once, by legacy-function (CTX108); one of
+    which only instances are called is right in a project for these releases. Not reported for a class with two
+    methods called `forward` and no `backward`, or the other way round: conflicting-members (CTX107) says which to
+    rename.
 
     ## References
     - [Extending torch.autograd](https://pytorch.org/docs/stable/notes/extending.html)

@@ -8,7 +8,7 @@ from ctxlint.model.analyses.input_unpackings import unfit_unpackings
 from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.related import at
-from ctxlint.rules.wording import all_inputs, counted, if_it_runs
+from ctxlint.rules.wording import all_inputs, counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -68,8 +68,8 @@ class InputsUnpacking(Rule[FunctionClass]):
     There is no fix: only the author knows which name is for which input.
 
     ## Known limits
-    Not reported for a `forward` with `*args`, for one with defaults before torch 2.2, which leaves these inputs out, and
-    in a `try` statement.
+    Not reported for a `forward` with `*args`, for one with defaults before torch 2.2, which leaves these inputs
+    out, and where another statement decides whether the line runs, such as `if len(inputs) == 2:` or `try:`.
 
     ## References
     - [torch.autograd.Function.setup_context](https://pytorch.org/docs/stable/generated/torch.autograd.Function.setup_context.html)
@@ -81,17 +81,17 @@ class InputsUnpacking(Rule[FunctionClass]):
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         forward, setup = fn.forward, fn.setup_context
-        if forward is None or setup is None or setup.inherited:
+        if forward is None or setup is None or setup.inherited or len(setup.positional) < 2:
             return
         if not fn.signature_judgeable or not forward.signature_known or fn.variadic_inputs is not None:
             return
         if fn.required_inputs < len(fn.inputs) and not settings.torch.reach(2, 2):
             return
-        for each in unfit_unpackings(setup, [each.param for each in fn.inputs]):
+        for each in unfit_unpackings(setup, setup.positional[0].name, [each.param for each in fn.inputs]):
             names = f"{'at least ' if each.starred else ''}{counted(each.names, 'input')}"
             yield Finding(
                 fn.span(each.node),
                 f"`setup_context` of `{fn.name}` unpacks {names} but `forward` takes {all_inputs(fn)}; it raises "
-                f"ValueError{if_it_runs(fn, setup, each.node) or ' at `apply`'}. Unpack each input of `forward`.",
+                f"ValueError at `apply`. Unpack each input of `forward`.",
                 related=at(fn, (forward.node.name,), "the inputs are the parameters of `forward`"),
             )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ctxlint.model.analyses.partly_written import partly_written
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.syntax import code_of
-from ctxlint.rules.base import Finding, Rule
+from ctxlint.rules.base import Category, Finding, Rule
 from ctxlint.rules.related import at
 from ctxlint.rules.wording import quoted
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 class PartlyWrittenGradient(Rule[FunctionClass]):
     """
     ## What it does
-    Reports a gradient in memory that `backward` allocates with `torch.empty_like` and the like, and uses only under one `if`
-    without `else` before it returns it.
+    Reports a gradient in memory that `backward` allocates with `torch.empty_like` and the like, and uses only under
+    one `if` without `else` before it returns it.
 
     ## Why is this bad?
     `torch.empty_like` does not set the values. Where the condition is false, the gradient is what was in the memory
@@ -80,9 +80,10 @@ class PartlyWrittenGradient(Rule[FunctionClass]):
     There is no fix: only the author knows what the gradient is in the other case.
 
     ## Known limits
-    Reported only for a comparison of what `backward` binds or gets; not with 0, or of a device or a number of dimensions. Not
-    reported if the size of the memory depends on what is compared, or if another test that raises, returns or asserts
-    mentions the same names.
+    Off by default: other code may settle the test, such as a caller that does not call `apply` for one process.
+    Reported only for a comparison of what `backward` binds or gets; not with 0, or of a device or a number of
+    dimensions. Not reported if the size of the memory depends on what is compared, or if another test that raises,
+    returns or asserts mentions the same names.
 
     ## References
     - [torch.empty](https://pytorch.org/docs/stable/generated/torch.empty.html)
@@ -91,6 +92,8 @@ class PartlyWrittenGradient(Rule[FunctionClass]):
     code = "CTX243"
     name = "partly-written-gradient"
     subject = FunctionClass
+    category = Category.SUSPICIOUS
+    default = False
     about_backward = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:

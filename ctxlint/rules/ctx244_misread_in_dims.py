@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.model.analyses.input_unpackings import input_unpackings
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.syntax import code_of, is_name
 from ctxlint.rules.base import Finding, Rule
@@ -111,7 +112,9 @@ class MisreadInDims(Rule[FunctionClass]):
             return
         for assign, targets in _unpackings(vmap, in_dims):
             known = fn.forward is not None and fn.forward.signature_known and fn.variadic_inputs is None
-            if known and len(targets) != len(fn.inputs):
+            known = known and (fn.required_inputs == len(fn.inputs) or settings.torch.reach(2, 2))
+            always = any(each.node is assign for each in input_unpackings(vmap, in_dims))
+            if known and always and len(targets) != len(fn.inputs):
                 yield Finding(
                     fn.span(assign),
                     f"`vmap` of `{fn.name}` unpacks `{in_dims}` into {counted(len(targets), 'name')}, but it has {len(fn.inputs)} "

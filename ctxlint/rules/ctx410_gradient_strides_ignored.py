@@ -21,8 +21,8 @@ class GradientStridesIgnored(Rule[FunctionClass]):
     """
     ## What it does
     Reports an incoming gradient that a Triton kernel of the project gets without its strides, or whose address
-    `data_ptr()` is passed to a call, in `backward` or in a function that it passes the gradient to. Also a gradient of which
-    the kernel gets `grad.view(-1, n)` or `grad.reshape(-1, n)` with the stride of the rows only.
+    `data_ptr()` is passed to a call, in `backward` or in a function that it passes the gradient to. Also a gradient
+    of which the kernel gets `grad.view(-1, n)` or `grad.reshape(-1, n)` with the stride of the rows only.
 
     ## Why is this bad?
     Autograd does not guarantee the memory layout of a gradient. After `y.sum()` or `y.mean()`, it is one value expanded
@@ -81,8 +81,8 @@ class GradientStridesIgnored(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    Unsafe: the fix makes the gradient contiguous at the start of `backward`, which copies it if it is not. There is none if
-    `set_materialize_grads` is called: the gradient may be `None`.
+    Unsafe: the fix makes the gradient contiguous at the start of `backward`, which copies it if it is not. There is
+    none if `set_materialize_grads` is called: the gradient may be `None`.
 
     ## Known limits
     A `backward` with `grad.stride()` or `grad.is_contiguous()` treats the layout of the gradient on purpose,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.model.function import SourceFile
-from ctxlint.rules.base import Finding, Rule
+from ctxlint.rules.base import Category, Finding, Rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,8 +57,10 @@ class OperatorGradModeTest(Rule[SourceFile]):
     There is no fix: every call needs another argument, or the operator does the same work in both cases.
 
     ## Known limits
-    Not reported in functions that the operator calls, in an operator that switches grad mode on itself, for `assert not
-    torch.is_grad_enabled()`, or for operators with `tags`, a `schema` or further decorators. In `forward` of a Function, see CTX316.
+    Off by default: an operator without tensors has the grad mode of its caller, and others raise on purpose. Not
+    reported in functions that the operator calls, in an operator that switches grad mode on itself, for `assert not
+    torch.is_grad_enabled()`, or for operators with `tags`, a `schema` or further decorators. In `forward` of a
+    Function, see CTX316.
 
     ## References
     - [torch.library.custom_op](https://pytorch.org/docs/stable/library.html#torch.library.custom_op)
@@ -67,6 +69,8 @@ class OperatorGradModeTest(Rule[SourceFile]):
     code = "CTX813"
     name = "operator-grad-mode-test"
     subject = SourceFile
+    category = Category.SUSPICIOUS
+    default = False
 
     def check(self, file: SourceFile, settings: Settings) -> Iterator[Finding]:
         for each in file.grad_mode_tests if settings.torch.reach(2, 4) else ():

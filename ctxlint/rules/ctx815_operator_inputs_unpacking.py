@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxlint.model.analyses.conditional_code import Runs, runs
-from ctxlint.model.analyses.input_unpackings import unfit_unpackings
+from ctxlint.model.analyses.input_unpackings import INPUTS, unfit_unpackings
 from ctxlint.model.function import SourceFile
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.wording import counted, listed
@@ -73,7 +72,8 @@ class OperatorInputsUnpacking(Rule[SourceFile]):
     There is no fix: only the author knows which name is for which input.
 
     ## Known limits
-    Only operators whose definition is in the project. Not in a `try` statement.
+    Only operators whose definition is in the project. Not reported where another statement decides whether the line
+    runs, such as `if len(inputs) == 2:` or `try:`.
 
     ## References
     - [torch.library.register_autograd](https://pytorch.org/docs/stable/library.html#torch.library.register_autograd)
@@ -88,12 +88,11 @@ class OperatorInputsUnpacking(Rule[SourceFile]):
             setup, names = operator.setup_context, [each.name for each in operator.inputs]
             if setup is None:
                 continue
-            for each in unfit_unpackings(setup, operator.inputs):
+            for each in unfit_unpackings(setup, INPUTS, operator.inputs):
                 count = f"{'at least ' if each.starred else ''}{counted(each.names, 'input')}"
-                condition = "" if runs(setup, each.node) is Runs.ALWAYS else " if this line runs"
                 yield Finding(
                     operator.span(each.node),
                     f"`{setup.node.name.value}` unpacks {count} but `{operator.name}` takes "
-                    f"{listed(len(names), 'input', names)}; it raises ValueError in a call that needs a gradient{condition}. "
+                    f"{listed(len(names), 'input', names)}; it raises ValueError in a call that needs a gradient. "
                     "Unpack each of them.",
                 )

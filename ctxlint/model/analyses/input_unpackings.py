@@ -29,18 +29,22 @@ class InputUnpacking(NamedTuple):
 
 
 def input_unpackings(method: Method, parameter: str) -> Iterator[InputUnpacking]:
-    """The unpackings of what torch passes for a parameter, except in a ``try``."""
+    """The unpackings of what torch passes for a parameter that always run, and that nothing catches."""
     for each in method.nodes_of(cst.Assign) if method.arguments_known else ():
         target = only_target(each)
         if not isinstance(each.value, cst.Name) or each.value.value != parameter:
             continue
-        if not isinstance(target, (cst.Tuple, cst.List)) or method.around(each, cst.Try) is not None:
-            continue
-        if method.around(each, cst.FunctionDef) is not method.node:
-            continue
-        if method.holds_argument(parameter, each.value):
+        if isinstance(target, (cst.Tuple, cst.List)) and _certainly_runs(method, each, each.value):
             starred = any(isinstance(element, cst.StarredElement) for element in target.elements)
             yield InputUnpacking(each, len(target.elements) - starred, starred)
+
+
+def _certainly_runs(method: Method, statement: cst.Assign, name: cst.Name) -> bool:
+    """Whether a statement of the method itself always runs, with what torch passes for the name."""
+    around = tuple(method.above(statement))
+    own = next((each for each in around if isinstance(each, cst.FunctionDef)), None) is method.node
+    always = own and not any(isinstance(each, _MAY_SKIP) for each in around)
+    return always and runs(method, statement) is Runs.ALWAYS and method.holds_argument(name.value, name)
 
 
 def unpacked_count(fn: FunctionClass) -> int:
@@ -48,21 +52,22 @@ def unpacked_count(fn: FunctionClass) -> int:
     if fn.forward is None or fn.variadic_inputs is None:
         return 0
     found = input_unpackings(fn.forward, fn.variadic_inputs.name)
-    always = (each.names for each in found if not each.starred and runs(fn.forward, each.node) is Runs.ALWAYS)
-    return next(always, 0)
+    return next((each.names for each in found if not each.starred), 0)
 
 
-def unfit_unpackings(setup: Method, inputs: Sequence[Param]) -> Iterator[InputUnpacking]:
-    """The unpackings in a ``setup_context(ctx, inputs, output)`` that raise ValueError for so many inputs."""
-    parameter = setup.positional[0].name if len(setup.positional) > 1 else None
-    for each in input_unpackings(setup, parameter) if parameter is not None else ():
-        if not each.takes(len(inputs)):
-            yield each
+_MAY_SKIP = (cst.Try, cst.With, cst.For, cst.While, cst.Match)
+
+
+def unfit_unpackings(setup: Method, parameter: str, inputs: Sequence[Param]) -> Iterator[InputUnpacking]:
+    """The unpackings of a parameter of ``setup_context`` that raise ValueError for so many inputs."""
+    return (each for each in input_unpackings(setup, parameter) if not each.takes(len(inputs)))
 
 
 def never_unpacks(operator: Operator) -> bool:
     """Whether ``setup_context`` of an operator raises in each call that needs a gradient."""
     setup = operator.setup_context
-    return setup is not None and any(
-        runs(setup, each.node) is Runs.ALWAYS for each in unfit_unpackings(setup, operator.inputs)
-    )
+    return setup is not None and any(unfit_unpackings(setup, INPUTS, operator.inputs))
+
+
+INPUTS = "inputs"
+"""The name by which torch passes the inputs of a custom operator."""

@@ -10,12 +10,12 @@ import libcst as cst
 
 from ctxlint.model.analyses.output_shapes import is_flat, is_without_dimensions
 from ctxlint.model.analyses.strides import without_last_stride
-from ctxlint.model.index.kernel_parameters import is_of_triton, reads_one_element
-from ctxlint.model.interpreter.events import LayoutAsked, MemoryRead
+from ctxlint.model.index.kernel_parameters import gets_bare_address, reads_one_element
+from ctxlint.model.interpreter.events import GenericCall, LayoutAsked, MemoryRead
 from ctxlint.model.interpreter.local_names import borrowed_names
 from ctxlint.model.interpreter.summary import COLLECTIVE, EXTENSION, KERNEL, PARTLY_STRIDED
-from ctxlint.model.interpreter.values import Item, Parameter, Tri, Variadic, View, is_input
-from ctxlint.model.syntax import code_of, dotted, last_name, words_of
+from ctxlint.model.interpreter.values import NONE, Item, Parameter, Tri, Variadic, View, is_input
+from ctxlint.model.syntax import code_of, dotted, last_name, parents_below, words_of
 from ctxlint.patterns import pattern
 from ctxlint.records import record
 from ctxlint.torch_api import operations
@@ -101,10 +101,31 @@ def layout_uses(backward: Method, outputs: Sequence[Returned] = ()) -> Iterator[
 
 
 def silent_uses(backward: Method, outputs: Sequence[Returned]) -> list[LayoutUse]:
-    """Those that certainly go wrong in silence. Most Functions have no kernel, and are not searched."""
+    """Those that certainly go wrong in silence. Most Functions have no kernel, and are not searched.
+
+    None of a gradient that another function of the project gets too, which may look at its layout; nor of that of an
+    output that may be None, for it is None as well.
+    """
     reads = backward.facts.of(MemoryRead)
-    may_be = any(each.parameter is not None or each.how == "data_ptr" for each in reads)
-    return [each for each in layout_uses(backward, outputs) if each.silent] if may_be else []
+    if not any(each.parameter is not None or each.how == "data_ptr" for each in reads):
+        return []
+    readers = {each.node for each in reads}
+    elsewhere = {
+        option
+        for call in backward.facts.of(GenericCall)
+        if call.node not in readers and not (call.callee or "").startswith(_FROM_OUTSIDE)
+        for slot in (*call.arguments, *(slot for _name, slot in call.keywords))
+        for option in slot.value.options()
+    }
+    none = {
+        at
+        for each in outputs
+        for at, slot in enumerate(each.slots)
+        if NONE in slot.value.options() and not slot.starred
+    }
+    handled = {each.name for each in elsewhere if isinstance(each, Parameter)}
+    handled |= {param.name for at, param in enumerate(backward.positional) if at in none}
+    return [each for each in layout_uses(backward, outputs) if each.silent and each.name not in handled]
 
 
 def _reads_of_gradients(backward: Method, asked: set[Value]) -> Iterator[tuple[MemoryRead, cst.BaseExpression, Value]]:
@@ -188,18 +209,25 @@ _PARAMETER = pattern(r"(?:\w+_)?(?:weight|bias|gamma|beta|kernel|filter)s?\d*|[w
 
 
 def _use(node: cst.CSTNode, name: str, read: MemoryRead) -> LayoutUse:
-    silent = read.parameter is not None and is_of_triton(read.parameter.kernel)
+    silent = read.parameter is not None and gets_bare_address(*read.parameter)
     return LayoutUse(node, name, read.how, read.reader, read.by, read.through, silent=silent)
 
 
 def _is_passed(method: Method, node: cst.CSTNode) -> bool:
-    """Whether the address is passed to a call, possibly in a list, and not compared."""
+    """Whether a call gets the address together with those of other tensors, possibly in a list: it is a launch."""
     for around in method.above(node):
         if isinstance(around, cst.Call):
-            return True
+            inside = [each.func for each in parents_below(around) if isinstance(each, cst.Call)]
+            owners = [
+                each.value for each in inside if isinstance(each, cst.Attribute) and last_name(each) == "data_ptr"
+            ]
+            return len(set(map(code_of, owners))) > 1 and last_name(around.func) not in _NO_LAUNCH
         if not isinstance(around, (cst.Arg, cst.BaseElement, cst.Tuple, cst.List)):
             return False
     return False
+
+
+_NO_LAUNCH = frozenset(["print", "hash", "set", "format", "add", "append", "debug", "info", "warning", "tensor"])
 
 
 def _uses_inside(backward: Method, name: str) -> Iterator[LayoutUse]:

@@ -101,7 +101,10 @@ def _unpackings_of_callees(method: Method) -> Iterator[ShapeUnpacking]:
         passed = {param.arg: slot for param, slot in given} | dict(call.keywords)
         for name, targets, statement in _unpacked_params(record.node):
             tensor = passed[name].node if name in passed and "." not in definition.qualname else None
-            if isinstance(tensor, cst.Name):
+            in_comprehension = tensor is not None and any(
+                isinstance(each, cst.BaseComp) for each in method.above(tensor)
+            )
+            if isinstance(tensor, cst.Name) and not in_comprehension:
                 unit = definition.unit
                 step = Step(unit.path, unit.source.span_of(statement), f"`{definition.name}` unpacks it here")
                 yield ShapeUnpacking(call.node, tensor, targets, definition.name, (step,))

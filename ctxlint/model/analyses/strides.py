@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model.index.kernel_parameters import is_of_triton, reads_neighbours
+from ctxlint.model.index.kernel_parameters import gets_bare_address, reads_neighbours
 from ctxlint.model.interpreter.events import LayoutAsked, MemoryRead
 from ctxlint.model.interpreter.summary import KERNEL
 from ctxlint.model.interpreter.values import Item, View
@@ -26,7 +26,7 @@ def without_last_stride(facts: MethodFacts, read: MemoryRead) -> Value | None:
     ``g.reshape(-1, n)``. Even ``reshape`` does not copy a tensor that is expanded from one value, whose strides are 0.
     """
     into = read.parameter
-    if read.how != KERNEL or into is None or not is_of_triton(into.kernel):
+    if read.how != KERNEL or into is None or not gets_bare_address(*into):
         return None
     asked = [(each, each.value.options()) for each in facts.of(LayoutAsked)]
     mine = [each for each, options in asked if read.value in options]

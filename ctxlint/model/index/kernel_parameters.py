@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from ctxlint.effort import spend
@@ -21,12 +22,18 @@ def parameters_of(definition: Definition) -> list[str]:
     return [each.arg for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
 
 
-def is_of_triton(definition: Definition) -> bool:
-    """Whether a kernel gets tensors as bare addresses: those of numba and warp get their strides as well."""
+def gets_bare_address(definition: Definition, parameter: str) -> bool:
+    """Whether a kernel gets a tensor as an address alone: it is one of Triton, not of numba or warp.
+
+    Heuristics of the kernel may ask for strides, or test whether the tensor is None.
+    """
     record = definition.unit.index.functions.get(definition.qualname)
     decorators = record.node.decorator_list if record is not None else []
-    called = [each.func if isinstance(each, ast.Call) else each for each in decorators]
-    return record is not None and any(resolve(dotted_name(each) or "", record.scope) == "triton.jit" for each in called)
+    asking = "".join(ast.unparse(each) for each in decorators if isinstance(each, ast.Call))
+    if record is None or ".stride(" in asking or f"'{parameter}'] is " in asking:
+        return False
+    called = (each.func if isinstance(each, ast.Call) else each for each in decorators)
+    return any(resolve(dotted_name(each) or "", record.scope) == "triton.jit" for each in called)
 
 
 def reads_one_element(definition: Definition) -> frozenset[str]:
@@ -60,9 +67,16 @@ def reads_neighbours(definition: Definition) -> frozenset[str]:
     if record is None or not record.certain:
         return frozenset()
     spend(100)
-    scope = Scope("function", definition.qualname, record.scope)
-    nodes = [each for statement in record.node.body for each in ast.walk(statement)]
-    addresses = _Addresses(scope, frozenset(parameters_of(definition)), _values_by_name(nodes))
+    return _neighbours(record.node, definition.qualname, record.scope)
+
+
+@lru_cache(maxsize=64)
+def _neighbours(kernel: ast.FunctionDef | ast.AsyncFunctionDef, qualname: str, parent: Scope) -> frozenset[str]:
+    nodes = [each for statement in kernel.body for each in ast.walk(statement)]
+    arguments = kernel.args
+    parameters = [each.arg for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
+    scope = Scope("function", qualname, parent)
+    addresses = _Addresses(scope, frozenset(parameters), _values_by_name(nodes))
     loads = (each for each in nodes if isinstance(each, ast.Call) and addresses.called(each) == _LOAD and each.args)
     found = (addresses.terms(each.args[0]) for each in loads)
     return frozenset(name for terms in found if _STEP in terms for name in terms if name != _STEP)
@@ -93,7 +107,6 @@ class _Addresses:
 
     def terms(self, node: ast.expr, seen: frozenset[str] = frozenset()) -> frozenset[str]:
         """The parameters among the terms of a sum, and ``_STEP`` if one is a range that nothing multiplies."""
-        spend()
         if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
             return self.terms(node.left, seen) | self.terms(node.right, seen)
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
