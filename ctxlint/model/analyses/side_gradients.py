@@ -9,7 +9,7 @@ import libcst as cst
 from ctxlint.model.analyses.kept_values import kept_value
 from ctxlint.model.index.apply_calls import ArgumentKind
 from ctxlint.model.interpreter.values import ContextAttribute, Item, SavedTensor, Tri, is_input
-from ctxlint.model.syntax import code_of, last_name
+from ctxlint.model.syntax import code_of, last_name, parents_below, words_of
 from ctxlint.patterns import pattern
 from ctxlint.records import record
 from ctxlint.torch_api import operations
@@ -26,6 +26,7 @@ _ADDING = frozenset({"add_", "sub_", "copy_", "index_add_", "addmm_", "addcmul_"
 _PARAMETER = pattern(r"(?:\w+_)?(?:weight|bias)s?\d*")
 """What a layer calls its parameters; an input that has such an attribute is not a tensor."""
 
+_ADDED = (cst.AddAssign, cst.SubtractAssign)
 _FUNCTIONS = (cst.Lambda, cst.FunctionDef)
 _FOR_OPTIMIZERS = frozenset({"grad", "main_grad"})
 """Gradients that optimizers use; any other attribute of what a module holds may be kept only to be looked at."""
@@ -58,10 +59,25 @@ def side_gradients(fn: FunctionClass, method: Method) -> Iterator[SideGradient]:
             return
         if isinstance(value, cst.Call) and last_name(value.func) in operations.BUFFERS:
             continue  # what is added to it later counts
+        if _is_scaled(node, value) or _is_handled(method, node):
+            continue
         entry = _of_input(fn, method, node)
         if entry is not None:
             found.setdefault(code_of(node), SideGradient(node, *entry))
     yield from found.values()
+
+
+def _is_scaled(written: cst.Attribute, value: cst.BaseExpression | None) -> bool:
+    """Whether it only becomes another multiple of itself, or another type: ``w.grad = w.grad * 0.9``."""
+    adds = isinstance(value, cst.BinaryOperation) and isinstance(value.operator, (cst.Add, cst.Subtract))
+    return value is not None and not adds and any(code_of(each) == code_of(written) for each in parents_below(value))
+
+
+def _is_handled(method: Method, written: cst.Attribute) -> bool:
+    """Whether the code may restore the attribute in ``finally``, or writes it only where autograd does not."""
+    around = tuple(method.above(written))
+    restored = any(isinstance(each, cst.Try) and each.finalbody is not None for each in around)
+    return restored or any(isinstance(each, cst.If) and "is_leaf" in words_of(each.test) for each in around)
 
 
 def _writes(method: Method) -> Iterator[tuple[cst.Attribute, cst.BaseExpression | None]]:
@@ -75,7 +91,7 @@ def _writes(method: Method) -> Iterator[tuple[cst.Attribute, cst.BaseExpression 
         if isinstance(parent, cst.AssignTarget):
             statement = method.parents.get(parent)
             yield attribute, statement.value if isinstance(statement, cst.Assign) else None
-        elif isinstance(parent, cst.AugAssign) and parent.target is attribute:
+        elif isinstance(parent, cst.AugAssign) and parent.target is attribute and isinstance(parent.operator, _ADDED):
             yield attribute, parent.value
         elif isinstance(parent, cst.Attribute) and parent.attr.value in _ADDING:
             call = method.parents.get(parent)
