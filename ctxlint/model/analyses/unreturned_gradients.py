@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model.interpreter.events import Discarded, GenericCall, MethodCall
+from ctxlint.model.interpreter.events import Discarded, GenericCall, MethodCall, Mutation
 from ctxlint.model.interpreter.values import NONE, Constant, Fresh, Sequence, Tri, is_none, is_tensor
 from ctxlint.model.syntax import last_name, words_of
 from ctxlint.records import record
@@ -90,11 +90,14 @@ def _loses(backward: Method, name: str, returned: Return) -> cst.CSTNode | None:
 
 
 def _computes(backward: Method, assigned: Assigned) -> bool:
-    """Whether an assignment only computes a new tensor: it calls no function of the project, which may keep it."""
+    """Whether an assignment only computes a new tensor: it modifies and binds nothing, and no function may keep it."""
     node = assigned.value_node
     called = [each.node for each in backward.facts.of(GenericCall) if each.definition is not None]
     called += [each.node for each in backward.facts.of(MethodCall) if each.definition is not None]
+    called += [each.node for each in backward.facts.of(Mutation)]
     ours = any(node in (each, *backward.above(each)) for each in called)
+    if node is not None and isinstance(backward.parents.get(node), cst.NamedExpr):
+        return False
     return isinstance(assigned.value, Fresh) and assigned.value.node is node and not ours
 
 
