@@ -486,21 +486,13 @@ class CallSites:
     def overwritten(self, call: ast.Call, scope: Scope) -> ast.expr | None:
         """The tensor that a call certainly overwrites since a flag says so."""
         owner = self.index.classes.get(_enclosing_class(scope) or "")
-        known = owner is not None and not self.may_change_layers and isinstance(call.func, ast.Attribute)
-        if owner is not None and known and isinstance(call.func, ast.Attribute):
-            text, bound = self.source.text, f".{call.func.attr} ="
-            known = text.count(bound) == text.count(f"self{bound}") and not self.is_base(owner.node.name)
-        return overwritten(call, scope, owner.node if owner is not None and known else None)
+        keeps = owner is not None and not self.may_change_layers(owner.node)
+        return overwritten(call, scope, owner.node if owner is not None and keeps else None)
 
-    @cached_property
-    def may_change_layers(self) -> bool:
-        """Whether the text may replace the layers of modules, or change their flags, other than by ``self.a = …``."""
-        return any(each in self.source.text for each in (".inplace", "setattr", "_module", "modules(", "children("))
-
-    def is_base(self, name: str) -> bool:
-        """Whether a class of the file has this one as a base."""
-        bases = (base for each in self.index.classes.values() for base in each.node.bases)
-        return any((dotted_name(base) or "").rpartition(".")[2] == name for base in bases)
+    def may_change_layers(self, module: ast.ClassDef) -> bool:
+        """Whether a class may replace its layers, or change their flags, other than by ``self.a = …``."""
+        text = self.source.lines(module.lineno, module.end_lineno or module.lineno)
+        return any(each in text for each in (".inplace", "setattr", "_module", "modules(", "children("))
 
     def modified(self, found: Written) -> Modified:
         """The record of a statement that modifies a result."""
