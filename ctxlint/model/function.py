@@ -593,8 +593,9 @@ class SourceFile:
     bare_operators: tuple[BareOperator, ...] = ()
     """The custom operators without a gradient that modules call."""
     undeclared_writes: tuple[UndeclaredWrite, ...] = ()
-    grad_mode_tests: tuple[GradModeTest, ...] = ()
     """The writes of custom operators that ``torch.compile`` drops."""
+    grad_mode_tests: tuple[GradModeTest, ...] = ()
+    """Where custom operators ask for grad mode."""
     module_backwards: tuple[ModuleBackward, ...] = ()
     """The methods of modules that look as if autograd called them."""
     broken: tuple[BrokenStatement, ...] = ()

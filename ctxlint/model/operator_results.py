@@ -174,7 +174,7 @@ def _parameter(origin: Value | None) -> Parameter | None:
 def _same_twice(slots: Sequence_[Slot]) -> tuple[bool, bool] | None:
     """Whether two results are one tensor, and whether they always are; None if no two share memory.
 
-    For two that depend on the path, it is unknown whether both take the same one. A comprehension computes its element
+    For two that depend on the path, it is unknown whether both take the same one. A comprehension makes a new element
     each time.
     """
     for at, one in enumerate(slots):

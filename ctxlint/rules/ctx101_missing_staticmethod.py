@@ -69,8 +69,8 @@ class MissingStaticmethod(Rule[FunctionClass]):
     ## Known limits
     Not reported if a base class, a class decorator or a decorator of the method is unknown, because it may bind the
     function itself; nor if the methods read attributes of `self` that only a subclass may define. A Function in the
-    style of torch before 1.5, with state on an instance, is reported once, by legacy-function (CTX108); one of
-    which only instances are called is right in a project for these releases. Not reported for a class with two
+    style of torch before 1.5, with state on an instance, is reported once, by legacy-function (CTX108). In a
+    project for these releases, a Function whose instances are called is right. Not reported for a class with two
     methods called `forward` and no `backward`, or the other way round: conflicting-members (CTX107) says which to
     rename.
 

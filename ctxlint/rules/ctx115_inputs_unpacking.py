@@ -87,7 +87,7 @@ class InputsUnpacking(Rule[FunctionClass]):
             return
         if fn.required_inputs < len(fn.inputs) and not settings.torch.reach(2, 2):
             return
-        for each in unfit_unpackings(setup, setup.positional[0].name, [each.param for each in fn.inputs]):
+        for each in unfit_unpackings(setup, setup.positional[0].name, len(fn.inputs)):
             names = f"{'at least ' if each.starred else ''}{counted(each.names, 'input')}"
             yield Finding(
                 fn.span(each.node),

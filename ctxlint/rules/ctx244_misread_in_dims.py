@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model.analyses.input_unpackings import input_unpackings
+from ctxlint.model.analyses.input_unpackings import unfit_unpackings
 from ctxlint.model.function import FunctionClass
-from ctxlint.model.syntax import code_of, is_name
+from ctxlint.model.syntax import code_of, is_name, only_target
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.wording import counted
 
@@ -110,14 +110,13 @@ class MisreadInDims(Rule[FunctionClass]):
         in_dims = vmap.positional[1].name
         if in_dims in vmap.binders:
             return
-        for assign, targets in _unpackings(vmap, in_dims):
-            known = fn.forward is not None and fn.forward.signature_known and fn.variadic_inputs is None
-            known = known and (fn.required_inputs == len(fn.inputs) or settings.torch.reach(2, 2))
-            always = any(each.node is assign for each in input_unpackings(vmap, in_dims))
-            if known and always and len(targets) != len(fn.inputs):
+        known = fn.forward is not None and fn.forward.signature_known and fn.variadic_inputs is None
+        known = known and (fn.required_inputs == len(fn.inputs) or settings.torch.reach(2, 2))
+        for each in unfit_unpackings(vmap, in_dims, len(fn.inputs)) if known else ():
+            if not each.starred:
                 yield Finding(
-                    fn.span(assign),
-                    f"`vmap` of `{fn.name}` unpacks `{in_dims}` into {counted(len(targets), 'name')}, but it has {len(fn.inputs)} "
+                    fn.span(each.node),
+                    f"`vmap` of `{fn.name}` unpacks `{in_dims}` into {counted(each.names, 'name')}, but it has {len(fn.inputs)} "
                     f"elements, one for each input of `forward`; this raises ValueError under `torch.vmap`. Unpack "
                     f"{len(fn.inputs)} elements.",
                 )
@@ -130,14 +129,14 @@ class MisreadInDims(Rule[FunctionClass]):
             )
 
 
-def _unpackings(vmap: Method, in_dims: str) -> Iterator[tuple[cst.Assign, list[str]]]:
-    """The assignments that unpack ``in_dims`` into names, without a star."""
+def _unpackings(vmap: Method, in_dims: str) -> Iterator[list[str]]:
+    """The names that assignments unpack ``in_dims`` into, without a star."""
     for assign in vmap.nodes_of(cst.Assign):
-        target = assign.targets[0].target if len(assign.targets) == 1 else None
+        target = only_target(assign)
         if is_name(assign.value, in_dims) and isinstance(target, (cst.Tuple, cst.List)):
             names = [each.value for each in target.elements if isinstance(each, cst.Element)]
             if len(names) == len(target.elements):
-                yield assign, [each.value if isinstance(each, cst.Name) else "" for each in names]
+                yield [each.value if isinstance(each, cst.Name) else "" for each in names]
 
 
 def _truth_tests(vmap: Method, in_dims: str) -> Iterator[tuple[str, cst.BaseExpression, bool]]:
@@ -146,7 +145,7 @@ def _truth_tests(vmap: Method, in_dims: str) -> Iterator[tuple[str, cst.BaseExpr
     Last, whether ``not`` is before it.
     """
     inputs = [each.name for each in vmap.positional[2:]]
-    names = {name: at for _, targets in _unpackings(vmap, in_dims) for at, name in enumerate(targets[: len(inputs)])}
+    names = {name: at for targets in _unpackings(vmap, in_dims) for at, name in enumerate(targets[: len(inputs)])}
     if len(_reads(vmap, in_dims)) > 1:  # it may be asked elsewhere what is mapped
         return
     choices: list[cst.If | cst.IfExp] = [*vmap.nodes_of(cst.If), *vmap.nodes_of(cst.IfExp)]

@@ -20,8 +20,8 @@ class SingleUseState(Rule[FunctionClass]):
     """
     ## What it does
     Reports a `backward` that uses up what `forward` stored for it: it deletes an attribute of ctx or sets it to `None`,
-    modifies a stored intermediate in place or gives it other memory, frees a graph that `forward` built, or removes the state under a key of ctx
-    from a container outside of it. The backward of a custom operator is checked by CTX814.
+    modifies a stored intermediate in place or gives it other memory, frees a graph that `forward` built, or removes the
+    state under a key of ctx from a container outside of it. The backward of a custom operator is checked by CTX814.
 
     ## Why is this bad?
     With `retain_graph=True`, or for each output of `torch.autograd.grad` in a loop, `backward` of one call runs several

@@ -88,7 +88,7 @@ class OperatorInputsUnpacking(Rule[SourceFile]):
             setup, names = operator.setup_context, [each.name for each in operator.inputs]
             if setup is None:
                 continue
-            for each in unfit_unpackings(setup, INPUTS, operator.inputs):
+            for each in unfit_unpackings(setup, INPUTS, len(names)):
                 count = f"{'at least ' if each.starred else ''}{counted(each.names, 'input')}"
                 yield Finding(
                     operator.span(each.node),

@@ -10,10 +10,10 @@ from ctxlint.model.analyses.conditional_code import Runs, runs
 from ctxlint.model.syntax import only_target
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from ctxlint.model.function import FunctionClass, Operator
-    from ctxlint.model.interpreter.method import Method, Param
+    from ctxlint.model.interpreter.method import Method
 
 
 class InputUnpacking(NamedTuple):
@@ -41,9 +41,8 @@ def input_unpackings(method: Method, parameter: str) -> Iterator[InputUnpacking]
 
 def _certainly_runs(method: Method, statement: cst.Assign, name: cst.Name) -> bool:
     """Whether a statement of the method itself always runs, with what torch passes for the name."""
-    around = tuple(method.above(statement))
-    own = next((each for each in around if isinstance(each, cst.FunctionDef)), None) is method.node
-    always = own and not any(isinstance(each, _MAY_SKIP) for each in around)
+    own = method.around(statement, cst.FunctionDef) is method.node
+    always = own and not any(isinstance(each, _MAY_SKIP) for each in method.above(statement))
     return always and runs(method, statement) is Runs.ALWAYS and method.holds_argument(name.value, name)
 
 
@@ -58,15 +57,15 @@ def unpacked_count(fn: FunctionClass) -> int:
 _MAY_SKIP = (cst.Try, cst.With, cst.For, cst.While, cst.Match)
 
 
-def unfit_unpackings(setup: Method, parameter: str, inputs: Sequence[Param]) -> Iterator[InputUnpacking]:
-    """The unpackings of a parameter of ``setup_context`` that raise ValueError for so many inputs."""
-    return (each for each in input_unpackings(setup, parameter) if not each.takes(len(inputs)))
+def unfit_unpackings(method: Method, parameter: str, inputs: int) -> Iterator[InputUnpacking]:
+    """The unpackings of what torch passes for a parameter that raise ValueError for so many inputs."""
+    return (each for each in input_unpackings(method, parameter) if not each.takes(inputs))
 
 
 def never_unpacks(operator: Operator) -> bool:
     """Whether ``setup_context`` of an operator raises in each call that needs a gradient."""
     setup = operator.setup_context
-    return setup is not None and any(unfit_unpackings(setup, INPUTS, operator.inputs))
+    return setup is not None and any(unfit_unpackings(setup, INPUTS, len(operator.inputs)))
 
 
 INPUTS = "inputs"

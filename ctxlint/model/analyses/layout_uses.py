@@ -13,7 +13,7 @@ from ctxlint.model.analyses.strides import without_last_stride
 from ctxlint.model.index.kernel_parameters import gets_bare_address, reads_one_element
 from ctxlint.model.interpreter.events import GenericCall, LayoutAsked, MemoryRead
 from ctxlint.model.interpreter.local_names import borrowed_names
-from ctxlint.model.interpreter.summary import COLLECTIVE, EXTENSION, KERNEL, PARTLY_STRIDED
+from ctxlint.model.interpreter.summary import COMPILED, EXTENSION, KERNEL, PARTLY_STRIDED
 from ctxlint.model.interpreter.values import NONE, Item, Parameter, Tri, Variadic, View, is_input
 from ctxlint.model.syntax import code_of, dotted, last_name, parents_below, words_of
 from ctxlint.patterns import pattern
@@ -29,10 +29,12 @@ if TYPE_CHECKING:
     from ctxlint.model.interpreter.values import Value
 
 _FROM_OUTSIDE = ("builtins.", "torch.")
-"""Prefixes of decorators that certainly preserve the layout of gradients; a project's own may make them contiguous."""
+"""Prefixes of decorators that certainly preserve the layout of gradients, and of functions that do not look at it.
+
+Those of a project may make gradients contiguous, or check that they are.
+"""
 
 _NEEDS_LAYOUT = ("view", "data_ptr")
-_COMPILED = (KERNEL, PARTLY_STRIDED, EXTENSION, COLLECTIVE)
 
 ASSERTED = "is_contiguous"
 """The ``how`` of an assertion that a gradient is contiguous."""
@@ -72,14 +74,14 @@ def layout_uses(backward: Method, outputs: Sequence[Returned] = ()) -> Iterator[
     passed = {
         each.value.of
         for each in backward.facts.of(MemoryRead)
-        if each.how in _COMPILED and type(each.value) is View and not _is_of_one_element(each)
+        if each.how in COMPILED and type(each.value) is View and not _is_of_one_element(each)
     }
     for read, node, value in _reads_of_gradients(backward, asked):
         if isinstance(value, Parameter) and _has_one_layout(outputs, value.index, read.how):
             continue
         if _only_adds_dimensions(read.node) or _is_of_one_element(read):
             continue
-        if not read.by and read.how not in _COMPILED:
+        if not read.by and read.how not in COMPILED:
             use = _use(read.node, code_of(node), read)
             use = replace(use, silent=read.how == "data_ptr" and _is_passed(backward, read.node))
             yield replace(use, compiled=True) if value in passed else use

@@ -12,6 +12,7 @@ from ctxlint.model.analyses.saved_state import single_save
 from ctxlint.model.analyses.saved_tensors import saved_counts, saving_call
 from ctxlint.model.interpreter.events import DataReplaced, GenericCall, Reshaped, Step
 from ctxlint.model.interpreter.values import Parameter, SavedTensor, is_input
+from ctxlint.model.syntax import only_target
 from ctxlint.source.ast_tree import nodes_in
 
 if TYPE_CHECKING:
@@ -80,8 +81,8 @@ def _unpackings(method: Method) -> Iterator[ShapeUnpacking]:
     """Every ``a, b = x.shape`` and ``a, b = x.size()`` outside of ``try``, in order."""
     for each in method.nodes_of(cst.Assign):
         tensor = _tensor_of_shape(each.value)
-        targets = each.targets[0].target
-        if tensor is None or not isinstance(targets, (cst.Tuple, cst.List)) or len(each.targets) > 1:
+        targets = only_target(each)
+        if tensor is None or not isinstance(targets, (cst.Tuple, cst.List)):
             continue
         starred = any(isinstance(element, cst.StarredElement) for element in targets.elements)
         if not starred and not any(isinstance(around, (cst.Try, cst.TryStar)) for around in method.above(each)):

@@ -485,7 +485,7 @@ class CallSites:
 
     def overwritten(self, call: ast.Call, scope: Scope) -> ast.expr | None:
         """The tensor that a call certainly overwrites since a flag says so."""
-        owner = self.index.classes.get(_enclosing_class(scope) or "")
+        owner = self.index.classes.get(_enclosing_class(scope) or "") if is_on_self(call.func) else None
         keeps = owner is not None and not self.may_change_layers(owner.node)
         return overwritten(call, scope, owner.node if owner is not None and keeps else None)
 

@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 def parameters_of(definition: Definition) -> list[str]:
     """The names of the parameters, in order."""
-    arguments = definition.unit.index.functions[definition.qualname].node.args
+    return _names(definition.unit.index.functions[definition.qualname].node.args)
+
+
+def _names(arguments: ast.arguments) -> list[str]:
     return [each.arg for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
 
 
@@ -28,12 +31,17 @@ def gets_bare_address(definition: Definition, parameter: str) -> bool:
     Heuristics of the kernel may ask for strides, or test whether the tensor is None.
     """
     record = definition.unit.index.functions.get(definition.qualname)
-    decorators = record.node.decorator_list if record is not None else []
-    asking = "".join(ast.unparse(each) for each in decorators if isinstance(each, ast.Call))
+    asking = _heuristics(record.node) if record is not None else ""
     if record is None or ".stride(" in asking or f"'{parameter}'] is " in asking:
         return False
-    called = (each.func if isinstance(each, ast.Call) else each for each in decorators)
+    called = (each.func if isinstance(each, ast.Call) else each for each in record.node.decorator_list)
     return any(resolve(dotted_name(each) or "", record.scope) == "triton.jit" for each in called)
+
+
+@lru_cache(maxsize=64)
+def _heuristics(kernel: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
+    """The code of the calls among the decorators; each argument of each launch is looked up there."""
+    return "".join(ast.unparse(each) for each in kernel.decorator_list if isinstance(each, ast.Call))
 
 
 def reads_one_element(definition: Definition) -> frozenset[str]:
@@ -73,10 +81,8 @@ def reads_neighbours(definition: Definition) -> frozenset[str]:
 @lru_cache(maxsize=64)
 def _neighbours(kernel: ast.FunctionDef | ast.AsyncFunctionDef, qualname: str, parent: Scope) -> frozenset[str]:
     nodes = [each for statement in kernel.body for each in ast.walk(statement)]
-    arguments = kernel.args
-    parameters = [each.arg for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
     scope = Scope("function", qualname, parent)
-    addresses = _Addresses(scope, frozenset(parameters), _values_by_name(nodes))
+    addresses = _Addresses(scope, frozenset(_names(kernel.args)), _values_by_name(nodes))
     loads = (each for each in nodes if isinstance(each, ast.Call) and addresses.called(each) == _LOAD and each.args)
     found = (addresses.terms(each.args[0]) for each in loads)
     return frozenset(name for terms in found if _STEP in terms for name in terms if name != _STEP)

@@ -182,18 +182,8 @@ def _certain_calls(node: ast.AST) -> Iterator[ast.Call]:
 
 
 _EVALUATES_ALL = (
-    *(
-        ast.Assign,
-        ast.AnnAssign,
-        ast.AugAssign,
-        ast.Expr,
-        ast.Return,
-        ast.Call,
-        ast.keyword,
-        ast.Starred,
-        ast.Attribute,
-    ),
-    *(ast.Subscript, ast.BinOp, ast.UnaryOp, ast.Tuple, ast.List),
+    *(ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return, ast.Call, ast.keyword, ast.Starred),
+    *(ast.Attribute, ast.Subscript, ast.BinOp, ast.UnaryOp, ast.Tuple, ast.List),
 )
 
 

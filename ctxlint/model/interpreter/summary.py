@@ -33,6 +33,9 @@ COLLECTIVE = "collective"
 PARTLY_STRIDED = "kernel without the last stride"
 """The ``how`` of what a kernel gets without its last stride."""
 
+COMPILED = (KERNEL, PARTLY_STRIDED, EXTENSION, COLLECTIVE)
+"""Each ``how`` of what compiled code gets."""
+
 
 @record
 class Write:

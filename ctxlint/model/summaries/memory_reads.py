@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ctxlint.model.analyses.strides import without_last_stride
 from ctxlint.model.interpreter.events import LayoutAsked, MemoryRead, Step
-from ctxlint.model.interpreter.summary import COLLECTIVE, EXTENSION, KERNEL, PARTLY_STRIDED, Read
+from ctxlint.model.interpreter.summary import COMPILED, PARTLY_STRIDED, Read
 from ctxlint.model.interpreter.values import Argument, Item
 
 if TYPE_CHECKING:
@@ -38,6 +38,6 @@ def _step(definition: Definition, read: MemoryRead) -> Step:
     unit = definition.unit
     target = "{}" if read.value_node is not None else "it"
     note = f"`{definition.name}` calls `{target}.{read.how}` here"
-    if read.by or read.how in (KERNEL, PARTLY_STRIDED, EXTENSION, COLLECTIVE):
+    if read.by or read.how in COMPILED:
         note = f"`{definition.name}` passes `{target}` to `{read.by or read.reader}` here"
     return Step(unit.path, unit.slices.span_in_function(definition.qualname, read.node), note, read.value_node)
