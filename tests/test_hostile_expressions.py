@@ -11,6 +11,7 @@ import ctxlint
 from ctxlint.config.configuration import read_configuration
 from ctxlint.config.options import version_allowed
 from ctxlint.config.project_files import ConfigurationError
+from ctxlint.config.python_requirement import PythonVersions, python_requirement, python_requirements
 from ctxlint.config.torch_requirement import torch_requirement, torch_requirements
 from ctxlint.config.torch_versions import read_target
 from tests.growth import is_quick
@@ -66,6 +67,25 @@ def test_requirements(tmp_path: Path, text: str, fill: str) -> None:
         def reads() -> object:
             torch_requirements.clear()
             return torch_requirement(str(folder))
+
+        return reads
+
+    assert is_quick(work, 2000, most=12)
+
+
+@pytest.mark.parametrize(
+    "line", ["python_requires{}x", "python_requires ={}\n", "python_requires=\n{}", "{}=", "p{}\n"]
+)
+@pytest.mark.parametrize("fill", [" ", "\n", "=", "\t", "#", ">=3,", "\n python_requires="])
+def test_requirements_of_python(tmp_path: Path, line: str, fill: str) -> None:
+    def work(size: int) -> Callable[[], object]:
+        folder = tmp_path / str(size)
+        folder.mkdir(exist_ok=True)
+        (folder / "setup.cfg").write_text(line.format(fill * size))
+
+        def reads() -> object:
+            python_requirements.clear()
+            return PythonVersions(python_requirement(str(folder))).fall_below(3, 10)
 
         return reads
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ctxlint.config.setup_script import requirements_of
+from ctxlint.config.setup_script import setup_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,16 +56,16 @@ def _setup(required: str, before: str = "") -> str:
     ],
 )
 def test_install_requires(text: str, expected: tuple[str, ...]) -> None:
-    assert requirements_of(text) == (expected, ())
+    assert setup_arguments(text) == (expected, (), ())
 
 
 def test_extras_require() -> None:
     text = "EXTRAS = {'gpu': ['torch>=2.1'], 'docs': ['sphinx']}\nEXTRAS['all'] = ['torch>=2.2']\n"
-    assert requirements_of(f"{text}setup(extras_require=EXTRAS)\n") == ((), ("torch>=2.1", "sphinx", "torch>=2.2"))
+    assert setup_arguments(f"{text}setup(extras_require=EXTRAS)\n") == ((), ("torch>=2.1", "sphinx", "torch>=2.2"), ())
 
 
 def test_it_is_not_run() -> None:
-    assert requirements_of("raise SystemExit(3)\nsetup(install_requires=['torch'])\n")[0] == ("torch",)
+    assert setup_arguments("raise SystemExit(3)\nsetup(install_requires=['torch'])\n")[0] == ("torch",)
 
 
 @pytest.mark.parametrize(
@@ -83,12 +83,12 @@ def test_it_is_not_run() -> None:
 )
 def test_nothing_takes_long(text: str) -> None:
     start = time.process_time()
-    requirements_of(text)
+    setup_arguments(text)
     assert time.process_time() - start < 2
 
 
 def test_a_long_text_is_not_joined() -> None:
-    _, most = memory_of(lambda: requirements_of(_setup(f"[{'A' * 100_000!r}.join(A)]", f"A = {['x'] * 900}")))
+    _, most = memory_of(lambda: setup_arguments(_setup(f"[{'A' * 100_000!r}.join(A)]", f"A = {['x'] * 900}")))
     assert most < 20_000_000
 
 
@@ -103,4 +103,4 @@ def memory_of(work: Callable[[], object]) -> tuple[object, int]:
 
 def test_a_return_is_that_of_the_innermost_function() -> None:
     text = "def outer():\n    def inner():\n        return 'a'\n    return ['torch']\nsetup(install_requires=outer())\n"
-    assert requirements_of(text)[0] == ("torch",)
+    assert setup_arguments(text)[0] == ("torch",)

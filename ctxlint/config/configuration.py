@@ -51,7 +51,7 @@ class Configuration:
         return nearest(folder, self._by_folder, self._settings_in, lambda: self._load(self.file))
 
     def settings_for_file(self, path: str) -> Settings:
-        """``settings_for`` the folder of a file, completed by the project's torch requirement and line length.
+        """``settings_for`` the folder of a file, completed by what the project requires and its line length.
 
         Only worth the cost for files that will be linted.
 
@@ -63,9 +63,10 @@ class Configuration:
         if self.fixed is not None or self.isolated:
             return settings
         from ctxlint.config.line_length import line_length
+        from ctxlint.config.python_requirement import python_requirement
 
         folder = os.path.abspath(folder)
-        settings = settings._replace(line_length=line_length(folder))
+        settings = settings._replace(line_length=line_length(folder), project_python=python_requirement(folder))
         if settings.target_torch is not None:
             return settings
         from ctxlint.config.torch_requirement import torch_requirement

@@ -16,7 +16,7 @@ Result = TypeVar("Result")
 PROJECT_FILE = "pyproject.toml"
 MOST_BYTES = 1_000_000
 """The maximum size of a configuration; those of large projects have a tenth of it."""
-_OF_INTEREST = ("torch", "line-length", "black", "ruff")
+_OF_INTEREST = ("torch", "python", "line-length", "black", "ruff")
 """Most files contain none of these words, and should not cost a TOML parser."""
 
 

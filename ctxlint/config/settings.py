@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from ctxlint.config.python_requirement import PythonVersions
     from ctxlint.config.torch_versions import Releases, TorchVersions
     from ctxlint.fix import Applicability
 
@@ -101,9 +102,9 @@ class Settings(NamedTuple):
     ``select``, ``extend_select``, ``ignore`` and ``extend_ignore`` are those of the configuration file;
     ``command_line`` takes precedence over them. ``root`` is the folder that globs are relative to. ``target_torch`` is
     the configured range of torch releases, ``project_torch`` the project's own requirement (see
-    ``ctxlint.config.torch_requirement``). ``line_length`` is that of the project's formatter (see
-    ``ctxlint.config.line_length``). ``leave_noqa`` is for hosts that process ``# noqa`` themselves. ``no_cache`` is set
-    only by the command line.
+    ``ctxlint.config.torch_requirement``), ``project_python`` that on Python. ``line_length`` is that of the project's
+    formatter (see ``ctxlint.config.line_length``). ``leave_noqa`` is for hosts that process ``# noqa`` themselves.
+    ``no_cache`` is set only by the command line.
     """
 
     select: tuple[str, ...] | None = None
@@ -124,6 +125,7 @@ class Settings(NamedTuple):
     respect_gitignore: bool = True
     target_torch: str | None = None
     project_torch: tuple[str, ...] = ()
+    project_python: tuple[str, ...] = ()
     line_length: int = 88
     extra_bases: tuple[str, ...] = ()
     ignore_noqa: bool = False
@@ -200,6 +202,13 @@ class Settings(NamedTuple):
         from ctxlint.config.torch_versions import TorchVersions, normal
 
         return TorchVersions(self.project_torch if self.target_torch is None else (normal(self.target_torch),))
+
+    @property
+    def python(self) -> PythonVersions:
+        """The versions of Python that the project supports."""
+        from ctxlint.config.python_requirement import PythonVersions
+
+        return PythonVersions(self.project_python)
 
     def limited_to(self, releases: Releases) -> Settings:
         """The settings for code that only some torch releases run."""

@@ -1,4 +1,4 @@
-"""The requirements in a ``setup.py``, as far as they are written there: it is parsed, never executed.
+"""What a ``setup.py`` requires, as far as that is written there: it is parsed, never executed.
 
 Supported are literals, their sums, variables, lists that are extended, functions that return them, f-strings and
 ``join``. A variable stands for everything that is ever assigned to it, and a function for everything that it may
@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import ast
 from collections import deque
+from functools import lru_cache
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -26,16 +27,25 @@ _DEEPEST = 20
 _GROWING = ("append", "extend", "add", "update")
 
 
-def requirements_of(text: str) -> tuple[Strings, Strings]:
-    """The values of ``install_requires`` and ``extras_require``; empty for a text that cannot be parsed."""
+class SetupArguments(NamedTuple):
+    """The values of three arguments of ``setup``."""
+
+    install_requires: Strings = ()
+    extras_require: Strings = ()
+    python_requires: Strings = ()
+
+
+@lru_cache(maxsize=1)
+def setup_arguments(text: str) -> SetupArguments:
+    """The arguments in a script; empty for a text that cannot be parsed."""
     from ctxlint.source.ast_tree import tree_of
 
     tree = tree_of(text) if len(text) <= _LONGEST_SCRIPT else None
     if tree is None:
-        return (), ()
+        return SetupArguments()
     script = _Script(tree)
-    found = script.keyword("install_requires"), script.keyword("extras_require")
-    return found if script.steps_left > 0 else ((), ())
+    found = SetupArguments(*map(script.keyword, SetupArguments._fields))
+    return found if script.steps_left > 0 else SetupArguments()
 
 
 class _Script:

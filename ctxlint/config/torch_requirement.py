@@ -20,9 +20,9 @@ from ctxlint.patterns import pattern
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-_SETUP_CFG = "setup.cfg"
-_SETUP_PY = "setup.py"
-_PROJECT_MARKS = (PROJECT_FILE, _SETUP_CFG, _SETUP_PY, ".git")
+SETUP_CFG = "setup.cfg"
+SETUP_PY = "setup.py"
+PROJECT_MARKS = (PROJECT_FILE, SETUP_CFG, SETUP_PY, ".git")
 _MOST_FILES = 100
 _MOST_LINES = 5_000
 """A ``setup.cfg`` with more is ignored: the standard library's parser needs time quadratic in the number of errors."""
@@ -52,7 +52,7 @@ torch_requirements: dict[str, tuple[str, ...]] = {}
 
 def _own_requirement(folder: str) -> tuple[str, ...] | None:
     """The specifiers of a project with this folder; None if it is not the folder of a project."""
-    if not any(os.path.exists(os.path.join(folder, name)) for name in _PROJECT_MARKS):
+    if not any(os.path.exists(os.path.join(folder, name)) for name in PROJECT_MARKS):
         return None
     sources = (_pyproject(folder), _setup_cfg(folder), _setup_py(folder))
     places: tuple[Iterable[Iterable[str]], ...] = (
@@ -76,14 +76,14 @@ def _pyproject(folder: str) -> _TorchSpecifiers:
     return _TorchSpecifiers(
         (
             *_specifiers(_strings(project.get("dependencies"))),
-            *_poetry(table(poetry.get("dependencies")).get("torch")),
+            *from_poetry(table(poetry.get("dependencies")).get("torch")),
         ),
         tuple(_specifiers(each for extras in optional for extra in extras.values() for each in _strings(extra))),
     )
 
 
 def _setup_cfg(folder: str) -> _TorchSpecifiers:
-    text = read_text(folder, _SETUP_CFG)
+    text = read_text(folder, SETUP_CFG)
     if "torch" not in text.lower() or text.count("\n") > _MOST_LINES:
         return _TorchSpecifiers()
     from configparser import ConfigParser, Error
@@ -101,13 +101,13 @@ def _setup_cfg(folder: str) -> _TorchSpecifiers:
 
 
 def _setup_py(folder: str) -> _TorchSpecifiers:
-    text = read_text(folder, _SETUP_PY)
+    text = read_text(folder, SETUP_PY)
     if "torch" not in text.lower():
         return _TorchSpecifiers()
-    from ctxlint.config.setup_script import requirements_of
+    from ctxlint.config.setup_script import setup_arguments
 
-    required, extras = requirements_of(text)
-    return _TorchSpecifiers(tuple(_specifiers(required)), tuple(_specifiers(extras)))
+    found = setup_arguments(text)
+    return _TorchSpecifiers(tuple(_specifiers(found.install_requires)), tuple(_specifiers(found.extras_require)))
 
 
 _REQUIREMENTS = pattern(r"(?:requirements|constraints).*\.txt")
@@ -180,18 +180,18 @@ def _from_conda(clause: str) -> str:
     return f"{operator}{version}{'.*' if found[3] and operator in ('==', '!=') else ''}"
 
 
-def _poetry(value: object) -> Iterator[str]:
+def from_poetry(value: object) -> Iterator[str]:
     """The versions in a dependency of poetry: a string, a table with one, or a list of such tables."""
     for each in value if isinstance(value, list) else [value]:
         text = each.get("version") if isinstance(each, dict) else each
         if isinstance(text, str) and len(text) <= LONGEST:
             for alternative in re.split(r"\|\|?", text):
-                clauses = [_from_poetry(clause.strip()) for clause in alternative.split(",")]
+                clauses = [_clause_of_poetry(clause.strip()) for clause in alternative.split(",")]
                 if any(clauses):
                     yield ",".join(filter(None, clauses))
 
 
-def _from_poetry(clause: str) -> str:
+def _clause_of_poetry(clause: str) -> str:
     """A poetry clause in PEP 440: ``>=2.1,<3`` for ``^2.1``, ``>=2.1,<2.2`` for ``~2.1``, ``==2.1`` for ``2.1``."""
     found = re.fullmatch(r"([~^]|)\s*v?(\d+(?:\.\d+)*)((?:\.\*)?)", clause)
     if found is None:

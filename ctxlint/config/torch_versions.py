@@ -94,7 +94,7 @@ def read_target(text: str) -> TorchVersions:
     Raises:
         ValueError: It is neither, or contains no version that exists or is to be expected.
     """
-    if _is_too_long(text):
+    if is_too_long(text):
         raise ValueError(f"expected at most {_MOST_CLAUSES} comparisons in {LONGEST} characters")
     specifier = normal(text)
     bounds = _bounds_of(specifier)
@@ -115,7 +115,7 @@ def _is_range(specifier: str) -> bool:
         return False
 
 
-def _is_too_long(specifier: str) -> bool:
+def is_too_long(specifier: str) -> bool:
     """Whether evaluating a range would take long: each comparison is made with each version."""
     return len(specifier) > LONGEST or specifier.count(",") >= _MOST_CLAUSES
 
@@ -144,7 +144,7 @@ def _bounds_of(specifier: str) -> tuple[Release, Release] | None:
 
     Without a lower bound, the default is used as the oldest release, if it satisfies the specifier.
     """
-    if _is_too_long(specifier):
+    if is_too_long(specifier):
         return None
     at_least = _AT_LEAST.fullmatch(specifier)
     if at_least:

@@ -73,7 +73,8 @@ class DecoratorOrder(Rule[FunctionClass]):
     ## Known limits
     Not reported for decorators that mark an object and return it (`typing.override`, `torch.jit.ignore`), or for the
     project's own decorators that do so or that handle `staticmethod` explicitly, nor for `functools.partial`. Methods
-    that autograd does not call are not checked.
+    that autograd does not call are not checked. What holds before Python 3.10 is not said if the project requires
+    Python 3.10 (`requires-python`) or torch 2.9, which does so itself.
 
     ## References
     - [`staticmethod` objects are callable since Python
@@ -105,10 +106,10 @@ class DecoratorOrder(Rule[FunctionClass]):
 
 
 def _effect(method: Method, binding: str, settings: Settings) -> str | None:
-    """What happens; None if all works: torch 2.13 wants Python 3.10, and disabled code never compiles."""
+    """What happens; None if all works: torch 2.9 wants Python 3.10, and disabled code never compiles."""
     if binding == "classmethod":
         return "calling the class method raises TypeError"
-    old = settings.torch.fall_below(2, 13)
+    old = settings.python.fall_below(3, 10) and settings.torch.fall_below(2, 9)
     compiled = all(decorator.name not in COMPILER_DISABLING_DECORATORS for decorator in method.decorators)
     when = [*([_OLD_PYTHON] if old else []), *([_COMPILED] if compiled else [])]
     return f"this raises {' and '.join(when)}" if when else None

@@ -81,6 +81,7 @@ def _with_unused(file: SourceFile, split: Suppression, settings: Settings) -> Su
         select=(ALL,),
         target_torch=settings.target_torch,
         project_torch=settings.project_torch,
+        project_python=settings.project_python,
         extra_bases=settings.extra_bases,
     )
     source = file.source

@@ -257,11 +257,13 @@ def _project(extra_bases: tuple[str, ...], root: str) -> Project:  # noqa: ARG00
 def forget_read_files() -> None:
     """Read other files again from now on."""
     from ctxlint.config.line_length import line_lengths
+    from ctxlint.config.python_requirement import python_requirements
     from ctxlint.config.torch_requirement import torch_requirements
 
     _project.cache_clear()
     _LOADED.clear()
     torch_requirements.clear()
+    python_requirements.clear()
     line_lengths.clear()
     project_tables.cache_clear()
 
