@@ -7,13 +7,20 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model.analyses.differentiated_outputs import OwnOutput, own_output
-from ctxlint.model.analyses.grad_mode import differentiated_untracked, fate_of_leaf, is_off_at_first, untracked
+from ctxlint.model.analyses.grad_mode import (
+    differentiated_untracked,
+    fate_of_leaf,
+    is_off_at_first,
+    untracked,
+    views_behind,
+)
+from ctxlint.model.analyses.kept_values import kept_value
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.interpreter.events import Differentiated, GraphUseInside
 from ctxlint.model.interpreter.values import View, detaches
 from ctxlint.model.syntax import code_of
 from ctxlint.rules.base import Finding, Rule
-from ctxlint.rules.related import way_to
+from ctxlint.rules.related import at, way_to
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,6 +47,10 @@ class UntrackedDifferentiation(Rule[FunctionClass]):
     An output is differentiated through the Function itself: `apply` replaces its graph, also one that `forward` built
     under `torch.enable_grad()`. Then `backward` calls itself until Python's stack or the threads run out, or torch
     raises because the other tensor is not in that graph. Return `y.detach()`, and the stored `y` keeps its own graph.
+
+    A view that is made with grad mode off has no graph either, also if its base requires a gradient: with `out` alone
+    under `torch.enable_grad()`, `torch.autograd.grad` raises `RuntimeError: The differentiated Tensor appears to not
+    have been used in the graph`.
 
     ## Example
     ```python
@@ -114,7 +125,13 @@ class UntrackedDifferentiation(Rule[FunctionClass]):
                 if each.node in seen or not fate:
                     continue
                 seen.add(each.node)
-                yield Finding(fn.span(each.node), f"{_call(fn, method, each)} {_what(fn, method, home, each, fate)}")
+                value = each.value if home is method else kept_value(fn, each.value)
+                views = views_behind(home, value)
+                yield Finding(
+                    fn.span(each.node),
+                    f"{_call(fn, method, each)} {_what(fn, method, home, each, fate, has_views=bool(views))}",
+                    related=at(fn, views, "a view that is made with grad mode off has no graph, either"),
+                )
             yield from _inside(fn, method)
 
 
@@ -149,7 +166,7 @@ def _of_output(fn: FunctionClass, method: Method, each: Differentiated, own: Own
     return f"{_call(fn, method, each)} {name}, whose graph is this Function; {fate}. {remedy}"
 
 
-def _what(fn: FunctionClass, method: Method, home: Method, each: Differentiated, fate: str) -> str:
+def _what(fn: FunctionClass, method: Method, home: Method, each: Differentiated, fate: str, *, has_views: bool) -> str:
     """The differentiated tensor, what comes of that, and what to write."""
     node, value = each.value_node, each.value
     name = f"`{node.value}`" if isinstance(node, cst.Name) else "a tensor"
@@ -158,7 +175,7 @@ def _what(fn: FunctionClass, method: Method, home: Method, each: Differentiated,
         written = f"`{code_of(node)}`" if node is value.node and node is not None else name
         return f"{written}, which is detached; it raises RuntimeError. Drop `{how}`."
     where = "is computed" if home is method else f"`{home.name}` computed"
-    return (
-        f"{name}, which {where} with grad mode off; it {fate}. Compute it under "
-        f"`with torch.enable_grad():`, from inputs with `.detach().requires_grad_()`."
-    )
+    remedy = "Compute it under `with torch.enable_grad():`, from inputs with `.detach().requires_grad_()`"
+    if has_views:
+        remedy = "Compute it and all views under `enable_grad()`, from `.detach().requires_grad_()` inputs"
+    return f"{name}, which {where} with grad mode off; it {fate}. {remedy}."

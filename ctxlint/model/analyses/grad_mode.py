@@ -147,6 +147,34 @@ def differentiated_untracked(fn: FunctionClass, method: Method, value: Value | N
     return next((each for each in homes if untracked(fn, each, stored)), None)
 
 
+def views_behind(method: Method, value: Value | None) -> tuple[cst.CSTNode, ...]:
+    """The statements that make, with grad mode off, views from which a method computes a tensor.
+
+    Such a view has no graph, even if its base requires a gradient. One whose own flag is set is a leaf.
+    """
+    flagged = {each.value for each in method.facts.of(GradientFlag) if each.switched}
+    found: dict[cst.CSTNode, None] = {}
+    node = value.node if isinstance(value, (Fresh, Single, View)) else None
+    todo = list(_names_in(method, node))
+    for name in todo:
+        for each in method.assignments.get(name, ()):
+            bound = each.value
+            if bound in flagged or not isinstance(bound, (Fresh, Single, View)) or not _is_off(method, each.node):
+                continue
+            if isinstance(bound, View):
+                if detaches(bound):
+                    continue
+                found[each.statement or each.node] = None
+            todo += [other for other in _names_in(method, each.value_node) if other not in todo]
+    return tuple(found)
+
+
+def _names_in(method: Method, node: cst.CSTNode | None) -> list[str]:
+    """The variables in an expression of a method, each once."""
+    names = (each for each in method.variables if each is node or node in method.above(each)) if node else ()
+    return list(dict.fromkeys(each.value for each in names))
+
+
 def fate_of_leaf(method: Method, each: Differentiated) -> str:
     """What ``torch.autograd.grad`` does with a tensor that is computed with grad mode off, and requires_grad set then.
 
