@@ -25,12 +25,13 @@ from ctxlint.model.interpreter.values import (
     Tri,
     Value,
     is_tensor,
+    join,
     join_all,
 )
 from ctxlint.model.syntax import children
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from ctxlint.model.interpreter.walk import Walk
 
@@ -107,11 +108,9 @@ def _execute_loop(walk: Walk, node: cst.For | cst.While, begin: Callable[[], Non
     before = walk.state
     recorded = tuple(walk.recorder.events)
     walk.loops += 1
-    # The first iteration shows what the body changes; if that is nothing, no second one is needed.
-    start = before if walk.loops <= _MAX_DEPTH else _anything(node, before)
-    turn = _walk_turn(walk, node, start, begin)
+    start, turn = _begun(walk, node, before, begin)
     if start is before:
-        start = _widened(before, turn, widen)
+        start = _joined(before, turn.goes_on(), widen)
         if (start.names, start.attributes) != (before.names, before.attributes):
             walk.recorder.rewind(recorded)
             turn = _walk_turn(walk, node, start, begin)
@@ -119,9 +118,11 @@ def _execute_loop(walk: Walk, node: cst.For | cst.While, begin: Callable[[], Non
         if _settled(start, turn):
             break
         walk.recorder.rewind(recorded)
-        start = _widened(start, turn, _generalised) if attempt + 1 < _MAX_TURNS else _anything(node, before)
+        start = _joined(start, turn.goes_on(), _generalised) if attempt + 1 < _MAX_TURNS else _anything(node, before)
         turn = _walk_turn(walk, node, start, begin)
     walk.loops -= 1
+    if 0 < walk.loops < _MAX_DEPTH:
+        walk.fixed_points[id(node)] = start
     turn.forget_special_cases(start)
     walk.state = join_states(start, [] if endless else [start.fork(), turn.end, *turn.continues])
     walk.state.guards = before.guards
@@ -134,6 +135,24 @@ def _execute_loop(walk: Walk, node: cst.For | cst.While, begin: Callable[[], Non
     _doubt_no_iteration(node, before, walk.state)
     if any(isinstance(event, Return) for event in walk.recorder.events[len(recorded) :]):
         walk.state.doubt(Guard(id(node), "exhausted"))
+
+
+def _begun(walk: Walk, node: cst.For | cst.While, before: State, begin: Callable[[], None]) -> tuple[State, Turn]:
+    """A first turn, and the state that it began with: ``before`` if it only shows what the body changes.
+
+    A loop within another is walked again in each turn of that. What its body changes is known from the last time.
+    """
+    known = walk.fixed_points.get(id(node))
+    if known is None:
+        start = before if walk.loops <= _MAX_DEPTH else _anything(node, before)
+        return start, _walk_turn(walk, node, start, begin)
+    recorded = tuple(walk.recorder.events)
+    start = _joined(before, [known], join)
+    turn = _walk_turn(walk, node, start, begin)
+    if _settled(start, turn):
+        return start, turn
+    walk.recorder.rewind(recorded)
+    return before, _walk_turn(walk, node, before, begin)
 
 
 def _doubt_no_iteration(node: cst.For | cst.While, before: State, after: State) -> None:
@@ -181,10 +200,10 @@ def _settled(start: State, turn: Turn) -> bool:
     )
 
 
-def _widened(start: State, turn: Turn, combine: Callable[[Value, Value], Value]) -> State:
-    """``start`` widened for any number of iterations, without names that only the body binds."""
+def _joined(start: State, ends: Iterable[State], combine: Callable[[Value, Value], Value]) -> State:
+    """``start`` joined with the ``ends`` of iterations, without names that only the body binds."""
     wide = start.fork()
-    for state in turn.goes_on():
+    for state in ends:
         ends = {name: state.names.get(name, UNBOUND) for name in start.names}
         wide.names = join_environments(wide.names, ends, combine)
         wide.attributes = {

@@ -111,6 +111,8 @@ class Walk:
         """The values, by their identity, that stand for each element of a tuple or list in turn."""
         self.turns: list[Turn] = []
         """The iterations of the enclosing loops, the innermost last."""
+        self.fixed_points: dict[int, State] = {}
+        """The last state that held before any iteration of a loop within another, by the identity of its node."""
         self.repeated = RepeatedCalls()
         """The evaluations of the calls in loops."""
         self.protected = 0
