@@ -58,6 +58,11 @@ WRITES = {
     "under a flag that is set": _HEAD + "    if not SET:\n        tl.store(p, 0)\n",
     "autotuned": "@triton.autotune(configs=[], key=[])\n@triton.heuristics({})\n" + _HEAD + "    tl.store(p + i, 0)\n",
     "in another": "@triton.jit\ndef inner(a, b):\n    tl.store(a, b)\n\n\n" + _HEAD + "    inner(p + i, 1)\n",
+    "by the name of another": _HEAD + "    q = p + i\n    tl.store(q, 0)\n",
+    "a pointer that moves in a loop": _HEAD + "    for k in range(4):\n        p += BLOCK\n    tl.store(p + i, 0)\n",
+    "under a flag that tuning leaves alone": "@triton.heuristics({'BLOCK': lambda given: 4})\n"
+    + _HEAD
+    + "    if not SET:\n        tl.store(p, 0)\n",
     "numba": "@cuda.jit\ndef kernel(p, q, s, BLOCK):\n    p[0, 1] = q[1]\n",
     "numba, atomic": "@cuda.jit\ndef kernel(p, q, s, BLOCK):\n    cuda.atomic.add(p, 0, 1)\n",
 }
@@ -72,6 +77,26 @@ DOES_NOT = {
     "after a name is a flag again": _HEAD
     + "    k = tl.program_id(0)\n    k = s\n    if k < BLOCK:\n        return\n    tl.store(p, 0)\n",
     "one of two": _HEAD + "    r = p\n    if s > 2:\n        r = q\n    tl.store(r + i, 0)\n",
+    "another under its name": _HEAD + "    p = q + i\n    tl.store(p, 0)\n",
+    "another under its name, by a flag": _HEAD + "    if s:\n        p = q\n    tl.store(p + i, 0)\n",
+    "something unknown under its name, by a flag": _HEAD + "    if s:\n        p = pick(q)\n    tl.store(p + i, 0)\n",
+    "swapped by a flag": _HEAD + "    if s:\n        p, q = q, p\n    tl.store(p + i, 0)\n",
+    "another after a loop": _HEAD + "    for k in range(s):\n        p = q\n    tl.store(p + i, 0)\n",
+    "until a loop": _HEAD + "    r = q\n    while s > 3:\n        r = p\n    tl.store(r + i, 0)\n",
+    "another by a case": _HEAD + "    match s:\n        case 1:\n            p = q\n    tl.store(p + i, 0)\n",
+    "another that is opened": _HEAD + "    with region(q) as p:\n        tl.store(p + i, 0)\n",
+    "under a flag that is bound again": _HEAD + "    SET = s > 2\n    if not SET:\n        tl.store(p, 0)\n",
+    "under a flag of a heuristic": "@triton.heuristics({'SET': lambda given: given['s'] > 2})\n"
+    + _HEAD
+    + "    if not SET:\n        tl.store(p, 0)\n",
+    "under a flag of a configuration": "@triton.autotune(configs=[triton.Config({'SET': True})], key=[])\n"
+    + _HEAD
+    + "    if not SET:\n        tl.store(p, 0)\n",
+    "under a flag that configurations may set": "@triton.autotune(configs=CONFIGS, key=[])\n"
+    + _HEAD
+    + "    if not SET:\n        tl.store(p, 0)\n",
+    "under a flag that is tuned later": _HEAD
+    + "    if not SET:\n        tl.store(p, 0)\n\n\nkernel = triton.autotune(configs=CONFIGS, key=[])(kernel)\n",
     "no kernel": "def kernel(p, q, s, BLOCK):\n    tl.store(p, 0)\n",
     "wrapped": "@wrapped\n" + _HEAD + "    tl.store(p, 0)\n",
 }

@@ -82,7 +82,7 @@ def reads_neighbours(definition: Definition) -> frozenset[str]:
 def _neighbours(kernel: ast.FunctionDef | ast.AsyncFunctionDef, qualname: str, parent: Scope) -> frozenset[str]:
     nodes = [each for statement in kernel.body for each in ast.walk(statement)]
     scope = Scope("function", qualname, parent)
-    addresses = _Addresses(scope, frozenset(_names(kernel.args)), _values_by_name(nodes))
+    addresses = _Addresses(scope, frozenset(_names(kernel.args)), _rebound(nodes), _values_by_name(nodes))
     loads = (each for each in nodes if isinstance(each, ast.Call) and addresses.called(each) == _LOAD and each.args)
     found = (addresses.terms(each.args[0]) for each in loads)
     return frozenset(name for terms in found if _STEP in terms for name in terms if name != _STEP)
@@ -100,12 +100,27 @@ def _values_by_name(nodes: list[ast.AST]) -> dict[str, list[ast.expr]]:
     return values
 
 
+def _rebound(nodes: list[ast.AST]) -> frozenset[str]:
+    """The names that are bound to something else than an expression with their own name, or ``+=`` it."""
+    bound = {each for each in nodes if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
+    for each in nodes:
+        if isinstance(each, ast.AugAssign):
+            bound.discard(each.target)
+        elif isinstance(each, ast.Assign) and len(each.targets) == 1 and isinstance(each.targets[0], ast.Name):
+            name = each.targets[0]
+            if any(isinstance(part, ast.Name) and part.id == name.id for part in ast.walk(each.value)):
+                bound.discard(name)
+    return frozenset(each.id for each in bound)
+
+
 @record
 class _Addresses:
     """The sums that a kernel computes addresses as."""
 
     scope: Scope
     parameters: frozenset[str]
+    rebound: frozenset[str]
+    """The parameters that are bound to something else than a sum with what they were."""
     values: dict[str, list[ast.expr]]
 
     def called(self, node: ast.Call) -> str:
@@ -123,7 +138,7 @@ class _Addresses:
             return self._of_call(node, seen)
         if not isinstance(node, ast.Name) or node.id in seen:
             return frozenset()
-        own = frozenset([node.id]) & self.parameters
+        own = frozenset([node.id]) & (self.parameters - self.rebound)
         return own.union(*(self.terms(each, seen | {node.id}) for each in self.values.get(node.id, ())))
 
     def _of_call(self, node: ast.Call, seen: frozenset[str]) -> frozenset[str]:

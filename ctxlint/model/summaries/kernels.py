@@ -18,6 +18,7 @@ from ctxlint.model.index.scopes import LOCAL, Scope, dotted_name, resolve, resol
 from ctxlint.model.interpreter.events import Misfit, Step
 from ctxlint.model.summaries.callables import owner_of
 from ctxlint.model.summaries.in_force import is_in_force
+from ctxlint.patterns import pattern
 from ctxlint.source.ast_tree import nodes_in
 
 if TYPE_CHECKING:
@@ -55,6 +56,9 @@ _POINTING = _MAKERS | _SAME_POINTER
 ONE_OF = " or "
 """Between two parameters one of which is written."""
 
+_ELSEWHERE = "?"
+"""Instead of a parameter: an address of unknown origin, in a name that was one of a parameter before."""
+
 
 def kernel_writes(
     project: Project,
@@ -73,16 +77,29 @@ def kernel_writes(
         return {}
     arguments = record.node.args
     params = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
-    defaults = {name: value for name, value in _defaults(arguments).items() if name not in unknown}
+    tuned = _tuned(record.node)
+    known = {name: value for name, value in _defaults(arguments).items() if name not in unknown and tuned is not None}
+    known = {name: value for name, value in {**known, **values}.items() if name not in (tuned or ())}
     launched = {each.arg for each in params if _is_constant(each)}
     scope = Scope("function", definition.qualname, record.scope)
     pointers = {each.arg: {each.arg} for each in params}
     spend(200)
-    kernel = _Kernel(project, definition, scope, frozenset(pointers), launched, {**defaults, **values}, depth, pointers)
+    kernel = _Kernel(project, definition, scope, frozenset(pointers), launched, known, depth, pointers)
     kernel.compares = any(
         isinstance(each, ast.If) and isinstance(each.test, ast.Compare) for each in _inside(record.node)
     )
     return kernel.block(record.node.body)
+
+
+def _tuned(kernel: ast.FunctionDef | ast.AsyncFunctionDef) -> frozenset[str] | None:
+    """The words in the decorators that tune a kernel, which may pass parameters of these names; None for unknown."""
+    texts = [ast.unparse(each) for each in kernel.decorator_list[:-1]]
+    if any("Config(" not in each and "lambda" not in each for each in texts):
+        return None
+    return frozenset(word for each in texts for word in _WORD.findall(each))
+
+
+_WORD = pattern(r"\w+")
 
 
 def is_kernel(project: Project, definition: Definition, made: bool = False) -> bool:
@@ -249,14 +266,17 @@ def _defaults(arguments: ast.arguments) -> dict[str, object]:
 
 @dataclass
 class _Kernel:
-    """Walks the body of a kernel. ``pointers`` are the parameters that each name may point into."""
+    """Walks the body of a kernel. ``pointers`` are the parameters that each name may point into.
+
+    ``values`` are those of parameters that are not bound again.
+    """
 
     project: Project
     definition: Definition
     scope: Scope
     params: frozenset[str]
     launched: set[str]
-    values: Mapping[str, object]
+    values: dict[str, object]
     depth: int
     pointers: dict[str, set[str]]
     varying: set[str] = field(default_factory=set)
@@ -279,11 +299,21 @@ class _Kernel:
         if isinstance(node, ast.If):
             return self.branch(node)
         if isinstance(node, (ast.For, ast.While)):
-            if isinstance(node, ast.For) and isinstance(node.target, ast.Name):
-                self.pointers[node.target.id] = set()
-            return self.block(node.body)
+            before = dict(self.pointers)
+            if isinstance(node, ast.For):
+                self.rebind(node.target)
+            found = self.block(node.body)
+            self.join(before)
+            return found
         if isinstance(node, ast.With):
+            for item in node.items:
+                self.rebind(item)
             return self.block(node.body)
+        if isinstance(node, (ast.Match, ast.Try)):
+            before = dict(self.pointers)
+            self.rebind(node)
+            self.join(before)
+            return {}
         value = node.value if isinstance(node, (ast.Expr, ast.Assign)) else None
         found = self.call(value, node) if isinstance(value, ast.Call) else {}
         if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
@@ -300,13 +330,28 @@ class _Kernel:
         left, self.left = self.left, False
         after, self.pointers = self.pointers, before
         second = self.block(node.orelse)
-        for name, reached in after.items():
-            self.pointers[name] = self.pointers.get(name, set()) | reached
+        self.join(after)
         if self.is_launched(node.test):
             self.left = self.left or left or _returns(node)
             return {name: way for name, way in first.items() if name in second}
         self.left = False
         return {**second, **first}
+
+    def join(self, other: Mapping[str, set[str]]) -> None:
+        """Add what names may point into on another path."""
+        for name, reached in other.items():
+            self.pointers[name] = self.pointers.get(name, set()) | reached
+
+    def rebind(self, target: ast.AST) -> None:
+        """Forget the names that are bound in ``target``."""
+        for each in ast.walk(target):
+            if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store):
+                self.bind(each.id, set())
+
+    def bind(self, name: str, reached: set[str]) -> None:
+        """Point a name into these parameters, and no others."""
+        self.pointers[name] = reached or ({_ELSEWHERE} if self.pointers.get(name) else set())
+        self.values.pop(name, None)
 
     def decided(self, test: ast.expr) -> bool | None:
         """The outcome of a test of flags for this launch."""
@@ -370,17 +415,15 @@ class _Kernel:
                     found[name] = (self.step(node, name, "item assignment"),)
             elif isinstance(target, ast.Name):
                 known = self.pointers.get(target.id, set()) if isinstance(node, ast.AugAssign) else set()
-                self.pointers[target.id] = known | value
+                self.bind(target.id, known | value)
                 if varies:
                     self.varying.add(target.id)
                 elif not isinstance(node, ast.AugAssign):
                     self.varying.discard(target.id)
                 if isinstance(node, ast.AnnAssign) and "constexpr" in ast.unparse(node.annotation):
                     self.launched.add(target.id)
-            elif isinstance(target, ast.Tuple):
-                for each in target.elts:
-                    if isinstance(each, ast.Name):
-                        self.pointers[each.id] = set()
+            else:
+                self.rebind(target)
         return found
 
     def reached(self, node: ast.expr) -> set[str]:
@@ -388,7 +431,8 @@ class _Kernel:
         if isinstance(node, ast.Name):
             return self.pointers.get(node.id, set())
         if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
-            return self.reached(node.left) or self.reached(node.right)  # the other operand is a number
+            left = self.reached(node.left)
+            return left if left - {_ELSEWHERE} else self.reached(node.right) or left  # the other operand is a number
         if isinstance(node, ast.IfExp):
             outcome = self.decided(node.test)
             if outcome is not None:
@@ -423,6 +467,8 @@ class _Kernel:
     def only(self, node: ast.expr) -> set[str]:
         """The only parameter that an expression certainly points into, or two by ``ONE_OF`` that it may."""
         found = self.reached(node) - self.launched
+        if _ELSEWHERE in found:
+            return set()
         return found if len(found) < 2 else {ONE_OF.join(sorted(found))} if len(found) == 2 else set()
 
     def call(self, node: ast.Call, statement: ast.stmt) -> Found:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from ctxlint.effort import spend
 from ctxlint.model.function import Binding, Param
+from ctxlint.model.index.kernel_parameters import parameters_of
 from ctxlint.model.index.project import Definition
 from ctxlint.model.index.scopes import LOCAL
 from ctxlint.model.interpreter.events import Escape, KernelParameter
@@ -397,6 +398,8 @@ class CalleeResolver:
         if definition is None or passed is None:
             return None
         bound, unknown = passed
+        if definition != self.function(name):  # what has made a kernel of it may pass any other
+            unknown |= frozenset(parameters_of(definition)).difference(bound)
         values = {param: known for param, slot in bound.items() for known in _launch_value(slot.value)}
         found = project.once(
             ("kernel", definition.qualname, tuple(sorted(values.items(), key=str)), unknown),
