@@ -22,7 +22,7 @@ class GradientStridesIgnored(Rule[FunctionClass]):
     ## What it does
     Reports an incoming gradient that a Triton kernel of the project gets without its strides, or whose address
     `data_ptr()` is passed to a call, in `backward` or in a function that it passes the gradient to. Also a gradient
-    of which the kernel gets `grad.view(-1, n)` or `grad.reshape(-1, n)` with the stride of the rows only.
+    of which the kernel gets `grad.view(-1, n)` or `grad.reshape(-1, n)` with the stride of the rows only. And one by whose strides the kernel addresses another tensor.
 
     ## Why is this bad?
     Autograd does not guarantee the memory layout of a gradient. After `y.sum()` or `y.mean()`, it is one value expanded

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ctxlint.model.analyses.layout_uses import LENT
 from ctxlint.model.interpreter.summary import COLLECTIVE, EXTENSION, KERNEL, PARTLY_STRIDED
 
 if TYPE_CHECKING:
@@ -22,6 +23,11 @@ def assumed_contiguous(use: LayoutUse) -> str:
         return f"{passed} in any layout; unless that handles strides, it {wrong}. {instead}"
     if use.how == COLLECTIVE:
         return f"{passed} in any layout; with NCCL, it raises ValueError for transposed or expanded ones. {instead}"
+    if use.how == LENT:
+        lends = f"`{use.reader}` addresses" if not use.by else f"`{use.by}` lets `{use.reader}` address"
+        other = f"`{use.other}`" if use.other else "another tensor"
+        wrong = "those of a sum are 0, and it silently uses wrong elements"
+        return f"{lends} {other} with strides of the incoming gradient `{use.name}`; {wrong}. {instead}"
     if use.how == KERNEL:
         return f"{passed} but none of its strides; it {_WRONG}. {instead}"
     if use.how == PARTLY_STRIDED:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ctxlint.model.function import FunctionClass, Mutation
     from ctxlint.model.interpreter.events import (
         ContextEvent,
+        ForeignStrides,
         GraphUseInside,
         MaybeNone,
         MemoryRead,
@@ -45,6 +46,7 @@ def way_to(
     | MisfitCall
     | GraphUseInside
     | UnboundInside
+    | ForeignStrides
     | LayoutUse
     | ShapeUnpacking
     | ContextEvent

@@ -334,6 +334,12 @@ TORCH_LIKE = frozenset(_words("zeros_like ones_like empty_like full_like rand_li
 ALLOCATIONS = frozenset(_words("empty empty_like empty_strided new_empty new_empty_strided"))
 """Functions and methods that return memory without writing it."""
 
+LAYOUT_KEEPING_FACTORIES = frozenset(_words("empty_like full_like ones_like zeros_like"))
+"""Functions of torch whose result has the strides of their argument, if that is dense."""
+
+CONTIGUOUS_FACTORIES = frozenset(_words("empty full ones zeros"))
+"""Functions of torch whose result is contiguous."""
+
 BUFFERS = ALLOCATIONS | frozenset(_words("new_zeros zeros zeros_like"))
 """Functions and methods that return memory to be written by others, or added to."""
 

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model.analyses.output_shapes import is_flat, is_without_dimensions
-from ctxlint.model.analyses.strides import without_last_stride
+from ctxlint.model.analyses.strides import foreign_strides, without_last_stride
 from ctxlint.model.index.kernel_parameters import gets_bare_address, reads_one_element
-from ctxlint.model.interpreter.events import GenericCall, LayoutAsked, MemoryRead
+from ctxlint.model.interpreter.events import ForeignStrides, GenericCall, LayoutAsked, MemoryRead
 from ctxlint.model.interpreter.local_names import borrowed_names
+from ctxlint.model.interpreter.strided_launches import any_layout
 from ctxlint.model.interpreter.summary import COMPILED, EXTENSION, KERNEL, PARTLY_STRIDED
 from ctxlint.model.interpreter.values import NONE, Item, Parameter, Tri, Variadic, View, is_input
 from ctxlint.model.syntax import code_of, dotted, last_name, parents_below, words_of
@@ -40,12 +41,17 @@ ASSERTED = "is_contiguous"
 """The ``how`` of an assertion that a gradient is contiguous."""
 
 
+LENT = "strides for another tensor"
+"""The ``how`` of strides of a gradient with which a kernel addresses another tensor."""
+
+
 @record
 class LayoutUse:
     """An incoming gradient, written as ``name``, whose layout matters.
 
-    ``how`` is ``ASSERTED``, or as in a ``MemoryRead``, like ``reader``, ``by`` and ``through``. ``compiled``: compiled
-    code gets the view that it creates. ``silent``: the reader certainly takes it to be contiguous, and does not raise.
+    ``how`` is ``ASSERTED``, ``LENT``, or as in a ``MemoryRead``, like ``reader``, ``by`` and ``through``.
+    ``compiled``: compiled code gets the view that it creates. ``silent``: the reader certainly takes it to be
+    contiguous, and does not raise. ``other`` is the tensor that a kernel addresses with its strides.
     """
 
     node: cst.CSTNode
@@ -56,6 +62,7 @@ class LayoutUse:
     through: tuple[Step, ...] = ()
     compiled: bool = False
     silent: bool = False
+    other: str = ""
 
 
 def layout_uses(backward: Method, outputs: Sequence[Returned] = ()) -> Iterator[LayoutUse]:
@@ -67,7 +74,7 @@ def layout_uses(backward: Method, outputs: Sequence[Returned] = ()) -> Iterator[
     Only the first among the arguments of compiled code and helpers counts; and none if the body asks for the layout
     of the gradient, for it treats that on purpose.
     """
-    if not _keeps_arguments(backward):
+    if not keeps_arguments(backward):
         return
     asked = {option for each in backward.facts.of(LayoutAsked) if not each.changed for option in each.value.options()}
     seen: set[tuple[Value, bool]] = set()
@@ -91,6 +98,7 @@ def layout_uses(backward: Method, outputs: Sequence[Returned] = ()) -> Iterator[
         if (value, use.silent) not in seen:
             seen.add((value, use.silent))
             yield use
+    yield from _lent_strides(backward, outputs, seen)
     for asking in backward.facts.of(LayoutAsked):
         func = asking.node.func if isinstance(asking.node, cst.Call) else None
         if isinstance(func, cst.Attribute) and _is_gradient(asking.value) and _is_asserted(backward, asking.node):
@@ -102,16 +110,29 @@ def layout_uses(backward: Method, outputs: Sequence[Returned] = ()) -> Iterator[
             yield from (use for use in uses if not _has_one_layout(outputs, index, use.how))
 
 
+def _lent_strides(backward: Method, outputs: Sequence[Returned], seen: set[tuple[Value, bool]]) -> Iterator[LayoutUse]:
+    """The gradients by whose strides kernels address other tensors, unless such a finding tells it already."""
+    for use in foreign_strides(backward.facts):
+        gradient = any_layout(use.owner)
+        known = gradient is None or (gradient, True) in seen or not _is_gradient(gradient)
+        if known or not isinstance(gradient, Parameter) or _has_one_layout(outputs, gradient.index, KERNEL):
+            continue
+        seen.add((gradient, True))
+        other = use.value_node.value if isinstance(use.value_node, cst.Name) else use.name
+        node = use.owner_node or use.node
+        yield LayoutUse(node, gradient.name, LENT, use.reader, use.by, use.through, silent=True, other=other)
+
+
 def silent_uses(backward: Method, outputs: Sequence[Returned]) -> list[LayoutUse]:
     """Those that certainly go wrong in silence. Most Functions have no kernel, and are not searched.
 
     None of a gradient that another function of the project gets too, which may look at its layout; nor of that of an
     output that may be None, for it is None as well.
     """
-    reads = backward.facts.of(MemoryRead)
-    if not any(each.parameter is not None or each.how == "data_ptr" for each in reads):
+    reads, lent = backward.facts.of(MemoryRead), backward.facts.of(ForeignStrides)
+    if not lent and not any(each.parameter is not None or each.how == "data_ptr" for each in reads):
         return []
-    readers = {each.node for each in reads}
+    readers = {each.node for each in (*reads, *lent)}
     elsewhere = {
         option
         for call in backward.facts.of(GenericCall)
@@ -165,7 +186,7 @@ def compiled_reads_of_inputs(fn: FunctionClass) -> Iterator[tuple[MemoryRead, li
     them on purpose.
     """
     forward = fn.forward
-    if forward is None or forward.inherited or not fn.signature_judgeable or not _keeps_arguments(forward):
+    if forward is None or forward.inherited or not fn.signature_judgeable or not keeps_arguments(forward):
         return
     if any("stride" in word or word == ASSERTED for word in words_of(forward.node)):
         return
@@ -179,7 +200,7 @@ def compiled_reads_of_inputs(fn: FunctionClass) -> Iterator[tuple[MemoryRead, li
         if read.how == KERNEL and (read.by or _is_of_one_element(read)):
             continue  # it may get strides that another function has computed
         seen.add(value)
-        entry = _input_of_any_layout(fn, value)
+        entry = input_of_any_layout(fn, value)
         if entry is not None:
             found.setdefault(read.node, (read, []))[1].append(entry)
     yield from found.values()
@@ -191,12 +212,12 @@ def _is_of_one_element(read: MemoryRead) -> bool:
     return into is not None and into.name in reads_one_element(into.kernel)
 
 
-def _keeps_arguments(method: Method) -> bool:
+def keeps_arguments(method: Method) -> bool:
     """Whether the decorators of a method certainly pass tensors as they come."""
     return all((each.name or "").startswith(_FROM_OUTSIDE) for each in method.decorators)
 
 
-def _input_of_any_layout(fn: FunctionClass, value: Value) -> Input | None:
+def input_of_any_layout(fn: FunctionClass, value: Value) -> Input | None:
     """The input that a value is, if it gets a gradient, and callers may pass any layout."""
     if not is_input(value) or value.index >= len(fn.inputs):
         return None

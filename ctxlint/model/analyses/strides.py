@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model.index.kernel_parameters import gets_bare_address, reads_neighbours
-from ctxlint.model.interpreter.events import LayoutAsked, MemoryRead
+from ctxlint.model.interpreter.events import ForeignStrides, LayoutAsked, MemoryRead
 from ctxlint.model.interpreter.summary import KERNEL
-from ctxlint.model.interpreter.values import Item, View
+from ctxlint.model.interpreter.values import Item, View, before_views
 from ctxlint.model.syntax import last_name, signed_integer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from ctxlint.model.interpreter.method import MethodFacts
     from ctxlint.model.interpreter.values import Value
@@ -44,6 +44,28 @@ def without_last_stride(facts: MethodFacts, read: MemoryRead) -> Value | None:
         return None
     count = len(sizes)
     return view.of if all(each is not None and each % count != count - 1 for each in dimensions) else None
+
+
+def foreign_strides(facts: MethodFacts) -> Iterator[ForeignStrides]:
+    """Where a kernel addresses a tensor with strides of another, although nothing asks for its layout.
+
+    Nor for that of the other one, except to pass it to kernels.
+    """
+    found = facts.of(ForeignStrides)
+    if not found:
+        return
+    passed = {arg.value for arg in _arguments(facts)}.union(*(each.stride_nodes for each in found))
+    asked: set[Value] = set()
+    tested: set[Value] = set()
+    for each in facts.of(LayoutAsked):
+        if not each.changed:
+            bases = {before_views(option) for option in each.value.options()}
+            asked |= bases
+            if each.node not in passed:
+                tested |= bases
+    for use in found:
+        if before_views(use.value) not in asked and before_views(use.owner) not in tested:
+            yield use
 
 
 def _arguments(facts: MethodFacts) -> Iterable[cst.Arg]:

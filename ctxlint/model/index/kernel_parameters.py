@@ -13,6 +13,8 @@ from ctxlint.patterns import pattern
 from ctxlint.records import record
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
     from ctxlint.model.index.project import Definition
 
 
@@ -88,15 +90,44 @@ def _neighbours(kernel: ast.FunctionDef | ast.AsyncFunctionDef, qualname: str, p
     return frozenset(name for terms in found if _STEP in terms for name in terms if name != _STEP)
 
 
+def strides_by_pointer(definition: Definition) -> Mapping[str, frozenset[str]]:
+    """The parameters that a kernel of Triton multiplies in addresses, by the one that it adds them to.
+
+    ``{"x": {"stride"}}`` for ``load(x + row * stride + tl.arange(0, N))``. None of an address with a name that has
+    several values.
+    """
+    record = definition.unit.index.functions.get(definition.qualname)
+    if record is None or not record.certain:
+        return {}
+    spend(100)
+    return _strides(record.node, definition.qualname, record.scope)
+
+
+@lru_cache(maxsize=64)
+def _strides(
+    kernel: ast.FunctionDef | ast.AsyncFunctionDef, qualname: str, parent: Scope
+) -> Mapping[str, frozenset[str]]:
+    nodes = [each for statement in kernel.body for each in ast.walk(statement)]
+    scope = Scope("function", qualname, parent)
+    added = frozenset(each.value for each in nodes if isinstance(each, ast.AugAssign))
+    addresses = _Addresses(scope, frozenset(_names(kernel.args)), _rebound(nodes), _values_by_name(nodes), added)
+    found: dict[str, frozenset[str]] = {}
+    for each in nodes:
+        if isinstance(each, ast.Call) and each.args and addresses.called(each).startswith(_ACCESSES):
+            pointers, factors = addresses.terms(each.args[0]), addresses.factors(each.args[0])
+            for name in pointers - {_STEP} if _UNSURE not in factors else ():
+                found[name] = found.get(name, frozenset()) | factors
+    return found
+
+
 def _values_by_name(nodes: list[ast.AST]) -> dict[str, list[ast.expr]]:
     """What is assigned or added to each name."""
     values: dict[str, list[ast.expr]] = {}
     for each in nodes:
         targets = each.targets if isinstance(each, ast.Assign) else [getattr(each, "target", None)]
         if isinstance(each, (ast.Assign, ast.AnnAssign, ast.AugAssign)) and each.value is not None:
-            for target in targets:
-                if isinstance(target, ast.Name):
-                    values.setdefault(target.id, []).append(each.value)
+            for name, value in (pair for target in targets for pair in _paired(target, each.value)):
+                values.setdefault(name, []).append(value)
     return values
 
 
@@ -113,6 +144,15 @@ def _rebound(nodes: list[ast.AST]) -> frozenset[str]:
     return frozenset(each.id for each in bound)
 
 
+def _paired(target: ast.expr | None, value: ast.expr) -> Iterator[tuple[str, ast.expr]]:
+    """The names that an assignment binds, each with its own value: those of ``a, b = c, d``, too."""
+    if isinstance(target, ast.Name):
+        yield target.id, value
+    elif isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+        for pair in zip(target.elts, value.elts):
+            yield from _paired(*pair)
+
+
 @record
 class _Addresses:
     """The sums that a kernel computes addresses as."""
@@ -122,6 +162,8 @@ class _Addresses:
     rebound: frozenset[str]
     """The parameters that are bound to something else than a sum with what they were."""
     values: dict[str, list[ast.expr]]
+    added: frozenset[ast.expr] = frozenset()
+    """Those of ``x += n``."""
 
     def called(self, node: ast.Call) -> str:
         return resolve(dotted_name(node.func) or "", self.scope) or ""
@@ -141,6 +183,57 @@ class _Addresses:
         own = frozenset([node.id]) & (self.parameters - self.rebound)
         return own.union(*(self.terms(each, seen | {node.id}) for each in self.values.get(node.id, ())))
 
+    def factors(self, node: ast.expr, seen: frozenset[str] = frozenset()) -> frozenset[str]:
+        """The parameters that are multiplied in the terms of a sum."""
+        if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
+            return self.factors(node.left, seen) | self.factors(node.right, seen)
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+            return self._multiplied(node.left) | self._multiplied(node.right)
+        if isinstance(node, ast.Subscript):
+            return self.factors(node.value, seen)
+        if isinstance(node, ast.Call):
+            if isinstance(node.func, ast.Attribute) and node.func.attr == "to":
+                return self.factors(node.func.value, seen)
+            if self.called(node) not in _BLOCK_POINTERS:
+                return frozenset()
+            given = {each.arg: each.value for each in node.keywords} | dict(
+                zip(("base", "shape", "strides"), node.args)
+            )
+            steps = [self._multiplied(each) for each in getattr(given.get("strides"), "elts", [])]
+            return (self.factors(given["base"], seen) if "base" in given else frozenset()).union(*steps)
+        if not isinstance(node, ast.Name) or node.id in seen:
+            return frozenset()
+        values, within = self.values.get(node.id, []), seen | {node.id}
+        found = frozenset().union(*(self.factors(each, within) for each in values))
+        starts = {self._parts(each, within) for each in values if not self._continues(each, node.id)}
+        return found | {_UNSURE} if len(starts) > 1 else found
+
+    def _parts(self, node: ast.expr, seen: frozenset[str]) -> tuple[frozenset[str], frozenset[str]]:
+        return self.terms(node, seen), self.factors(node, seen)
+
+    def _continues(self, node: ast.expr, name: str) -> bool:
+        """Whether a value is ``x + n``, or added to ``x``: no other start of the pointer ``x``."""
+        while isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
+            node = node.left
+        return node in self.added or (isinstance(node, ast.Name) and node.id == name)
+
+    def _multiplied(self, node: ast.expr) -> frozenset[str]:
+        """The parameters in a product; ``stride.to(tl.int64)``, also by a name, is one."""
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+            return self._multiplied(node.left) | self._multiplied(node.right)
+        while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "to":
+            node = node.func.value
+        if not isinstance(node, ast.Name):
+            return frozenset()
+        if node.id in self.parameters:
+            return frozenset([node.id])
+        values = self.values.get(node.id, [])
+        return (
+            self._multiplied(values[0])
+            if len(values) == 1 and isinstance(values[0], (ast.Name, ast.Call))
+            else frozenset()
+        )
+
     def _of_call(self, node: ast.Call, seen: frozenset[str]) -> frozenset[str]:
         """The same of ``tl.arange(0, n)``, ``x.to(tl.int64)``, or a block pointer: a literal stride 1 is a range."""
         called = self.called(node)
@@ -158,4 +251,7 @@ class _Addresses:
 
 _BLOCK_POINTERS = ("triton.language.make_block_ptr", "triton.language.advance")
 _LOAD = "triton.language.load"
+_ACCESSES = (_LOAD, "triton.language.store", "triton.language.atomic_")
 _STEP = "tl.arange"
+_UNSURE = "?"
+"""Among factors: a term of the sum has several values."""

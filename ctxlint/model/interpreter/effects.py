@@ -22,6 +22,7 @@ from ctxlint.model.interpreter.events import (
     UnboundInside,
 )
 from ctxlint.model.interpreter.ranks import is_sent_by
+from ctxlint.model.interpreter.strided_launches import record_foreign_strides
 from ctxlint.model.interpreter.summary import Summary, Write
 from ctxlint.model.interpreter.values import (
     NEVER,
@@ -89,6 +90,7 @@ def apply_summary(
         by = node.func.value
     record_reads(walk, node, by, summary.reads, arguments)
     _record_none_reads(walk, by, summary.none_reads, arguments)
+    record_foreign_strides(walk, node, by, summary.strides, arguments)
     for use in summary.graph_uses:
         walk.record(GraphUseInside, node, test=use.test, how=use.how, by=by, through=use.steps)
     for misfit in summary.misfits:

@@ -453,6 +453,28 @@ _SHAPES = _SIZES | {"equal", "shape", "size"}
 
 
 @record
+class ForeignStrides(Event):
+    """A kernel computes addresses in ``value`` with strides of ``owner``, and none of its own.
+
+    ``made`` is the name of the function of torch that has created ``value``, and ``like`` what it gets for its layout.
+    ``stride_nodes`` are the strides that the kernel gets. ``name`` is what the launching function calls ``value``;
+    ``by`` and ``through`` are as for a ``Mutation``.
+    """
+
+    value: Value = UNKNOWN
+    value_node: cst.BaseExpression | None = None
+    owner: Value = UNKNOWN
+    owner_node: cst.BaseExpression | None = None
+    made: str = ""
+    like: Value | None = None
+    name: str = ""
+    reader: str = ""
+    stride_nodes: frozenset[cst.CSTNode] = frozenset()
+    by: str = ""
+    through: tuple[Step, ...] = ()
+
+
+@record
 class LayoutAsked(Event):
     """The layout of ``value`` asked for: ``value.stride()``, ``value.is_contiguous()``; or ``changed``, by a copy."""
 

@@ -10,6 +10,7 @@ from ctxlint.model.index.scopes import LOCAL
 from ctxlint.model.interpreter.effects import record_writes
 from ctxlint.model.interpreter.events import MemoryRead, MisfitCall
 from ctxlint.model.interpreter.names import certain_meaning
+from ctxlint.model.interpreter.strided_launches import note_foreign_strides
 from ctxlint.model.interpreter.summary import KERNEL
 from ctxlint.model.interpreter.tensor_calls import Arguments
 from ctxlint.model.interpreter.values import (
@@ -52,7 +53,10 @@ def launch(walk: Walk, node: cst.Call, arguments: Arguments) -> None:
     launched = _unwrapped(walk, launcher.value)
     kernels = _kernels(walk, launched)
     if is_launch(launcher):
-        read_by(walk, node, arguments, KERNEL, dotted(launched) or code_of(launched), kernels)
+        reader = dotted(launched) or code_of(launched)
+        read_by(walk, node, arguments, KERNEL, reader, kernels)
+        if len(kernels) == 1:
+            note_foreign_strides(walk, node, arguments, kernels[0], reader)
     _launched(walk, node, kernels, arguments)
     if walk.resolver is not None and len(kernels) == 1:
         given = (arguments.positional, arguments.keywords, arguments.open_ended)

@@ -62,6 +62,22 @@ class Read:
 
 
 @record
+class StridesUse:
+    """The function has a kernel compute addresses in ``value`` by strides of ``owner``; as for ``ForeignStrides``.
+
+    ``name`` is what the function calls a tensor of its own.
+    """
+
+    value: Value
+    owner: Value
+    made: str
+    like: Value | None
+    name: str
+    reader: str
+    steps: tuple[Step, ...]
+
+
+@record
 class NoneRead:
     """The function certainly fails if ``target`` is None: it reads ``how``, ``.attribute``, of it."""
 
@@ -122,6 +138,7 @@ class Summary:
     unbound_reads: tuple[UnboundRead, ...] = ()
     graph_uses: tuple[GraphUse, ...] = ()
     misfits: tuple[Misfit, ...] = ()
+    strides: tuple[StridesUse, ...] = ()
 
 
 @record

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxlint.model.analyses.strides import without_last_stride
+import libcst as cst
+
+from ctxlint.model.analyses.strides import foreign_strides, without_last_stride
 from ctxlint.model.interpreter.events import LayoutAsked, MemoryRead, Step
-from ctxlint.model.interpreter.summary import COMPILED, PARTLY_STRIDED, Read
-from ctxlint.model.interpreter.values import Argument, Item
+from ctxlint.model.interpreter.summary import COMPILED, PARTLY_STRIDED, Read, StridesUse
+from ctxlint.model.interpreter.values import Argument, Item, before_views
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,6 +34,18 @@ def reads_of(definition: Definition, facts: MethodFacts) -> Iterator[Read]:
             seen.add(target)
         steps = (_step(definition, read), *read.through)
         yield Read(target, how, read.reader, steps, read.parameter)
+
+
+def strides_of(definition: Definition, facts: MethodFacts) -> Iterator[StridesUse]:
+    """The launches in a function that address a tensor with strides of one of its arguments."""
+    for each in foreign_strides(facts):
+        if isinstance(before_views(each.owner), Argument) or isinstance(before_views(each.value), Argument):
+            name = each.value_node.value if isinstance(each.value_node, cst.Name) else each.name
+            unit = definition.unit
+            span = unit.slices.span_in_function(definition.qualname, each.node)
+            step = Step(unit.path, span, f"`{definition.name}` launches `{each.reader}` here")
+            steps = (step, *each.through)
+            yield StridesUse(each.value, each.owner, each.made, each.like, name, each.reader, steps)
 
 
 def _step(definition: Definition, read: MemoryRead) -> Step:

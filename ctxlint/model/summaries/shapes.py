@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ctxlint.model.interpreter.conditions import is_plain
 from ctxlint.model.interpreter.events import ContextCall, ContextWrite, SavedRead
-from ctxlint.model.interpreter.summary import ContextEffects, Summary, Write
+from ctxlint.model.interpreter.summary import ContextEffects, StridesUse, Summary, Write
 from ctxlint.model.interpreter.type_tests import type_of
 from ctxlint.model.interpreter.values import (
     UNKNOWN,
@@ -150,8 +150,12 @@ class Shape:
         unbound_reads = tuple(
             replace(each, needed=tuple(map(self._in_caller, each.needed))) for each in summary.unbound_reads
         )
-        uses, misfits = summary.graph_uses, summary.misfits
-        return Summary(returned, writes, reads, effects, deferred, none_reads, unbound_reads, uses, misfits)
+        uses, misfits, strides = summary.graph_uses, summary.misfits, tuple(map(self._strides, summary.strides))
+        return Summary(returned, writes, reads, effects, deferred, none_reads, unbound_reads, uses, misfits, strides)
+
+    def _strides(self, use: StridesUse) -> StridesUse:
+        like = None if use.like is None else self._in_caller(use.like)
+        return replace(use, value=self._in_caller(use.value), owner=self._in_caller(use.owner), like=like)
 
     def _writes(self, writes: tuple[Write, ...]) -> tuple[Write, ...]:
         return tuple([replace(each, target=self._in_caller(each.target)) for each in writes])

@@ -20,6 +20,7 @@ from ctxlint.model.index.project import Definition
 from ctxlint.model.index.scopes import LOCAL, Scope
 from ctxlint.model.interpreter.effects import either
 from ctxlint.model.interpreter.events import (
+    ForeignStrides,
     LayoutAsked,
     MaybeNone,
     MemoryRead,
@@ -55,7 +56,7 @@ from ctxlint.model.summaries.argument_binding import bind_arguments
 from ctxlint.model.summaries.context_effects import CONTEXT_EVENTS, effects_of, gets_context
 from ctxlint.model.summaries.declared import declared_writes, not_shared
 from ctxlint.model.summaries.graph_uses import KINDS_FOR_GRAPHS, graph_uses_of, mentions_graph
-from ctxlint.model.summaries.memory_reads import reads_of
+from ctxlint.model.summaries.memory_reads import reads_of, strides_of
 from ctxlint.model.summaries.none_reads import none_reads_of
 from ctxlint.model.summaries.objects import (
     is_placeholder,
@@ -79,7 +80,9 @@ if TYPE_CHECKING:
     from ctxlint.model.interpreter.method import Decorator, MethodFacts
     from ctxlint.model.summaries.wrappers import Wrapper
 
-_KINDS: frozenset[type[Event]] = frozenset([Return, Yield, Mutation, MemoryRead, LayoutAsked, MaybeNone, MisfitCall])
+_KINDS: frozenset[type[Event]] = frozenset(
+    [Return, Yield, Mutation, MemoryRead, LayoutAsked, ForeignStrides, MaybeNone, MisfitCall]
+)
 """The kinds of event that a summary needs."""
 
 _KINDS_WITH_CONTEXT = _KINDS | CONTEXT_EVENTS
@@ -438,7 +441,8 @@ def _summary(
     unbound_reads = tuple(unbound_reads_of(definition, facts))
     uses = tuple(graph_uses_of(definition, facts, head.asking)) if head.asking else ()
     misfits = tuple(_misfits(definition, facts))
-    return Summary(_returned(facts), writes, reads, effects, (), none_reads, unbound_reads, uses, misfits)
+    strides = tuple(strides_of(definition, facts))
+    return Summary(_returned(facts), writes, reads, effects, (), none_reads, unbound_reads, uses, misfits, strides)
 
 
 def _misfit_of_kernel(definition: Definition, around: list[str | None]) -> Misfit | None:

@@ -1,0 +1,149 @@
+"""Launches of kernels of Triton that address one tensor with the strides of another."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from ctxlint.model.index.kernel_parameters import strides_by_pointer
+from ctxlint.model.interpreter.events import ForeignStrides, LayoutAsked
+from ctxlint.model.interpreter.layouts import is_contiguous
+from ctxlint.model.interpreter.names import certain_meaning
+from ctxlint.model.interpreter.values import (
+    Argument,
+    Fresh,
+    Item,
+    Parameter,
+    SavedTensor,
+    Scalar,
+    View,
+    before_views,
+)
+from ctxlint.torch_api import operations
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from ctxlint.model.interpreter.summary import StridesUse
+    from ctxlint.model.interpreter.tensor_calls import Arguments
+    from ctxlint.model.interpreter.values import Slot, Value
+    from ctxlint.model.interpreter.walk import Walk
+
+
+def note_foreign_strides(walk: Walk, node: cst.Call, arguments: Arguments, kernel: str, reader: str) -> None:
+    """Record the tensors that a launch of a kernel lets it address with strides of others."""
+    slots = (*arguments.positional, *arguments.keywords.values())
+    calls = {id(slot): call for slot in slots for call in _stride_calls(slot)}
+    if not calls or walk.resolver is None:
+        return
+    parameters = walk.resolver.kernel_parameters(kernel, arguments.positional, arguments.keywords)
+    if not parameters:
+        return
+    by_pointer = strides_by_pointer(next(iter(parameters.values())).kernel)
+    passed = {parameters[key].name: call for key, call in calls.items() if key in parameters}
+    owners = _owners(walk, passed.values())
+    for slot in slots:
+        pointer = parameters.get(id(slot))
+        factors = by_pointer.get(pointer.name, frozenset()) if pointer is not None else ()
+        strides = [passed[each] for each in sorted(factors) if each in passed]
+        owner = _common_owner(owners, strides)
+        if owner is None or not _are_two_tensors(owner, slot.value):
+            continue
+        made, like = made_by(walk, slot.value)
+        first = strides[0].func
+        walk.record(
+            ForeignStrides,
+            node,
+            value=slot.value,
+            value_node=slot.node,
+            owner=owner,
+            owner_node=first.value if isinstance(first, cst.Attribute) else None,
+            made=made,
+            like=like,
+            reader=reader,
+            stride_nodes=frozenset(calls.values()),
+        )
+
+
+def _common_owner(owners: Mapping[cst.CSTNode, Value], strides: Iterable[cst.Call]) -> Value | None:
+    """The tensor that all of these strides are of; None if there are several."""
+    found = {owners.get(call) for call in strides}
+    return found.pop() if len(found) == 1 else None
+
+
+def _are_two_tensors(one: Value, other: Value) -> bool:
+    """Whether two values are certainly different tensors, not views of one."""
+    bases = before_views(one), before_views(other)
+    return bases[0] != bases[1] and all(isinstance(each, _MEMORY) for each in bases)
+
+
+_MEMORY = (Argument, Fresh, Item, Parameter, SavedTensor)
+
+
+def _stride_calls(slot: Slot) -> Iterable[cst.Call]:
+    """The ``x.stride(n)`` that an argument is."""
+    node = slot.value.node if isinstance(slot.value, Scalar) and not slot.starred else None
+    if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value == "stride":
+        yield node
+
+
+def _owners(walk: Walk, calls: Iterable[cst.Call]) -> dict[cst.CSTNode, Value]:
+    """The tensor of each call of ``stride``, as it was then."""
+    wanted = set(calls)
+    events = (each for each in walk.recorder.events if isinstance(each, LayoutAsked) and each.node in wanted)
+    return {each.node: each.value for each in events}
+
+
+def made_by(walk: Walk, value: Value) -> tuple[str, Value | None]:
+    """The function of torch that has created a tensor, and the tensor whose layout it takes over, if any."""
+    origin = before_views(value)
+    call = origin.node if isinstance(origin, Fresh) else None
+    if not isinstance(call, cst.Call):
+        return "", None
+    name = (certain_meaning(walk, call.func) or "").rpartition("torch.")[2]
+    if name in operations.LAYOUT_KEEPING_FACTORIES and call.args and "memory_format" not in _keywords(call):
+        return name, before_views(walk.peek(call.args[0].value))
+    return (name, None) if name in operations.CONTIGUOUS_FACTORIES and "out" not in _keywords(call) else ("", None)
+
+
+def _keywords(call: cst.Call) -> set[str]:
+    return {each.keyword.value for each in call.args if each.keyword is not None}
+
+
+def any_layout(value: Value) -> Value | None:
+    """The tensor that a value is a view of, if nothing in between makes it contiguous."""
+    while isinstance(value, View):
+        if is_contiguous(value):
+            return None
+        value = value.of
+    return value
+
+
+def record_foreign_strides(
+    walk: Walk, node: cst.BaseExpression, by: str, uses: Iterable[StridesUse], arguments: Arguments
+) -> None:
+    """Record those of the launches in a project function."""
+    slots = (*arguments.positional, *arguments.keywords.values())
+    for use in uses:
+        made, like = (use.made, use.like) if use.made else made_by(walk, use.value)
+        walk.record(
+            ForeignStrides,
+            node,
+            value=use.value,
+            value_node=_given(use.value, slots),
+            owner=use.owner,
+            owner_node=_given(use.owner, slots),
+            made=made,
+            like=like,
+            name=use.name,
+            reader=use.reader,
+            by=by,
+            through=use.steps,
+        )
+
+
+def _given(value: Value, slots: tuple[Slot, ...]) -> cst.BaseExpression | None:
+    """The argument that a tensor is, or is a view of."""
+    base = before_views(value)
+    return next((slot.node for slot in slots if before_views(slot.value) == base), None)
