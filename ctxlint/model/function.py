@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from ctxlint.model.index.bare_operators import BareOperator
     from ctxlint.model.index.instances import Instances
     from ctxlint.model.index.module_backwards import ModuleBackward
+    from ctxlint.model.index.operator_signatures import RejectedPart
     from ctxlint.model.index.parsing import BrokenStatement
     from ctxlint.source.slices import Slice
     from ctxlint.source.source import Position, Source, Span
@@ -554,6 +555,23 @@ class UndeclaredWrite:
 
 
 @record
+class RejectedOperator:
+    """The operator ``function``, which torch does not define because of a part of its signature, at the ``span``.
+
+    ``parameter``, ``instead``: see ``Rejection``. ``written`` is the code of the part; ``others`` are
+    further ones.
+    """
+
+    span: Span
+    function: str
+    reason: RejectedPart
+    parameter: str
+    instead: str
+    written: str
+    others: tuple[Span, ...] = ()
+
+
+@record
 class GradModeTest:
     """A call of ``torch.is_grad_enabled()`` in the operator ``function``."""
 
@@ -594,6 +612,8 @@ class SourceFile:
     """The custom operators without a gradient that modules call."""
     undeclared_writes: tuple[UndeclaredWrite, ...] = ()
     """The writes of custom operators that ``torch.compile`` drops."""
+    rejected_operators: tuple[RejectedOperator, ...] = ()
+    """The custom operators that torch does not define."""
     grad_mode_tests: tuple[GradModeTest, ...] = ()
     """Where custom operators ask for grad mode."""
     module_backwards: tuple[ModuleBackward, ...] = ()

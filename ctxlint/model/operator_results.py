@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING
 
 from ctxlint.effort import Effort, EffortExceeded
 from ctxlint.model.analyses.grad_mode_tests import grad_mode_tests
-from ctxlint.model.function import GradModeTest, SharedResult, UndeclaredWrite
+from ctxlint.model.function import GradModeTest, RejectedOperator, SharedResult, UndeclaredWrite
+from ctxlint.model.index.module_backwards import span_of_name
+from ctxlint.model.index.operator_signatures import unquoted
 from ctxlint.model.index.project import Definition
+from ctxlint.model.index.project_answers import rejected_operators
 from ctxlint.model.index.scopes import Scope
 from ctxlint.model.interpreter.events import Mutation
 from ctxlint.model.interpreter.interpret import interpret
@@ -48,14 +51,16 @@ if TYPE_CHECKING:
     from ctxlint.model.operators import Fake
 
 
-OperatorResult = SharedResult | UndeclaredWrite | GradModeTest
+OperatorResult = SharedResult | UndeclaredWrite | GradModeTest | RejectedOperator
 
 
 def operator_results(unit: Unit, project: Project, resolver: Resolver) -> Iterator[OperatorResult]:
     """The returns of the operators of a file that torch certainly rejects, and the writes that it does not know of.
 
-    And where they ask for grad mode. Then the returns of fakes that share memory as no operator's may.
+    And where they ask for grad mode. Then the returns of fakes that share memory as no operator's may. Before all, the
+    operators that torch does not even define.
     """
+    yield from _rejected(unit)
     for name, qualname in decorated_operators(unit):
         try:
             with Effort().on(qualname):
@@ -68,6 +73,17 @@ def operator_results(unit: Unit, project: Project, resolver: Resolver) -> Iterat
                 yield from _results_of_fake(unit, resolver, fake)
         except (EffortExceeded, RecursionError):
             continue
+
+
+def _rejected(unit: Unit) -> Iterator[RejectedOperator]:
+    for qualname, (first, *others) in rejected_operators(unit.index):
+        node = unit.index.functions[qualname].node
+        span, *rest = (
+            span_of_name(unit, node) if each.node is node else unit.source.span_of(each.node)
+            for each in (first, *others)
+        )
+        written = ast.unparse(unquoted(first.node)) if isinstance(first.node, ast.expr) else ""
+        yield RejectedOperator(span, node.name, first.reason, first.parameter, first.instead, written, tuple(rest))
 
 
 def _results_of_fake(unit: Unit, resolver: Resolver, fake: Fake) -> Iterator[SharedResult]:

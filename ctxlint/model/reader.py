@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, NamedTuple
 from ctxlint.effort import Effort, EffortExceeded
 from ctxlint.model.analyses.open_questions import own
 from ctxlint.model.builder import Builder
-from ctxlint.model.function import Binding, GivenUp, GradModeTest, SharedResult, SourceFile, UndeclaredWrite
+from ctxlint.model.function import (
+    Binding,
+    GivenUp,
+    GradModeTest,
+    RejectedOperator,
+    SharedResult,
+    SourceFile,
+    UndeclaredWrite,
+)
 from ctxlint.model.function_store import STORE
 from ctxlint.model.index.attribute_stores import stored_on_others, unset_attributes
 from ctxlint.model.index.bare_operators import bare_operators, possible_names
@@ -260,6 +268,7 @@ class Reader:
             bare_operators=self.bare_operators(outside) if unit.may_define_operators else (),
             shared_results=tuple(each for each in results if isinstance(each, SharedResult)),
             undeclared_writes=tuple(each for each in results if isinstance(each, UndeclaredWrite)),
+            rejected_operators=tuple(each for each in results if isinstance(each, RejectedOperator)),
             grad_mode_tests=tuple(each for each in results if isinstance(each, GradModeTest)),
             module_backwards=() if outside.calls_backward else self.module_backwards,
             broken=(*unit.broken, *unit.slices.broken),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ctxlint.model.index.file_index import last_name
 from ctxlint.model.index.indexer import index_module
+from ctxlint.model.index.operator_signatures import rejections
 from ctxlint.model.index.passed_tensors import (
     NOT_TENSORS,
     parameters_among,
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from ctxlint.model.index.file_index import CallRecord, FileIndex
+    from ctxlint.model.index.operator_signatures import Rejection
     from ctxlint.model.index.outside_facts import ProjectQuestion
     from ctxlint.model.index.scopes import Scope
 
@@ -85,7 +87,24 @@ def differentiable_operators(index: FileIndex) -> frozenset[str]:
 
 
 def operator_decorators(index: FileIndex) -> Iterator[tuple[str, ast.Call]]:
-    """The decorators that make operators of functions: ``@custom_op("ns::f")``, each after the function's name."""
+    """The decorators that make operators of functions: ``@custom_op("ns::f")``, each after the function's name.
+
+    Those that raise because of the function's signature make none.
+    """
+    for qualname, decorator in _written_decorators(index):
+        if not rejections(index.functions[qualname].node, index.module):
+            yield qualname, decorator
+
+
+def rejected_operators(index: FileIndex) -> Iterator[tuple[str, list[Rejection]]]:
+    """The functions whose signature torch rejects for an operator, and what it rejects."""
+    for qualname, _decorator in _written_decorators(index):
+        found = rejections(index.functions[qualname].node, index.module)
+        if found:
+            yield qualname, found
+
+
+def _written_decorators(index: FileIndex) -> Iterator[tuple[str, ast.Call]]:
     for part in index.parts or (index,):
         if operator_decorators not in part.notes:
             found = ((name, operator_decorator(each.node, index.module)) for name, each in part.functions.items())

@@ -1,0 +1,236 @@
+"""Signatures of which ``torch.library`` infers no schema: ``custom_op`` raises ValueError where the file is imported.
+
+Torch compares annotations with a list of types. Whatever is neither on this list nor certainly absent is unknown.
+"""
+
+from __future__ import annotations
+
+import ast
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from ctxlint.model.index.scopes import dotted_name, resolve_certainly
+from ctxlint.records import record
+from ctxlint.source.ast_tree import tree_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.model.index.scopes import Scope
+
+
+class RejectedPart(Enum):
+    """A part of a signature, by what torch rejects about it."""
+
+    KIND = "kind"
+    """The parameter is positional-only, ``*args`` or ``**kwargs``."""
+    MISSING = "missing"
+    TYPE = "type"
+    DEFAULT = "default"
+    UNKNOWN_NAME = "unknown name"
+    """``mutates_args`` names no parameter."""
+    NOT_WRITABLE = "not writable"
+    """``mutates_args`` names a parameter that is not a tensor."""
+
+
+@record
+class Rejection:
+    """A part of a signature that torch rejects. ``parameter`` is empty for the result, ``instead`` a fitting type."""
+
+    node: ast.expr | ast.arg | ast.FunctionDef
+    reason: RejectedPart
+    parameter: str = ""
+    instead: str = ""
+
+
+def rejections(function: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope) -> list[Rejection]:
+    """What torch certainly rejects of the operator that the only decorator makes of a function, in torch's order.
+
+    Only for a function that the file defines whenever it is imported.
+    """
+    decorator = function.decorator_list[0] if len(function.decorator_list) == 1 else None
+    if not isinstance(decorator, ast.Call) or function.col_offset or isinstance(function, ast.AsyncFunctionDef):
+        return []
+    keywords = {each.arg: each.value for each in decorator.keywords}
+    if "mutates_args" not in keywords or not keywords.keys() <= {"mutates_args", "device_types"}:
+        return []
+    return [*_of_parameters(function, scope, keywords["mutates_args"]), *_of_result(function, scope)]
+
+
+def _of_parameters(function: ast.FunctionDef, scope: Scope, mutates: ast.expr) -> Iterator[Rejection]:
+    arguments = function.args
+    unnamed = [*arguments.posonlyargs, *filter(None, (arguments.vararg, arguments.kwarg))]
+    if unnamed:
+        yield Rejection(unnamed[0], RejectedPart.KIND, unnamed[0].arg)
+    given = [*arguments.args, *arguments.kwonlyargs]
+    named = mutates.elts if isinstance(mutates, (ast.Tuple, ast.List, ast.Set)) else []
+    written = {each.value: each for each in named if isinstance(each, ast.Constant)}
+    for each in given:
+        if each.annotation is None:
+            yield Rejection(each, RejectedPart.MISSING, each.arg)
+            continue
+        annotation = unquoted(each.annotation)
+        kind = _type(annotation, scope)
+        if kind is None:
+            continue
+        if kind not in _TAKEN:
+            yield Rejection(each.annotation, RejectedPart.TYPE, each.arg, _instead(annotation, scope))
+        elif each.arg in written and "Tensor" not in ast.unparse(each.annotation):
+            yield Rejection(written[each.arg], RejectedPart.NOT_WRITABLE, each.arg)
+    padded = zip(reversed(given[: len(arguments.args)]), reversed(arguments.defaults))
+    for parameter, default in (*padded, *zip(arguments.kwonlyargs, arguments.kw_defaults)):
+        if default is not None and _is_refused_default(default):
+            yield Rejection(default, RejectedPart.DEFAULT, parameter.arg)
+    if not unnamed:
+        names = {each.arg for each in given}
+        yield from (Rejection(node, RejectedPart.UNKNOWN_NAME, str(n)) for n, node in written.items() if n not in names)
+
+
+def _of_result(function: ast.FunctionDef, scope: Scope) -> Iterator[Rejection]:
+    if function.returns is None:
+        yield Rejection(function, RejectedPart.MISSING)
+        return
+    returns = unquoted(function.returns)
+    found = _type(returns, scope)
+    if found is None or found in (_NOTHING, *_RESULTS):
+        return
+    parts = _parts_of_tuple(returns, scope)
+    if parts is None or (parts and all(each is None or each in _RESULTS for each in parts)):
+        return
+    yield Rejection(function.returns, RejectedPart.TYPE, instead="list[Tensor]" if parts == ["Tensor", "..."] else "")
+
+
+def _is_refused_default(node: ast.expr) -> bool:
+    """Whether a default is certainly neither None nor a number, string, device or dtype."""
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, (bytes, complex)) or node.value is ...
+    return isinstance(node, (ast.List, ast.Tuple, ast.Dict, ast.Set, ast.Lambda, ast.ListComp, ast.DictComp))
+
+
+# Types, in a normal form: ``list[Tensor?]``, with ``?`` for ``| None``
+
+_NOTHING = "None"
+_SINGLE = {
+    "torch.Tensor": "Tensor",
+    "builtins.int": "int",
+    "builtins.float": "float",
+    "builtins.bool": "bool",
+    "builtins.str": "str",
+    "torch.dtype": "dtype",
+    "torch.device": "device",
+}
+_NUMBERS = frozenset(["int", "float", "bool"])
+_NUMBER = "Number"
+_SEQUENCES = {
+    "builtins.list": "list",
+    "typing.List": "list",
+    "typing.Sequence": "Sequence",
+    "collections.abc.Sequence": "Sequence",
+}
+_TUPLES = frozenset(["builtins.tuple", "typing.Tuple"])
+_OTHERS = frozenset(
+    (
+        *("builtins.dict", "builtins.set", "builtins.frozenset", "builtins.complex", "builtins.bytes"),
+        *("builtins.object", "builtins.slice", "builtins.range", "builtins.type", "builtins.tuple", "numpy.ndarray"),
+        *("typing.Any", "typing.Callable", "typing.Dict", "typing.Mapping", "typing.Iterable", "typing.Set"),
+        *("collections.abc.Callable", "collections.abc.Iterable", "collections.abc.Mapping", *_SEQUENCES),
+        *("torch.Size", "torch.SymInt", "torch.memory_format", "torch.layout", "torch.nn.Parameter"),
+        *("torch.nn.Module", "torch.FloatTensor", "torch.LongTensor", "torch.IntTensor", "torch.BoolTensor"),
+    )
+)
+"""Types that torch certainly does not take, with and without arguments."""
+
+_LISTED = ("Tensor", *sorted(_NUMBERS))
+_TAKEN = frozenset(
+    (
+        *(f"{each}{optional}" for each in (*_SINGLE.values(), _NUMBER) for optional in ("", "?")),
+        *(f"{many}[{each}]" for many in ("list", "Sequence") for each in (*_LISTED, _NUMBER, "Tensor?")),
+        *(f"{many}[{each}]?" for many in ("list", "Sequence") for each in _NUMBERS),
+    )
+)
+_RESULTS = frozenset(["Tensor", *_NUMBERS, _NUMBER, "list[Tensor]"])
+
+
+def unquoted(node: ast.expr) -> ast.expr:
+    """The expression in an annotation that is a string. Strings inside of others stay as they are."""
+    written = tree_of(node.value) if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
+    only = written.body[0] if written is not None and len(written.body) == 1 else None
+    return only.value if isinstance(only, ast.Expr) else node
+
+
+def _type(node: ast.expr, scope: Scope) -> str | None:
+    """The type that an annotation denotes; None if a part of it is unknown."""
+    found = _alternatives(node, scope)
+    if found is None:
+        return None
+    certain = found - {_NOTHING}
+    if not certain:
+        return _NOTHING
+    named = _NUMBER if certain == _NUMBERS else "|".join(sorted(certain))
+    return f"{named}?" if _NOTHING in found else named
+
+
+def _alternatives(node: ast.expr, scope: Scope) -> frozenset[str] | None:
+    """The types of which an annotation is the union."""
+    if isinstance(node, ast.Constant):
+        return frozenset([_NOTHING]) if node.value is None else None
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+        return _union([node.left, node.right], scope)
+    container, arguments = _parts(node)
+    name = _meaning(container, scope)
+    if not arguments:
+        return frozenset([_SINGLE.get(name, name)]) if name in _SINGLE or name in _OTHERS else None
+    if name in ("typing.Optional", "typing.Union"):
+        found = _union(arguments, scope)
+        return found if found is None or name == "typing.Union" else found | {_NOTHING}
+    if name not in _SEQUENCES or len(arguments) > 1:
+        return frozenset([name]) if name in _OTHERS or name in _TUPLES else None
+    inner = _type(arguments[0], scope)
+    return frozenset([f"{_SEQUENCES[name]}[{inner}]"]) if inner is not None else None
+
+
+def _union(nodes: list[ast.expr], scope: Scope) -> frozenset[str] | None:
+    found: set[str] = set()
+    for node in nodes:
+        some = _alternatives(node, scope)
+        if some is None:
+            return None
+        found |= some
+    return frozenset(found)
+
+
+def _parts(node: ast.expr) -> tuple[ast.expr, list[ast.expr]]:
+    """``Tuple`` and its arguments of ``Tuple[int, int]``."""
+    if not isinstance(node, ast.Subscript):
+        return node, []
+    return node.value, node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+
+
+def _meaning(node: ast.expr, scope: Scope) -> str:
+    name = dotted_name(node)
+    return (resolve_certainly(name, scope) if name is not None else None) or ""
+
+
+def _parts_of_tuple(node: ast.expr, scope: Scope) -> list[str | None] | None:
+    """The types in a tuple, ``...`` and None for unknown ones among them; empty for another type, or if it is bare.
+
+    None for ``typing.Tuple`` without arguments, which torch takes for an empty one.
+    """
+    container, arguments = _parts(node)
+    name = _meaning(container, scope)
+    if name not in _TUPLES or not arguments:
+        return None if name == "typing.Tuple" else []
+    return ["..." if _is_dots(each) else _type(each, scope) for each in arguments]
+
+
+def _is_dots(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is ...
+
+
+def _instead(node: ast.expr, scope: Scope) -> str:
+    """The sequence that takes what a tuple of one type does, or the list without ``None``."""
+    if _type(node, scope) in ("list[Tensor]?", "Sequence[Tensor]?"):
+        return "list[Tensor]"
+    only = {each for each in _parts_of_tuple(node, scope) or () if each != "..."}
+    inner = only.pop() if len(only) == 1 else None
+    return f"Sequence[{inner}]" if inner in _LISTED else ""
