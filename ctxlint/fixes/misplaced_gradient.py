@@ -1,4 +1,4 @@
-"""Removing the None in front of a gradient that is returned for the next input."""
+"""Removing the None in front of a gradient that is returned for the next input; exchanging two gradients."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ctxlint.fixes.class_layout import layout_of
 from ctxlint.fixes.unread_saves import without_item
 
 if TYPE_CHECKING:
-    from ctxlint.model.analyses.misplaced_gradients import Displaced
+    from ctxlint.model.analyses.misplaced_gradients import Displaced, Exchanged
     from ctxlint.model.function import FunctionClass
 
 
@@ -29,3 +29,14 @@ def drop_none_in_front(fn: FunctionClass, found: Displaced) -> Fix | None:
         return None
     edit = without_item(layout, items_of(layout, display.elements), found.meant.index, keep_comma=False)
     return Fix("Remove the `None`", (edit,), Applicability.UNSAFE)
+
+
+def exchange(fn: FunctionClass, found: Exchanged) -> Fix | None:
+    """Let two variables of a tuple that is written out change places."""
+    layout, statement, (first, second) = layout_of(fn, fn.backward), found.returned.event.node, found.nodes
+    display = statement.value if isinstance(statement, cst.Return) else None
+    written = [each.value for each in display.elements] if isinstance(display, cst.Tuple) else []
+    if layout is None or first not in written or second not in written:
+        return None
+    edits = (layout.replace(first, second.value), layout.replace(second, first.value))
+    return Fix(f"Return `{second.value}` before `{first.value}`", edits, Applicability.UNSAFE)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxlint.fixes.misplaced_gradient import drop_none_in_front
-from ctxlint.model.analyses.misplaced_gradients import misplaced_gradients
+from ctxlint.fixes.misplaced_gradient import drop_none_in_front, exchange
+from ctxlint.model.analyses.misplaced_gradients import exchanged_gradients, misplaced_gradients
 from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 
@@ -19,11 +19,13 @@ class MisplacedGradient(Rule[FunctionClass]):
     """
     ## What it does
     Reports a `backward` that returns a gradient behind a `None` too many: it has the name of an input in front, for which `None` is
-    returned, and there are more gradients than inputs.
+    returned, and there are more gradients than inputs. Reports two gradients that have changed places: each has the name of
+    the input that the other is returned for.
 
     ## Why is this bad?
     Torch silently drops surplus `None` at the end, so nothing raises: the input gets no gradient, and the next one gets a
     gradient that is not its own. Backward raises only if that is not a tensor, or needs a gradient of another shape.
+    Nor do two gradients in the wrong order raise if the inputs have the same shape.
 
     ## Example
     ```python
@@ -61,11 +63,12 @@ class MisplacedGradient(Rule[FunctionClass]):
 
     ## Fix safety
     Unsafe, because only the author knows which input the gradient is for. The `None` at the position of the named input is removed,
-    if the gradient is at the next one, and if the return writes out a tuple without comments.
+    if the gradient is at the next one, and if the return writes out a tuple without comments. Two gradients change places.
 
     ## Known limits
     The gradient must be a variable with the whole name of the input, as `grad_x`, `x_grad` or `dx` for `x`. Not reported if another
-    gradient behind it has the name of the input at its position.
+    gradient behind it has the name of the input at its position. Two that are unpacked from one call may only have the wrong
+    names, and are not reported.
 
     ## References
     - [torch.autograd.Function.backward](https://pytorch.org/docs/stable/generated/torch.autograd.Function.backward.html)
@@ -87,4 +90,13 @@ class MisplacedGradient(Rule[FunctionClass]):
                 f"gradient. Remove a `None` in front of it.",
                 drop_none_in_front(fn, each),
                 rests_on=(each.returned,),
+            )
+        for pair in exchanged_gradients(fn) if backward is not None else ():
+            names, inputs = [each.value for each in pair.nodes], [fn.inputs[each].name for each in pair.indices]
+            yield Finding(
+                fn.span(pair.nodes[0]),
+                f"`{names[0]}` is returned for the input `{inputs[0]}`, and `{names[1]}` for `{inputs[1]}`; both are "
+                "silently wrong, or torch raises RuntimeError if the shapes do not fit. Return them in the order of the inputs.",
+                exchange(fn, pair),
+                rests_on=(pair.returned,),
             )

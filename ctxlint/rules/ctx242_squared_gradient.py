@@ -94,6 +94,6 @@ class SquaredGradient(Rule[FunctionClass]):
             yield Finding(
                 fn.span(product),
                 f"`{backward.name}` of `{fn.name}` multiplies by `{first.incoming}` twice; the gradient for {names} silently "
-                f"grows with its square. Use `{first.incoming}` in one of the two factors only.",
+                f"grows with its square. Multiply by `{first.incoming}` once.",
                 related=at(fn, inside, f"`{first.incoming}` is a factor here, too"),
             )

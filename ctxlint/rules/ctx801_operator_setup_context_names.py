@@ -100,7 +100,8 @@ class OperatorSetupContextNames(Rule[SourceFile]):
                 continue
             yield Finding(
                 operator.span(setup.node.name),
-                f"`{setup.node.name.value}` of `{operator.name}` takes {taken}; torch passes {quoted(expected)} by keyword "
-                f"and raises TypeError. Write `{setup.node.name.value}({', '.join(expected)})`.",
+                f"`{setup.node.name.value}` of `{operator.name}` takes {taken}; torch passes its arguments by keyword and "
+                "raises TypeError in a call that needs a gradient. "
+                f"Write `{setup.node.name.value}({', '.join(expected)})`.",
                 fix=rename_as_expected(file, operator, expected),
             )

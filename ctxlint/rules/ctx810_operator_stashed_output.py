@@ -22,7 +22,8 @@ class OperatorStashedOutput(Rule[SourceFile]):
     ## Why is this bad?
     The output references its node in the graph, which references ctx, and ctx now references the output. Reference
     counting never frees such a cycle: output and graph stay in memory until Python's garbage collector runs, which does
-    not look at how much GPU memory is in use. `save_for_backward` stores outputs without a cycle.
+    not look at how much GPU memory is in use. With torch 2.13, two kept outputs of one call are never freed, not even by
+    the garbage collector. `save_for_backward` stores outputs without a cycle.
 
     ## Example
     ```python
@@ -84,11 +85,16 @@ class OperatorStashedOutput(Rule[SourceFile]):
 
     def check(self, file: SourceFile, settings: Settings) -> Iterator[Finding]:
         for operator in file.operator_setups if settings.torch.reach(2, 4) else ():
-            for write, index in stored_operator_outputs(operator):
+            stored = list(stored_operator_outputs(operator))
+            several = len({index for _write, index in stored}) > 1
+            until = "keeps the graph alive until the garbage collector frees it"
+            cycle = (
+                "with two outputs, this reference cycle is never freed" if several else f"this reference cycle {until}"
+            )
+            for write, index in stored:
                 which = f"output {index + 1}" if operator.outputs != 1 else "the output"
                 ctx = operator.setup_context.ctx_name if operator.setup_context is not None else "ctx"
                 yield Finding(
                     operator.span(write.node),
-                    f"`{ctx}.{write.attribute}` keeps {which} of `{operator.name}`; this reference cycle keeps the graph alive "
-                    f"until the garbage collector frees it. Use `{ctx}.save_for_backward`.",
+                    f"`{ctx}.{write.attribute}` keeps {which} of `{operator.name}`; {cycle}. Use `{ctx}.save_for_backward`.",
                 )

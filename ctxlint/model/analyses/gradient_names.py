@@ -6,6 +6,8 @@ import re
 from itertools import combinations, islice, pairwise
 from typing import TYPE_CHECKING
 
+import libcst as cst
+
 from ctxlint.model.interpreter.events import Assigned
 from ctxlint.model.interpreter.values import NONE
 from ctxlint.model.syntax import root_name
@@ -13,8 +15,6 @@ from ctxlint.patterns import pattern
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Sequence
-
-    import libcst as cst
 
     from ctxlint.model.function import FunctionClass, Input
 
@@ -35,6 +35,14 @@ def exactly_named_input(node: cst.CSTNode | None, inputs: Sequence[Input]) -> in
     """Like ``named_input``, only for an input with the whole name."""
     at, name = named_input(node, inputs), root_name(node)
     return at if at is not None and name is not None and inputs[at].name.lower() in name.lower() else None
+
+
+def has_name_of(node: cst.CSTNode | None, inputs: Sequence[Input]) -> int | None:
+    """The one input whose very name, with the usual affixes, is that of a variable: ``grad_x`` or ``loss_wrt_x``."""
+    name = node.value if isinstance(node, cst.Name) else ""
+    words = {"".join(_words(stem)) for stem in (_GRADIENT_OF.sub("", name.lower()), _WRT.sub("", name.lower()))}
+    found = [each.index for each in inputs if "".join(_words(each.name.lower())) in words - {name.lower()}]
+    return found[0] if len(found) == 1 else None
 
 
 def leaves_out(fn: FunctionClass, returned: Iterable[cst.CSTNode | None], others: Container[int]) -> bool:
@@ -108,6 +116,9 @@ _MANY = 10_000
 
 _GRADIENT_OF = pattern(r"^(?:grads?_?(?:of_|wrt_)?|d_?l_?d_?|d_?)|_grads?$|_?grad$")
 """Affixes of gradient names, in addition to the name of the input."""
+
+
+_WRT = pattern(r"^.*wrt_?")
 
 
 def _input_of(stem: str, inputs: Sequence[Input]) -> int | None:

@@ -32,6 +32,7 @@ from ctxlint.model.interpreter.values import (
     Value,
     View,
     before_views,
+    is_input,
     is_tensor,
     leaves,
     usual_storage,
@@ -280,7 +281,9 @@ def _computed(fn: FunctionClass, value: Value) -> bool:
 
 
 def _of_kept(fn: FunctionClass, node: cst.CSTNode | None) -> bool:
-    """Whether an expression certainly computes with a tensor that forward made and kept: ``ctx.factor.neg() * 2``."""
+    """Whether code certainly computes with a tensor that forward made, or got, and kept: ``ctx.factor.neg() * 2``."""
+    if isinstance(node, cst.AugAssign):
+        return _of_kept(fn, node.value)
     if isinstance(node, cst.BinaryOperation):
         return _of_kept(fn, node.left) or _of_kept(fn, node.right)
     if isinstance(node, cst.UnaryOperation):
@@ -291,8 +294,15 @@ def _of_kept(fn: FunctionClass, node: cst.CSTNode | None) -> bool:
     if isinstance(node, cst.Name) and fn.backward is not None:
         return _of_kept(fn, fn.backward.bound_to(node.value))
     if isinstance(node, cst.Attribute) and fn.backward is not None and fn.backward.is_on_ctx(node):
-        return _kept_tensor(fn, _kept(fn, node.attr.value))
+        kept = _kept(fn, node.attr.value)
+        return _kept_tensor(fn, kept) or _is_differentiated(fn, kept)
     return False
+
+
+def _is_differentiated(fn: FunctionClass, value: Value | None) -> bool:
+    """Whether a stored value is an input, certainly a tensor, that gets a gradient: forward does not only keep it."""
+    entry = fn.inputs[value.index] if value is not None and is_input(value) and value.index < len(fn.inputs) else None
+    return entry is not None and entry.is_tensor is Tri.YES and entry.gradient is Tri.YES
 
 
 _COMPUTING = operations.COMPUTING | operations.VIEW_METHODS | operations.USUAL_VIEW_METHODS | {"clone"}

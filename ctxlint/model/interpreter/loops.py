@@ -200,10 +200,10 @@ def _settled(start: State, turn: Turn) -> bool:
     )
 
 
-def _joined(start: State, ends: Iterable[State], combine: Callable[[Value, Value], Value]) -> State:
-    """``start`` joined with the ``ends`` of iterations, without names that only the body binds."""
+def _joined(start: State, others: Iterable[State], combine: Callable[[Value, Value], Value]) -> State:
+    """``start`` joined with ``others`` within or after an iteration, without names that only the body binds."""
     wide = start.fork()
-    for state in ends:
+    for state in others:
         ends = {name: state.names.get(name, UNBOUND) for name in start.names}
         wide.names = join_environments(wide.names, ends, combine)
         wide.attributes = {
