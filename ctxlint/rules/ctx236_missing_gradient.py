@@ -18,8 +18,8 @@ class MissingGradient(Rule[FunctionClass]):
     """
     ## What it does
     Reports a tensor for which `backward` always returns `None` although `forward` computes an output from it by
-    differentiable operations, or although a call passes a leaf for it: a parameter, such as
-    `norm.weight`, or another tensor with `requires_grad=True`.
+    differentiable operations, also in functions of the project, or although a call passes a leaf for it: a parameter,
+    such as `norm.weight`, or another tensor with `requires_grad=True`. An element of `*args` counts as well.
 
     ## Why is this bad?
     `None` tells autograd that the output does not depend on the input. A parameter that is passed there keeps `grad` as
@@ -83,7 +83,7 @@ class MissingGradient(Rule[FunctionClass]):
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         for each in missing_gradients(fn):
-            name, ctx = each.input.name, fn.reading_ctx
+            name, ctx = each.name, fn.reading_ctx
             if each.call is not None:
                 fact = f"`None` for `{name}`, for which the call on {each.call.place} passes a leaf"
                 consequence = "unless that is frozen, it silently gets no gradient"
@@ -91,7 +91,7 @@ class MissingGradient(Rule[FunctionClass]):
                 fact = f"`None` for `{name}`, from which `forward` computes an output"
                 consequence = "if it requires a gradient, it silently gets none"
             yield Finding(
-                fn.span(each.input.param.node.name),
+                fn.span(each.node),
                 f"`backward` of `{fn.name}` always returns {fact}; {consequence}. Return its gradient, under "
-                f"`if {ctx}.needs_input_grad[{each.input.index}]`.",
+                f"`if {ctx}.needs_input_grad[{each.index}]`.",
             )

@@ -56,6 +56,9 @@ _SMOOTH = (
 )
 """Operations whose derivative is nonzero almost everywhere, with respect to each of their tensors."""
 
+_LIKE_ANOTHER = frozenset(_words("expand_as reshape_as to type_as view_as"))
+"""Those that ask their argument for its shape, dtype or device only."""
+
 _OPERATORS = (cst.Add, cst.Subtract, cst.Multiply, cst.Divide, cst.Power, cst.MatrixMultiply)
 _VIEWS = frozenset(_words("T mT H mH real"))
 _DIFFERENTIATING = frozenset({"torch.autograd.grad", "autograd.grad"})
@@ -239,6 +242,8 @@ def differentiated_in(node: cst.BaseExpression) -> list[cst.BaseExpression]:
         or node.func.attr.value not in _SMOOTH
     ):
         return []
+    if node.func.attr.value in _LIKE_ANOTHER:
+        return [node.func.value]
     return [node.func.value, *(each.value for each in node.args if each.keyword is None and not each.star)]
 
 

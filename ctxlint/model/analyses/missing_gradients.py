@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.effort import spend
-from ctxlint.model.analyses.double_backward import differentiated_in
+from ctxlint.model.analyses.differentiable_flow import Flow, Part
 from ctxlint.model.analyses.kept_values import kept_value
-from ctxlint.model.interpreter.events import Assigned
-from ctxlint.model.interpreter.values import Kind, Tri, is_input, is_none, kind_of
+from ctxlint.model.function import Trust
+from ctxlint.model.interpreter.values import Item, Kind, Tri, Variadic, is_input, is_none, kind_of
 from ctxlint.model.syntax import words_of
+from ctxlint.patterns import pattern
 from ctxlint.records import record
 from ctxlint.torch_api import types
 
@@ -20,42 +21,73 @@ if TYPE_CHECKING:
 
     from ctxlint.model.function import FunctionClass, Input
     from ctxlint.model.index.apply_calls import ApplyCall
-    from ctxlint.model.interpreter.method import Method
+    from ctxlint.model.interpreter.method import Method, Param
 
 
 @record
 class MissingGradient:
-    """An input without a gradient; ``call`` passes a leaf for it, or else it is in a formula of the result."""
+    """An input without a gradient; ``call`` passes a leaf for it, or else it is in a formula of the result.
 
-    input: Input
+    ``name`` is an element of ``*args`` as well, whose ``node`` is the parameter.
+    """
+
+    name: str
+    index: int
+    node: cst.CSTNode
     call: ApplyCall | None = None
 
 
 def missing_gradients(fn: FunctionClass) -> Iterator[MissingGradient]:
     """The inputs that get no gradient on any path, next to others that get one."""
     backward, forward = fn.counted_backward, fn.forward
-    if backward is None or forward is None or forward.inherited or fn.escapes or fn.variadic_inputs is not None:
+    if backward is None or forward is None or forward.inherited or fn.escapes:
         return
-    if any(each.gradient is Tri.YES for each in fn.inputs) and not _gives_otherwise(backward):
-        for entry in fn.inputs:
-            integral = entry.param.annotation in types.INTEGRAL_ANNOTATIONS
-            if integral or entry.against_a_gradient or not _always_none(fn, entry.index):
-                continue
-            calls = [each for each in fn.calls if each.applies and not each.expects_error]
-            given = next((each for each in calls if entry.index in each.leaves and not each.gradients_off), None)
-            if given is not None and (_is_computed_with(forward, entry.name) or _is_operand(fn, backward, entry)):
-                yield MissingGradient(entry, given)
-            elif entry.is_tensor is Tri.YES and not _is_constant(entry, calls) and entry.name in _reached(fn, forward):
-                yield MissingGradient(entry)
+    if not any(each.gradient is Tri.YES for each in fn.inputs) or _gives_otherwise(backward):
+        return
+    calls = [each for each in fn.calls if each.applies and not each.expects_error]
+    results = _Results(fn, forward)
+    for entry in fn.inputs:
+        integral = entry.param.annotation in types.INTEGRAL_ANNOTATIONS
+        if integral or entry.against_a_gradient or not _always_none(fn, entry.index):
+            continue
+        given = _passing_a_leaf(calls, entry.index)
+        node = entry.param.node.name
+        if given is not None and (_is_computed_with(forward, entry.name) or _is_operand(fn, backward, entry)):
+            yield MissingGradient(entry.name, entry.index, node, given)
+        elif not _is_constant(entry.index, calls) and _may_be_tensor(entry) and results.depend_on(entry):
+            yield MissingGradient(entry.name, entry.index, node)
+    if fn.variadic_inputs is not None and fn.required_inputs == len(fn.inputs):
+        yield from _missing_in_variadic(fn, fn.variadic_inputs, results, calls)
+
+
+def _missing_in_variadic(
+    fn: FunctionClass, variadic: Param, results: _Results, calls: list[ApplyCall]
+) -> Iterator[MissingGradient]:
+    """The elements of ``*args`` without a gradient."""
+    if not _always_none(fn, len(fn.inputs)) and not any(_always_none(fn, at) for at in results.elements):
+        return
+    for number, name in sorted(results.elements.items()):
+        index = len(fn.inputs) + number
+        if not _always_none(fn, index) or _is_constant(index, calls):
+            continue
+        given = _passing_a_leaf(calls, index)
+        if given is not None or results.is_tensor(name, number):
+            yield MissingGradient(name, index, variadic.node.name, given)
+
+
+def _passing_a_leaf(calls: list[ApplyCall], index: int) -> ApplyCall | None:
+    return next((each for each in calls if index in each.leaves and not each.gradients_off), None)
 
 
 def _always_none(fn: FunctionClass, index: int) -> bool:
     """Whether each return of backward certainly has None at a position."""
     for returned in fn.gradients:
         slots = returned.slots[: index + 1]
-        if not returned.known or len(slots) <= index or any(slot.starred for slot in slots):
+        starred = next((at for at, slot in enumerate(slots) if slot.starred), None)
+        decisive = slots[index:] if starred is None else returned.slots[starred:]
+        if not returned.known or not decisive:
             return False
-        if not all(is_none(option) is Tri.YES for option in slots[index].value.options()):
+        if not all(is_none(option) is Tri.YES for slot in decisive for option in slot.value.options()):
             return False
     return bool(fn.gradients)
 
@@ -91,37 +123,80 @@ def _is_operand(fn: FunctionClass, backward: Method, entry: Input) -> bool:
     return False
 
 
-def _is_constant(entry: Input, calls: list[ApplyCall]) -> bool:
+def _is_constant(index: int, calls: list[ApplyCall]) -> bool:
     """Whether all calls in view pass what never requires a gradient."""
-    return bool(calls) and all(entry.index in each.detached or entry.index in each.frozen for each in calls)
+    return bool(calls) and all(index in each.detached or index in each.frozen for each in calls)
 
 
-def _reached(fn: FunctionClass, forward: Method) -> set[str]:
-    """The inputs that are, on some path, in a formula of a floating output by differentiable operations.
+def _may_be_tensor(entry: Input) -> bool:
+    """Whether it is certainly a tensor, or nothing else is said about it."""
+    against = any(not each.tensor and each.trust is not Trust.HINT for each in entry.evidence)
+    return entry.is_tensor is Tri.YES or not against
 
-    Not one that is an output itself, as a buffer for it, nor one that another value may replace.
-    """
-    bound: dict[str, list[cst.BaseExpression]] = {}
-    for each in forward.facts.of(Assigned):
-        if each.value_node is not None:
-            bound.setdefault(each.name, []).append(each.value_node)
-    todo: list[cst.BaseExpression] = []
-    for returned in fn.outputs:
-        floating = [slot.node for slot in returned.slots if kind_of(slot.value) is not Kind.INTEGRAL]
-        whole = returned.node.value if isinstance(returned.node, cst.Return) and len(returned.slots) == 1 else None
-        todo += [node for each in floating if (node := each or whole) is not None]
-    outputs = {node.value for node in todo if isinstance(node, cst.Name)}
-    found: set[str] = set()
-    while todo:
-        spend()
-        node = todo.pop()
-        if not isinstance(node, cst.Name):
-            todo.extend(differentiated_in(node))
-        elif node.value not in found:
-            found.add(node.value)
-            todo.extend(bound.get(node.value, ()))
-    return {
-        name
-        for name in found
-        if (name in bound or name not in outputs) and all(name in words_of(value) for value in bound.get(name, ()))
-    }
+
+_BIAS = pattern(r"(?:\w+_)?bias")
+"""The name of an input that is a tensor, or None."""
+
+
+class _Results:
+    """What the floating outputs of forward are, on some path, differentiable functions of."""
+
+    def __init__(self, fn: FunctionClass, forward: Method) -> None:
+        self.fn, self.forward = fn, forward
+        self.flow = Flow(forward.facts, forward.home)
+
+    def depend_on(self, entry: Input) -> bool:
+        """Whether they depend on an input, which is certainly a tensor."""
+        if entry.name not in self.names:
+            return False
+        if entry.is_tensor is Tri.YES or entry.name in self.flow.tensors or _BIAS.fullmatch(entry.name):
+            return True
+        saved = (slot.value for call in self.fn.saves for slot in call.arguments)
+        return any(is_input(each) and each.index == entry.index for each in saved)
+
+    def is_tensor(self, name: str, number: int) -> bool:
+        """Whether they depend on an element of ``*args``, called ``name``, which is certainly a tensor."""
+        element = f"{self._variadic}[{number}]"
+        if {name, element}.isdisjoint(self._reached):
+            return False
+        saved = [slot.value for call in self.fn.saves for slot in call.arguments]
+        if any(isinstance(each, Item) and isinstance(each.of, Variadic) and each.key == number for each in saved):
+            return True
+        return not self.flow.tensors.isdisjoint([name, element])
+
+    @cached_property
+    def elements(self) -> dict[int, str]:
+        """The numbers of the elements of ``*args`` that they depend on, with the names."""
+        by_element = {element: name for name, element in self.flow.elements.items()}
+        found = {element: name for element, name in by_element.items() if {element, name} & self._reached}
+        found |= {each: each for each in self._reached if each.startswith(f"{self._variadic}[") and each not in found}
+        return {int(element.partition("[")[2].rstrip("]")): name for element, name in found.items()}
+
+    @property
+    def _variadic(self) -> str:
+        return self.fn.variadic_inputs.name if self.fn.variadic_inputs is not None else ""
+
+    @cached_property
+    def names(self) -> set[str]:
+        """The inputs among them.
+
+        Not one that is an output itself, as a buffer for it, nor one that another value may replace.
+        """
+        outputs = {part.node.value for part in self._outputs if isinstance(part.node, cst.Name)}
+        bound = self.flow.bound
+        found = [each for each in self._reached if each in bound or each not in outputs]
+        return {name for name in found if all(name in words_of(each.node) for each in bound.get(name, ()))}
+
+    @cached_property
+    def _reached(self) -> set[str]:
+        return self.flow.reached(self._outputs)
+
+    @cached_property
+    def _outputs(self) -> list[Part]:
+        """The expressions that forward returns, unless they are certainly of integers."""
+        found: list[Part] = []
+        for returned in self.fn.outputs:
+            whole = returned.node.value if isinstance(returned.node, cst.Return) and len(returned.slots) == 1 else None
+            floating = (slot.node or whole for slot in returned.slots if kind_of(slot.value) is not Kind.INTEGRAL)
+            found += [Part(node) for node in floating if node is not None]
+        return found
