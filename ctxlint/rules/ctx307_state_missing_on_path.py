@@ -22,7 +22,7 @@ class StateMissingOnPath(Rule[FunctionClass]):
     ## What it does
     Reports a path through `forward` that skips `save_for_backward`, or the assignment of a ctx attribute, although
     `backward` needs it: an early return, a test of `requires_grad` of some inputs while others get
-    gradients as well, one branch of a test of an input's type, or of a choice between two computations.
+    gradients as well, one branch of a test of an input's type or value, or of a choice between two computations.
 
     ## Why is this bad?
     After that path, `backward` raises, far from the cause: `AttributeError: 'FBackward' object has no attribute 'dim'`,

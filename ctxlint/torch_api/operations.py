@@ -340,6 +340,9 @@ LAYOUT_KEEPING_FACTORIES = frozenset(_words("empty_like full_like ones_like zero
 CONTIGUOUS_FACTORIES = frozenset(_words("empty full ones zeros"))
 """Functions of torch whose result is contiguous."""
 
+CONTIGUOUS_FACTORY_METHODS = frozenset(_words("new_empty new_full new_ones new_zeros"))
+"""Methods of tensors whose result is contiguous."""
+
 BUFFERS = ALLOCATIONS | frozenset(_words("new_zeros zeros zeros_like"))
 """Functions and methods that return memory to be written by others, or added to."""
 

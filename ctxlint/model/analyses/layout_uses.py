@@ -83,7 +83,10 @@ def layout_uses(backward: Method, outputs: Sequence[Returned] = ()) -> Iterator[
         for each in backward.facts.of(MemoryRead)
         if each.how in COMPILED and type(each.value) is View and not _is_of_one_element(each)
     }
+    plain = {param.name for param in backward.positional if param.default not in (None, NONE)}
     for read, node, value in _reads_of_gradients(backward, asked):
+        if isinstance(value, Parameter) and value.name in plain:
+            continue
         if isinstance(value, Parameter) and _has_one_layout(outputs, value.index, read.how):
             continue
         if _only_adds_dimensions(read.node) or _is_of_one_element(read):

@@ -22,7 +22,7 @@ from ctxlint.model.interpreter.events import (
     orders_of,
 )
 from ctxlint.model.interpreter.values import NeedsInputGrad, Tri, before_views, is_input
-from ctxlint.model.syntax import dotted
+from ctxlint.model.syntax import dotted, words_of
 from ctxlint.records import record
 
 if TYPE_CHECKING:
@@ -421,7 +421,7 @@ def _one_arm(fn: FunctionClass, forward: Method, what: str, events: list[Context
     guards = tuple(guard for guard in first.guards if guard in shared - always)
     if any(not {*guard.words}.isdisjoint(other.words) for guard in guards for other in always):
         return None  # a test that raises otherwise may decide it
-    known = [guard for guard in guards if _tests_type(guard) or _tests_input_for_none(guard)]
+    known = [each for each in guards if _tests_type(each) or _tests_input_for_none(each) or _compares(forward, each)]
     if not guards:
         return None
     if len(known) < len(guards) and not all(_chooses(forward, guard) for guard in _whole(guards)):
@@ -441,7 +441,33 @@ def _chooses(forward: Method, guard: Guard) -> bool:
     node = next((each for each in forward.nodes_of(cst.If) if each.test is guard.test), None)
     other = node and (node.orelse if guard.holds else node.body)
     block: cst.CSTNode | None = other.body if isinstance(other, cst.Else) else other
-    return block is not None and any(block in forward.above(each.node) for each in forward.facts.of(Assigned))
+    if block is None:
+        return node is not None and _rebinds(forward, node.body)
+    return any(block in forward.above(each.node) for each in forward.facts.of(Assigned))
+
+
+def _rebinds(forward: Method, block: cst.BaseSuite) -> bool:
+    """Whether a branch computes another value for a name that has one without it: ``out = out.sum()``."""
+    found: dict[bool, set[str]] = {True: set(), False: {param.name for param in forward.own_params}}
+    for each in forward.facts.of(Assigned):
+        found[block in forward.above(each.node)].add(each.name)
+    return not found[True].isdisjoint(found[False])
+
+
+def _compares(forward: Method, guard: Guard) -> bool:
+    """Whether a test, not about gradients or training, compares an input with a number or string: ``eps > 0``.
+
+    Not an input that forward also tests in order to raise.
+    """
+    test = guard.test
+    if not isinstance(test, cst.Comparison) or len(test.comparisons) != 1 or not isinstance(test.left, cst.Name):
+        return False
+    other, name = test.comparisons[0].comparator, test.left.value
+    if any(name in words_of(each) for each in forward.raising_tests):
+        return False
+    literal = isinstance(other, (cst.Integer, cst.Float, cst.SimpleString))
+    own = name not in forward.binders and any(param.name == name for param in forward.own_params)
+    return literal and own and not any(word in guard.text.lower() for word in _NO_GRADIENT_WORDS)
 
 
 def _tests_type(guard: Guard) -> bool:

@@ -114,9 +114,9 @@ def _strides(
     found: dict[str, frozenset[str]] = {}
     for each in nodes:
         if isinstance(each, ast.Call) and each.args and addresses.called(each).startswith(_ACCESSES):
-            pointers, factors = addresses.terms(each.args[0]), addresses.factors(each.args[0])
-            for name in pointers - {_STEP} if _UNSURE not in factors else ():
-                found[name] = found.get(name, frozenset()) | factors
+            pointer, factors = addresses.pointer(each.args[0]), addresses.factors(each.args[0])
+            if pointer is not None and _UNSURE not in factors:
+                found[pointer] = found.get(pointer, frozenset()) | factors
     return found
 
 
@@ -153,6 +153,11 @@ def _paired(target: ast.expr | None, value: ast.expr) -> Iterator[tuple[str, ast
             yield from _paired(*pair)
 
 
+def _block_pointer(node: ast.Call) -> dict[str | None, ast.expr]:
+    """The arguments that tell the memory of a block pointer."""
+    return {each.arg: each.value for each in node.keywords} | dict(zip(("base", "shape", "strides"), node.args))
+
+
 @record
 class _Addresses:
     """The sums that a kernel computes addresses as."""
@@ -183,6 +188,24 @@ class _Addresses:
         own = frozenset([node.id]) & (self.parameters - self.rebound)
         return own.union(*(self.terms(each, seen | {node.id}) for each in self.values.get(node.id, ())))
 
+    def pointer(self, node: ast.expr, seen: frozenset[str] = frozenset()) -> str | None:
+        """The parameter that a sum begins with, or the first one in it."""
+        if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
+            return self.pointer(node.left, seen) or self.pointer(node.right, seen)
+        if isinstance(node, ast.Subscript):
+            return self.pointer(node.value, seen)
+        if isinstance(node, ast.Call):
+            if isinstance(node.func, ast.Attribute) and node.func.attr == "to":
+                return self.pointer(node.func.value, seen)
+            base = _block_pointer(node).get("base") if self.called(node) in _BLOCK_POINTERS else None
+            return self.pointer(base, seen) if base is not None else None
+        if not isinstance(node, ast.Name) or node.id in seen:
+            return None
+        if node.id in self.parameters - self.rebound:
+            return node.id
+        found = (self.pointer(each, seen | {node.id}) for each in self.values.get(node.id, ()))
+        return next((each for each in found if each is not None), None)
+
     def factors(self, node: ast.expr, seen: frozenset[str] = frozenset()) -> frozenset[str]:
         """The parameters that are multiplied in the terms of a sum."""
         if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
@@ -196,9 +219,7 @@ class _Addresses:
                 return self.factors(node.func.value, seen)
             if self.called(node) not in _BLOCK_POINTERS:
                 return frozenset()
-            given = {each.arg: each.value for each in node.keywords} | dict(
-                zip(("base", "shape", "strides"), node.args)
-            )
+            given = _block_pointer(node)
             steps = [self._multiplied(each) for each in getattr(given.get("strides"), "elts", [])]
             return (self.factors(given["base"], seen) if "base" in given else frozenset()).union(*steps)
         if not isinstance(node, ast.Name) or node.id in seen:
@@ -243,7 +264,7 @@ class _Addresses:
             return self.terms(node.func.value, seen)
         if called not in _BLOCK_POINTERS:
             return frozenset()
-        given = {each.arg: each.value for each in node.keywords} | dict(zip(("base", "shape", "strides"), node.args))
+        given = _block_pointer(node)
         strides = getattr(given.get("strides"), "elts", [])
         step = [_STEP for each in strides if isinstance(each, ast.Constant) and each.value == 1]
         return self.terms(given["base"], seen).union(step) if "base" in given else frozenset()

@@ -101,6 +101,8 @@ def made_by(walk: Walk, value: Value) -> tuple[str, Value | None]:
     call = origin.node if isinstance(origin, Fresh) else None
     if not isinstance(call, cst.Call):
         return "", None
+    if isinstance(call.func, cst.Attribute) and call.func.attr.value in operations.CONTIGUOUS_FACTORY_METHODS:
+        return call.func.attr.value, None
     name = (certain_meaning(walk, call.func) or "").rpartition("torch.")[2]
     if name in operations.LAYOUT_KEEPING_FACTORIES and call.args and "memory_format" not in _keywords(call):
         return name, before_views(walk.peek(call.args[0].value))
