@@ -129,7 +129,7 @@ def _is_constant(index: int, calls: list[ApplyCall]) -> bool:
 
 
 def _may_be_tensor(entry: Input) -> bool:
-    """Whether it is certainly a tensor, or nothing else is said about it."""
+    """Whether it is certainly a tensor, or nothing suggests that it is something else."""
     against = any(not each.tensor and each.trust is not Trust.HINT for each in entry.evidence)
     return entry.is_tensor is Tri.YES or not against
 
