@@ -224,7 +224,8 @@ def input_of_any_layout(fn: FunctionClass, value: Value) -> Input | None:
     """The input that a value is, if it gets a gradient, and callers may pass any layout."""
     if not is_input(value) or value.index >= len(fn.inputs):
         return None
-    entry, calls = fn.inputs[value.index], [call for call in fn.calls if call.applies]
+    entry = fn.inputs[value.index]
+    calls = [call for call in fn.calls if call.applies and not (call.starred and entry.index >= len(call.arguments))]
     if entry.gradient is not Tri.YES or entry.against_a_gradient or _PARAMETER.fullmatch(entry.name):
         return None
     return entry if not calls or any(entry.index in call.any_layout for call in calls) else None

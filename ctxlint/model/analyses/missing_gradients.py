@@ -64,7 +64,8 @@ def _missing_in_variadic(
     fn: FunctionClass, variadic: Param, results: _Results, calls: list[ApplyCall]
 ) -> Iterator[MissingGradient]:
     """The elements of ``*args`` without a gradient."""
-    if not _always_none(fn, len(fn.inputs)) and not any(_always_none(fn, at) for at in results.elements):
+    rest = (slot for each in fn.gradients for slot in each.slots[len(fn.inputs) :])
+    if not any(is_none(option) is Tri.YES for slot in rest for option in slot.value.options()):
         return
     for number, name in sorted(results.elements.items()):
         index = len(fn.inputs) + number
@@ -143,7 +144,11 @@ class _Results:
 
     def __init__(self, fn: FunctionClass, forward: Method) -> None:
         self.fn, self.forward = fn, forward
-        self.flow = Flow(forward.facts, forward.home)
+
+    @cached_property
+    def flow(self) -> Flow:
+        """What forward binds and calls."""
+        return Flow(self.forward.facts, self.forward.home)
 
     def depend_on(self, entry: Input) -> bool:
         """Whether they depend on an input, which is certainly a tensor."""
