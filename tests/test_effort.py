@@ -170,7 +170,23 @@ def growing(size: int) -> str:
     return HEAD + helpers + "\n\n".join(classes)
 
 
-@pytest.mark.parametrize(("program", "size"), [(diamond, 60), (circle, 80), (conditional_names, 480), (growing, 12)])
+def pointers(names: int) -> str:
+    """A kernel whose addresses are sums of earlier ones, or depend on a test."""
+    first = "    v0 = p + tl.program_id(0) * stride\n    w0 = v0\n"
+    sums = "".join(f"    v{at + 1} = v{at} + v{at} + {at} * stride\n" for at in range(names))
+    tests = "".join(
+        f"    if n > {at}:\n        w{at + 1} = w{at} + 1\n    else:\n        w{at + 1} = v{at} * 2 + w{at}\n"
+        for at in range(names)
+    )
+    access = f"    tl.store(v{names} + w{names}, tl.load(w{names} + v{names}))\n\n\n"
+    kernel = f"import triton\nimport triton.language as tl\n\n\n@triton.jit\ndef kernel(p, q, stride, n):\n{first}{sums}{tests}"
+    launch = f"{IND}y = torch.empty_like(x)\n{IND}kernel[(8,)](x, y, x.stride(0), 9)\n{IND}return y\n"
+    return HEAD + kernel + access + function(launch)
+
+
+@pytest.mark.parametrize(
+    ("program", "size"), [(diamond, 60), (circle, 80), (conditional_names, 480), (growing, 12), (pointers, 60)]
+)
 def test_what_branches_is_not_followed_along_every_way(program: Callable[[int], str], size: int) -> None:
     assert calls_in(lambda: lint_everything(program(size)), builtins=False) < 2_000_000
 

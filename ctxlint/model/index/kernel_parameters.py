@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
+from dataclasses import field
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -169,12 +170,15 @@ class _Addresses:
     values: dict[str, list[ast.expr]]
     added: frozenset[ast.expr] = frozenset()
     """Those of ``x += n``."""
+    several: dict[str, bool] = field(default_factory=dict)
+    """Of the names that were looked at, whether they have several starts."""
 
     def called(self, node: ast.Call) -> str:
         return resolve(dotted_name(node.func) or "", self.scope) or ""
 
-    def terms(self, node: ast.expr, seen: frozenset[str] = frozenset()) -> frozenset[str]:
+    def terms(self, node: ast.expr, seen: set[str] | None = None) -> frozenset[str]:
         """The parameters among the terms of a sum, and ``_STEP`` if one is a range that nothing multiplies."""
+        seen = set() if seen is None else seen
         if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
             return self.terms(node.left, seen) | self.terms(node.right, seen)
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
@@ -185,11 +189,13 @@ class _Addresses:
             return self._of_call(node, seen)
         if not isinstance(node, ast.Name) or node.id in seen:
             return frozenset()
+        seen.add(node.id)
         own = frozenset([node.id]) & (self.parameters - self.rebound)
-        return own.union(*(self.terms(each, seen | {node.id}) for each in self.values.get(node.id, ())))
+        return own.union(*(self.terms(each, seen) for each in self.values.get(node.id, ())))
 
-    def pointer(self, node: ast.expr, seen: frozenset[str] = frozenset()) -> str | None:
+    def pointer(self, node: ast.expr, seen: set[str] | None = None) -> str | None:
         """The parameter that a sum begins with, or the first one in it."""
+        seen = set() if seen is None else seen
         if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
             return self.pointer(node.left, seen) or self.pointer(node.right, seen)
         if isinstance(node, ast.Subscript):
@@ -203,11 +209,13 @@ class _Addresses:
             return None
         if node.id in self.parameters - self.rebound:
             return node.id
-        found = (self.pointer(each, seen | {node.id}) for each in self.values.get(node.id, ()))
+        seen.add(node.id)
+        found = (self.pointer(each, seen) for each in self.values.get(node.id, ()))
         return next((each for each in found if each is not None), None)
 
-    def factors(self, node: ast.expr, seen: frozenset[str] = frozenset()) -> frozenset[str]:
+    def factors(self, node: ast.expr, seen: set[str] | None = None) -> frozenset[str]:
         """The parameters that are multiplied in the terms of a sum."""
+        seen = set() if seen is None else seen
         if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
             return self.factors(node.left, seen) | self.factors(node.right, seen)
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
@@ -224,13 +232,21 @@ class _Addresses:
             return (self.factors(given["base"], seen) if "base" in given else frozenset()).union(*steps)
         if not isinstance(node, ast.Name) or node.id in seen:
             return frozenset()
-        values, within = self.values.get(node.id, []), seen | {node.id}
-        found = frozenset().union(*(self.factors(each, within) for each in values))
-        starts = {self._parts(each, within) for each in values if not self._continues(each, node.id)}
-        return found | {_UNSURE} if len(starts) > 1 else found
+        seen.add(node.id)
+        values = self.values.get(node.id, [])
+        found = frozenset().union(*(self.factors(each, seen) for each in values))
+        return found | {_UNSURE} if self._has_several_starts(node.id) else found
 
-    def _parts(self, node: ast.expr, seen: frozenset[str]) -> tuple[frozenset[str], frozenset[str]]:
-        return self.terms(node, seen), self.factors(node, seen)
+    def _has_several_starts(self, name: str) -> bool:
+        """Whether the values of a name begin with different parameters, or add other ones."""
+        if name not in self.several:
+            starts = [each for each in self.values.get(name, []) if not self._continues(each, name)]
+            self.several[name] = False  # as far as the values depend on it themselves
+            self.several[name] = len(starts) > 1 and len({self._parts(each, name) for each in starts}) > 1
+        return self.several[name]
+
+    def _parts(self, node: ast.expr, name: str) -> tuple[frozenset[str], frozenset[str]]:
+        return self.terms(node, {name}), self.factors(node, {name})
 
     def _continues(self, node: ast.expr, name: str) -> bool:
         """Whether a value is ``x + n``, or added to ``x``: no other start of the pointer ``x``."""
@@ -238,24 +254,21 @@ class _Addresses:
             node = node.left
         return node in self.added or (isinstance(node, ast.Name) and node.id == name)
 
-    def _multiplied(self, node: ast.expr) -> frozenset[str]:
+    def _multiplied(self, node: ast.expr, seen: frozenset[str] = frozenset()) -> frozenset[str]:
         """The parameters in a product; ``stride.to(tl.int64)``, also by a name, is one."""
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
-            return self._multiplied(node.left) | self._multiplied(node.right)
+            return self._multiplied(node.left, seen) | self._multiplied(node.right, seen)
         while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "to":
             node = node.func.value
-        if not isinstance(node, ast.Name):
+        if not isinstance(node, ast.Name) or node.id in seen:
             return frozenset()
         if node.id in self.parameters:
             return frozenset([node.id])
         values = self.values.get(node.id, [])
-        return (
-            self._multiplied(values[0])
-            if len(values) == 1 and isinstance(values[0], (ast.Name, ast.Call))
-            else frozenset()
-        )
+        only = values[0] if len(values) == 1 and isinstance(values[0], (ast.Name, ast.Call)) else None
+        return self._multiplied(only, seen | {node.id}) if only is not None else frozenset()
 
-    def _of_call(self, node: ast.Call, seen: frozenset[str]) -> frozenset[str]:
+    def _of_call(self, node: ast.Call, seen: set[str]) -> frozenset[str]:
         """The same of ``tl.arange(0, n)``, ``x.to(tl.int64)``, or a block pointer: a literal stride 1 is a range."""
         called = self.called(node)
         if called == "triton.language.arange":
