@@ -25,7 +25,7 @@ class MisplacedGradient(Rule[FunctionClass]):
     ## Why is this bad?
     Torch silently drops surplus `None` at the end, so nothing raises: the input gets no gradient, and the next one gets a
     gradient that is not its own. Backward raises only if that is not a tensor, or needs a gradient of another shape.
-    Nor do two gradients in the wrong order raise if the inputs have the same shape.
+    Nor do two gradients in the wrong order raise if their shapes fit.
 
     ## Example
     ```python
@@ -68,7 +68,7 @@ class MisplacedGradient(Rule[FunctionClass]):
     ## Known limits
     The gradient must be a variable with the whole name of the input, as `grad_x`, `x_grad` or `dx` for `x`. Not reported if another
     gradient behind it has the name of the input at its position. Two that are unpacked from one call may only have the wrong
-    names, and are not reported.
+    names, and are not reported; nor are those computed under a condition, or each as a multiple of the input that it is named after.
 
     ## References
     - [torch.autograd.Function.backward](https://pytorch.org/docs/stable/generated/torch.autograd.Function.backward.html)
@@ -95,8 +95,8 @@ class MisplacedGradient(Rule[FunctionClass]):
             names, inputs = [each.value for each in pair.nodes], [fn.inputs[each].name for each in pair.indices]
             yield Finding(
                 fn.span(pair.nodes[0]),
-                f"`{names[0]}` is returned for the input `{inputs[0]}`, and `{names[1]}` for `{inputs[1]}`; both are "
-                "silently wrong, or torch raises RuntimeError if the shapes do not fit. Return them in the order of the inputs.",
+                f"`{names[0]}` is returned for the input `{inputs[0]}`, and `{names[1]}` for `{inputs[1]}`; if they are "
+                "what their names say, both are silently wrong. Return them in the order of the inputs.",
                 exchange(fn, pair),
                 rests_on=(pair.returned,),
             )

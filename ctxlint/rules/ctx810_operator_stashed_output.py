@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxlint.model.analyses.outputs import stored_operator_outputs
+from ctxlint.model.analyses.outputs import are_kept_together, stored_operator_outputs
 from ctxlint.model.function import SourceFile
 from ctxlint.rules.base import Finding, Rule
 
@@ -85,15 +85,15 @@ class OperatorStashedOutput(Rule[SourceFile]):
 
     def check(self, file: SourceFile, settings: Settings) -> Iterator[Finding]:
         for operator in file.operator_setups if settings.torch.reach(2, 4) else ():
-            stored = list(stored_operator_outputs(operator))
-            several = len({index for _write, index in stored}) > 1
+            setup, stored = operator.setup_context, list(stored_operator_outputs(operator))
+            several = setup is not None and are_kept_together(stored, setup)
             until = "keeps the graph alive until the garbage collector frees it"
             cycle = (
                 "with two outputs, this reference cycle is never freed" if several else f"this reference cycle {until}"
             )
             for write, index in stored:
                 which = f"output {index + 1}" if operator.outputs != 1 else "the output"
-                ctx = operator.setup_context.ctx_name if operator.setup_context is not None else "ctx"
+                ctx = setup.ctx_name if setup is not None else "ctx"
                 yield Finding(
                     operator.span(write.node),
                     f"`{ctx}.{write.attribute}` keeps {which} of `{operator.name}`; {cycle}. Use `{ctx}.save_for_backward`.",

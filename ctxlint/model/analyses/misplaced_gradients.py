@@ -10,15 +10,18 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model.analyses.gradient_names import exactly_named_input, has_name_of
+from ctxlint.model.analyses.kept_values import kept_value
 from ctxlint.model.analyses.reachability import judged_gradients
 from ctxlint.model.analyses.tensor_containers import container_inputs_with_gradient
-from ctxlint.model.interpreter.values import NONE, Parameter, Tri, is_none
+from ctxlint.model.interpreter.values import NONE, Parameter, Tri, is_input, is_none
+from ctxlint.model.syntax import names_in
 from ctxlint.records import record
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from ctxlint.model.function import FunctionClass, Input, Returned
+    from ctxlint.model.interpreter.method import Method
 
 
 @record
@@ -69,28 +72,54 @@ class Exchanged:
 
 def exchanged_gradients(fn: FunctionClass) -> Iterator[Exchanged]:
     """Such gradients in the returns of backward, one pair for each."""
-    if fn.variadic_inputs is not None or len(fn.inputs) < 2:
+    if fn.variadic_inputs is not None or len(fn.inputs) < 2 or fn.backward is None:
         return
     for returned in judged_gradients(fn):
-        slots = returned.slots if returned.count is not None and returned.count >= len(fn.inputs) else ()
-        named = {at: has_name_of(slot.node, fn.inputs) for at, slot in enumerate(slots[: len(fn.inputs)])}
-        pairs = ((at, other) for at, other in named.items() if other is not None and at < other and named[other] == at)
+        named = _inputs_by_name(fn, returned)
+        pairs = ((at, other) for at, other in named.items() if at < other and named.get(other) == at)
         for at, other in pairs:
-            nodes = slots[at].node, slots[other].node
-            first, second = nodes
-            if isinstance(first, cst.Name) and isinstance(second, cst.Name) and _computed(fn, (first, second)):
-                yield Exchanged(returned, (at, other), (first, second))
+            first, second = returned.slots[at].node, returned.slots[other].node
+            if isinstance(first, cst.Name) and isinstance(second, cst.Name):
+                inputs = fn.inputs[other], fn.inputs[at]
+                ordered = any(_inputs_by_name(fn, each).get(other) == other for each in fn.gradients)
+                means = all(_means_the_input(fn, fn.backward, each) for each in inputs)
+                if not ordered and means and _computed(fn.backward, ((first, inputs[0]), (second, inputs[1]))):
+                    yield Exchanged(returned, (at, other), (first, second))
 
 
-def _computed(fn: FunctionClass, names: tuple[cst.Name, cst.Name]) -> bool:
-    """Whether backward itself computes what is in two variables, each in expressions of its own."""
-    backward = fn.backward
-    if backward is None or any(param.name == each.value for each in names for param in backward.params):
+def _inputs_by_name(fn: FunctionClass, returned: Returned) -> dict[int, int]:
+    """The inputs after which the gradients of a return are named, by the index of the gradient."""
+    slots = returned.slots if returned.count is not None and returned.count >= len(fn.inputs) else ()
+    named = {at: has_name_of(slot.node, fn.inputs) for at, slot in enumerate(slots[: len(fn.inputs)])}
+    return {at: other for at, other in named.items() if other is not None}
+
+
+def _means_the_input(fn: FunctionClass, backward: Method, entry: Input) -> bool:
+    """Whether the name of an input means just that wherever the Function uses it."""
+    if any(entry.name in method.binders for method in fn.earlier_methods):
         return False
-    bound = [each for name in names for each in backward.assignments.get(name.value, [])]
-    values = [each for each in bound if each.value != NONE]
-    alone = all(each.value_node is not None and not isinstance(each.value, Parameter) for each in values)
-    return alone and {each.name for each in values} == {each.value for each in names}
+    if entry.name not in backward.binders:
+        return True
+    kept = kept_value(fn, backward.value_of(entry.name))
+    return is_input(kept) and kept.index == entry.index
+
+
+def _computed(backward: Method, named: Sequence[tuple[cst.Name, Input]]) -> bool:
+    """Whether backward itself computes what is in two variables, each in expressions of its own, with no flag.
+
+    Where each is computed with the very input that it is named after, it may be named after that factor.
+    """
+    if any(param.name == name.value for name, _input in named for param in backward.params):
+        return False
+    after_factors = 0
+    for name, entry in named:
+        bound = [each for each in backward.assignments.get(name.value, []) if each.value != NONE]
+        nodes = [each.value_node for each in bound if not isinstance(each.value, Parameter) and not each.guards]
+        if not bound or len(nodes) < len(bound) or any(each is None or isinstance(each, cst.Name) for each in nodes):
+            return False
+        used = {word for node in nodes if node is not None for word in names_in(node)}
+        after_factors += entry.name in used and used.isdisjoint(other.name for _n, other in named if other is not entry)
+    return after_factors < len(named)
 
 
 def _fits(fn: FunctionClass, returned: Returned, at: int) -> bool:

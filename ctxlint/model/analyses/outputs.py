@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -41,7 +42,7 @@ from ctxlint.patterns import pattern
 from ctxlint.records import record
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from ctxlint.model.analyses.unread_arguments import Unread
     from ctxlint.model.function import ApplyCall, FunctionClass, Operator, Returned
@@ -414,6 +415,12 @@ def stored_operator_outputs(operator: Operator) -> Iterator[tuple[ContextWrite, 
         index = 0 if value is whole and operator.outputs == 1 else value.key if isinstance(value, Item) else None
         if isinstance(index, int) and index in operator.floating:
             yield write, index
+
+
+def are_kept_together(stored: Iterable[tuple[ContextWrite, int]], setup: Method) -> bool:
+    """Whether attributes of ctx certainly keep several outputs at once: torch 2.13 never frees such a cycle."""
+    times = Counter(each.attribute for each in setup.facts.of(ContextWrite))
+    return len({index for write, index in stored if not write.guards and times[write.attribute] == 1}) > 1
 
 
 _OUTPUT = 1
