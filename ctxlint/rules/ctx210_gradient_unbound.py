@@ -267,14 +267,17 @@ def _unbound_in_forward(fn: FunctionClass, seen: set[str]) -> Iterator[Finding]:
                 f"test; it raises UnboundLocalError {when}. Write `{use.name} = None` first, and test it in `backward`.",
             )
     yield from _unbound_inside(fn, forward)
-    for each in unbound_without_gradients(forward):
-        if each.name not in seen:
-            seen.add(each.name)
-            yield Finding(
-                fn.span(each.node),
-                f"`{each.name}` is bound only if some input needs a gradient but read here without that test; it raises "
-                f"UnboundLocalError if no input does. Bind it before the test.",
+    for each in unbound_without_gradients(fn, forward):
+        if each.use.name not in seen:
+            seen.add(each.use.name)
+            fact = (
+                "under `torch.is_grad_enabled()`, which is always `False` in `forward`; this read always raises "
+                "UnboundLocalError"
+                if each.always
+                else "if some input needs a gradient but read here without that test; it raises UnboundLocalError if no "
+                "input does"
             )
+            yield Finding(fn.span(each.use.node), f"`{each.use.name}` is bound only {fact}. Bind it before the test.")
 
 
 def _used(place: MaybeNone | Mutation) -> tuple[str, str]:

@@ -141,8 +141,9 @@ NEUTRAL_OPERANDS = {
 
 INTEGRAL_ARGUMENTS = {
     **dict.fromkeys(("bincount", "embedding", "embedding_bag", "one_hot"), 0),
-    "take": 1,
-    **dict.fromkeys(("gather", "index_add", "index_copy", "index_fill", "index_select", "scatter", "scatter_add"), 2),
+    **dict.fromkeys(("nll_loss", "take", "take_along_dim"), 1),
+    **dict.fromkeys(("gather", "index_add", "index_copy", "index_fill", "index_reduce", "index_select"), 2),
+    **dict.fromkeys(("scatter", "scatter_add", "scatter_reduce"), 2),
 }
 """Functions of torch and the number of their argument that must be a tensor of integers."""
 

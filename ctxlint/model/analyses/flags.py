@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.model.analyses.grad_mode_tests import grad_mode_tests
 from ctxlint.model.analyses.kept_values import kept_value
 from ctxlint.model.interpreter.events import (
     Assigned,
@@ -36,7 +37,7 @@ from ctxlint.records import record
 from ctxlint.torch_api.operations import IN_PLACE_COLLECTIVES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from ctxlint.model.function import FunctionClass
     from ctxlint.model.interpreter.events import Event, Guard
@@ -461,35 +462,64 @@ def _flag_of(value: Value, stored: Mapping[object, int]) -> int:
     return stored.get(value, -1)
 
 
-def unbound_without_gradients(forward: Method) -> Iterator[MaybeUnbound]:
+@record
+class WithoutGradients:
+    """A read of a name that is not bound where no input needs a gradient; ``always``: nor elsewhere, by grad mode."""
+
+    use: MaybeUnbound
+    always: bool
+
+
+def unbound_without_gradients(fn: FunctionClass, forward: Method) -> Iterator[WithoutGradients]:
     """Reads in forward of names that are bound only where some input needs a gradient, on paths where none has to."""
-    for use in forward.facts.of(MaybeUnbound):
+    uses = forward.facts.of(MaybeUnbound)
+    mode = frozenset(id(each.node) for each in grad_mode_tests(forward.facts)) if uses else frozenset[int]()
+    off = mode if "forward" not in fn.called_directly else frozenset[int]()
+    for use in uses:
         every = [each for each in forward.assignments.get(use.name, ()) if not each.augmented]
         bindings = [each for each in every if use.may_follow(each)]
-        if not bindings or _bound_without_event(forward, use.name, len(every)) or _needs_gradients(forward, use):
+        if not bindings or _bound_without_event(forward, use.name, len(every)) or _needs_gradients(forward, use, mode):
             continue
-        if all(_needs_gradients(forward, each) for each in bindings):
-            yield use
+        if all(_needs_gradients(forward, each, mode) for each in bindings):
+            always = all(_is_skipped(forward, each, lambda part: id(part) in off) for each in bindings)
+            yield WithoutGradients(use, always)
 
 
-def _needs_gradients(method: Method, event: Event) -> bool:
-    """Whether an event only happens if some input needs a gradient."""
-    return any(_is_false_without(method, each.test, each.holds) for each in event.guards)
+def _needs_gradients(method: Method, event: Event, mode: frozenset[int]) -> bool:
+    """Whether an event only happens if some input needs a gradient; or never, by one of the tests of grad mode."""
+    return _is_skipped(method, event, lambda part: id(part) in mode or _asks_for_a_gradient(method, part))
 
 
-def _is_false_without(method: Method, test: cst.CSTNode | None, holds: bool = True, hops: int = 0) -> bool:
-    """Whether a condition certainly is not as ``holds`` says if no input needs a gradient."""
+def _is_skipped(method: Method, event: Event, fails: Callable[[cst.BaseExpression], bool]) -> bool:
+    """Whether an event does not happen if the conditions do not hold that are known to fail."""
+    return any(each.test is not None and _is_false(method, each.test, fails, each.holds) for each in event.guards)
+
+
+def _is_false(
+    method: Method,
+    test: cst.BaseExpression,
+    fails: Callable[[cst.BaseExpression], bool],
+    holds: bool = True,
+    hops: int = 0,
+) -> bool:
+    """Whether a condition certainly is not as ``holds`` says, as some of its parts fail."""
     if hops > 8:
         return False
     if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
-        return _is_false_without(method, test.expression, not holds, hops + 1)
+        return _is_false(method, test.expression, fails, not holds, hops + 1)
     if not holds:
         return False
     if isinstance(test, cst.Name):
-        return _is_false_without(method, method.bound_to(test.value), hops=hops + 1)
+        bound = method.bound_to(test.value)
+        return bound is not None and _is_false(method, bound, fails, hops=hops + 1)
     if isinstance(test, cst.BooleanOperation):
-        sides = (_is_false_without(method, each, hops=hops + 1) for each in (test.left, test.right))
+        sides = (_is_false(method, each, fails, hops=hops + 1) for each in (test.left, test.right))
         return any(sides) if isinstance(test.operator, cst.And) else all(sides)
+    return fails(test)
+
+
+def _asks_for_a_gradient(method: Method, test: cst.BaseExpression) -> bool:
+    """Whether a condition only holds if some input needs a gradient."""
     if isinstance(test, cst.Attribute):
         return test.attr.value == "requires_grad" and _is_input(method, test.value)
     if isinstance(test, cst.Subscript):

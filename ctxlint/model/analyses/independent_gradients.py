@@ -9,14 +9,16 @@ import libcst as cst
 from ctxlint.model.index.scopes import resolve_certainly
 from ctxlint.model.interpreter.local_names import target_names
 from ctxlint.model.interpreter.method import variables_in
-from ctxlint.model.interpreter.values import Fresh
+from ctxlint.model.interpreter.values import Fresh, usual_storage
 from ctxlint.model.syntax import children, dotted, keywords_of
+from ctxlint.torch_api import operations
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.model.function import FunctionClass, Returned
     from ctxlint.model.interpreter.method import Method
+    from ctxlint.model.interpreter.values import Value
 
 _KNOWN = ("torch", "math", "builtins")
 """The roots of the names outside of backward that decide nothing about the scale of a gradient."""
@@ -35,12 +37,17 @@ def independent_gradients(fn: FunctionClass, returned: Returned) -> Iterator[tup
     backward, ctx = fn.backward, fn.backward.ctx if fn.backward is not None else None
     if backward is None or ctx is None or fn.escapes or backward.home is None:
         return
-    if len(returned.slots) < 2 or not any(isinstance(slot.value, Fresh) for slot in returned.slots):
+    if len(returned.slots) < 2 or not any(_is_fresh(slot.value) for slot in returned.slots):
         return
     sources = _Sources(backward)
     for index, slot in enumerate(returned.slots):
-        if slot.node is not None and isinstance(slot.value, Fresh) and sources.are_saved(slot.node):
+        if slot.node is not None and _is_fresh(slot.value) and sources.are_saved(slot.node):
             yield index, slot.node
+
+
+def _is_fresh(value: Value) -> bool:
+    """Whether backward computes a value, or what it is a view of: ``total.sum().reshape(1)``."""
+    return isinstance(usual_storage(value), Fresh)
 
 
 class _Sources:
@@ -114,9 +121,9 @@ class _Sources:
         mentioned = [each for each in self.method.named[name] if self._inside(each, statement)]
         if not mentioned or isinstance(statement, (cst.Return, cst.Del, cst.Assert)):
             return False
-        if isinstance(statement, cst.Assign):
-            bound = any(self._inside(each, target) for each in mentioned for target in statement.targets)
-            return bound or any(map(self._may_write, mentioned))
+        written = _written_by(statement)
+        if written is not None:
+            return name in written or any(map(self._may_write, mentioned))
         return True
 
     def _may_write(self, use: cst.Name) -> bool:
@@ -124,9 +131,13 @@ class _Sources:
         for each in self.method.above(use):
             if isinstance(each, cst.Call):
                 called = each.func.attr.value if isinstance(each.func, cst.Attribute) else ""
-                root = (dotted(each.func) or "").partition(".")[0]
-                of_tensor = root in self.method.binders and root not in self.incoming
-                if called.endswith("_") or not (of_tensor or self._is_known(root)) or "out" in keywords_of(each):
+                if called in operations.INPLACE_METHODS and not self._inside(use, each.func):
+                    continue  # an operand
+                root = _begin(each.func)
+                name = root.value if isinstance(root, cst.Name) else ""
+                of_tensor = name in self.method.binders and name not in self.incoming
+                known = of_tensor or self._is_known(name) or isinstance(root, cst.BinaryOperation)
+                if called.endswith("_") or not known or "out" in keywords_of(each):
                     return True
         return False
 
@@ -171,17 +182,43 @@ class _Sources:
             return True
         for each in statement.body:
             if self._inside(use, each) and not isinstance(each, (cst.Return, cst.Del, cst.Assert)):
-                bound = isinstance(each, cst.Assign) and any(target.target is use for target in each.targets)
-                if not isinstance(each, cst.Assign) or (self._is_target(use, each) and not bound):
-                    return True
-                if self._may_write(use):
+                written = _written_by(each, bound=False)
+                if written is None or use.value in written or self._may_write(use):
                     return True
         return False
 
-    def _is_target(self, use: cst.Name, statement: cst.Assign) -> bool:
-        """Whether a name is in ``x[0] = ...``, and not an element of an unpacking."""
-        return any(
-            isinstance(each, (cst.Subscript, cst.Attribute)) and self._inside(each, target)
-            for target in statement.targets
-            for each in self.method.above(use)
-        )
+
+def _written_by(statement: cst.BaseSmallStatement, *, bound: bool = True) -> frozenset[str] | None:
+    """The names that a statement itself binds or whose tensors it modifies; None if that is unknown.
+
+    An index and an argument are only read: ``x[mask] = 0``, ``x.masked_fill_(mask, 0)``. Without ``bound``, only the
+    tensors that it modifies.
+    """
+    if isinstance(statement, cst.AugAssign):
+        return _names_written(statement.target, bound=True)
+    if isinstance(statement, cst.Assign):
+        found = [_names_written(each.target, bound=bound) for each in statement.targets]
+        return frozenset().union(*(each for each in found if each is not None)) if None not in found else None
+    call = statement.value if isinstance(statement, cst.Expr) else None
+    if isinstance(call, cst.Call) and isinstance(call.func, cst.Attribute):
+        if call.func.attr.value in operations.INPLACE_METHODS and "out" not in keywords_of(call):
+            return _names_written(call.func.value, bound=True)
+    return None
+
+
+def _names_written(target: cst.BaseExpression, *, bound: bool) -> frozenset[str] | None:
+    """The names in a target, or that of the tensor of which it is a part or a view: ``x.view(-1)[0]``."""
+    if isinstance(target, cst.Name):
+        return frozenset([target.value] if bound else [])
+    if isinstance(target, (cst.Tuple, cst.List)):
+        found = [_names_written(each.value, bound=bound) for each in target.elements]
+        return frozenset().union(*(each for each in found if each is not None)) if None not in found else None
+    begin = _begin(target)
+    return frozenset([begin.value]) if isinstance(begin, cst.Name) else None
+
+
+def _begin(node: cst.BaseExpression) -> cst.BaseExpression:
+    """Where a chain of attributes, indices and calls begins: ``x`` of ``x.sum().reshape``."""
+    while isinstance(node, (cst.Subscript, cst.Attribute, cst.Call)):
+        node = node.func if isinstance(node, cst.Call) else node.value
+    return node

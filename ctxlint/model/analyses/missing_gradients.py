@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model.analyses.differentiable_flow import Flow, Part
+from ctxlint.model.analyses.integral_inputs import holds_integers
 from ctxlint.model.analyses.kept_values import kept_value
 from ctxlint.model.function import Trust
 from ctxlint.model.interpreter.values import Item, Kind, Tri, Variadic, is_input, is_none, kind_of
 from ctxlint.model.syntax import words_of
 from ctxlint.patterns import pattern
 from ctxlint.records import record
-from ctxlint.torch_api import types
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,8 +47,7 @@ def missing_gradients(fn: FunctionClass) -> Iterator[MissingGradient]:
     calls = [each for each in fn.calls if each.applies and not each.expects_error]
     results = _Results(fn, forward)
     for entry in fn.inputs:
-        integral = entry.param.annotation in types.INTEGRAL_ANNOTATIONS
-        if integral or entry.against_a_gradient or not _always_none(fn, entry.index):
+        if entry.against_a_gradient or not _always_none(fn, entry.index) or holds_integers(fn, entry):
             continue
         given = _passing_a_leaf(calls, entry.index)
         node = entry.param.node.name

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model.analyses.decided_tests import outcome
+from ctxlint.model.analyses.integral_inputs import holds_integers
 from ctxlint.model.analyses.legacy import runs_own_forward
 from ctxlint.model.analyses.saved_state import saved_for
 from ctxlint.model.analyses.tensor_containers import is_tensor_container
-from ctxlint.model.interpreter.events import ContextWrite, Escape, GenericCall, Question
+from ctxlint.model.interpreter.events import ContextWrite, Escape, Question
 from ctxlint.model.interpreter.values import (
     Kind,
     NeedsInputGrad,
@@ -22,19 +23,16 @@ from ctxlint.model.interpreter.values import (
     SavedTensor,
     Tri,
     is_container,
-    is_input,
     is_none,
     is_tensor,
     kind_of,
 )
 from ctxlint.model.syntax import dotted, literal_text
-from ctxlint.torch_api import types
-from ctxlint.torch_api.operations import INTEGRAL_ARGUMENTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from ctxlint.model.function import FunctionClass, Input, Method, MethodFacts, Returned
+    from ctxlint.model.function import FunctionClass, Method, MethodFacts, Returned
     from ctxlint.model.interpreter.events import Guard
     from ctxlint.model.interpreter.values import Value
 
@@ -111,31 +109,11 @@ def _no_input_needs_a_gradient(fn: FunctionClass) -> bool:
     if fn.variadic_inputs is not None or not fn.inputs or not fn.count_judgeable:
         return False
     return all(
-        each.against_a_gradient or _holds_integers(fn, each) or is_tensor_container(each.param.annotation)
+        each.against_a_gradient
+        or (each.gradient is not Tri.YES and holds_integers(fn, each))
+        or is_tensor_container(each.param.annotation)
         for each in fn.inputs
     )
-
-
-def _holds_integers(fn: FunctionClass, entry: Input) -> bool:
-    """Whether an input is annotated as a tensor of integers or bools, or used as one; and has no gradient."""
-    if entry.gradient is Tri.YES:
-        return False
-    return entry.param.annotation in types.INTEGRAL_ANNOTATIONS or _is_an_index(fn, entry.index)
-
-
-def _is_an_index(fn: FunctionClass, number: int) -> bool:
-    """Whether forward always passes an input where torch takes integers only."""
-    calls = fn.forward.facts.of(GenericCall) if fn.forward is not None else ()
-    for call in calls if fn.forward is not None and fn.forward.facts.complete else ():
-        at = INTEGRAL_ARGUMENTS.get((call.callee or "").rpartition(".")[2])
-        if at is None or call.guards or not (call.callee or "").startswith("torch.") or at >= len(call.arguments):
-            continue
-        if any(slot.starred for slot in call.arguments[: at + 1]):
-            continue
-        value = call.arguments[at].value
-        if is_input(value) and value.index == number:
-            return True
-    return False
 
 
 def _no_output_has_a_gradient(fn: FunctionClass) -> bool:

@@ -29,6 +29,7 @@ from ctxlint.model.interpreter.events import (
     ContextItemWrite,
     ContextRead,
     ContextStore,
+    GradientFlag,
     Mutation,
     Question,
 )
@@ -173,7 +174,7 @@ class Stash:
             return frozenset()
         return frozenset(
             leaf
-            for leaf, contained in _leaves(value)
+            for leaf, contained in _leaves(value, certainly=True)
             for found in _classified(self.fn, self.write, leaf, contained)
             if found.held is Held.OUTPUT
         )
@@ -463,19 +464,26 @@ def _parts(value: Value) -> Iterator[tuple[Place | None, Value]]:
         yield None, value
 
 
-def _leaves(value: Value, contained: bool = False) -> Iterator[tuple[Value, bool]]:
-    """The value, or the contents of the container, each with whether it is in a container."""
-    if isinstance(value, (Sequence, Mapping)):
-        for slot in value.slots:
-            if not slot.starred or isinstance(slot.value, Fresh):  # ``[y] * n``
-                for option in slot.value.options():
-                    yield from _leaves(option, contained=True)
-    elif isinstance(value, ProjectObject):
-        for _name, slot in value.attributes:
-            for option in slot.value.options():
-                yield from _leaves(option, contained=True)
-    else:
+def _leaves(value: Value, contained: bool = False, *, certainly: bool = False) -> Iterator[tuple[Value, bool]]:
+    """The value, or the contents of the container, each with whether it is in a container.
+
+    ``certainly``: without what a place holds on some paths only.
+    """
+    held = _contents(value)
+    if held is None:
         yield value, contained
+        return
+    for each in held:
+        if not (certainly and isinstance(each, Choice)):
+            for option in each.options():
+                yield from _leaves(option, contained=True, certainly=certainly)
+
+
+def _contents(value: Value) -> list[Value] | None:
+    """What each place of a container holds; None for anything else."""
+    if isinstance(value, (Sequence, Mapping)):  # ``[y] * n`` has a starred slot
+        return [slot.value for slot in value.slots if not slot.starred or isinstance(slot.value, Fresh)]
+    return [slot.value for _name, slot in value.attributes] if isinstance(value, ProjectObject) else None
 
 
 def _classified(fn: FunctionClass, write: ContextStore, leaf: Value, contained: bool) -> Iterator[_Kept]:
@@ -574,7 +582,14 @@ def _may_be_an_input(value: Value) -> bool:
 
 def _starts_a_graph(fn: FunctionClass, write: ContextStore, leaf: Value) -> bool:
     """Whether ``requires_grad`` makes a detached input the leaf of a new graph: backward needs this very object."""
-    if not is_detached(leaf) or not isinstance(write.value_node, (cst.Name, cst.Attribute, cst.Call, cst.ListComp)):
+    if not is_detached(leaf):
+        return False
+    flags = (each for method in fn.context_methods for each in method.facts.of(GradientFlag) if each.switched)
+    flagged = (option for each in flags if each.value is not None for option in each.value.options())
+    places = {id(each.node) for each in flagged if isinstance(each, View)}
+    if isinstance(leaf, View) and id(leaf.node) in places:  # also of another element: ``(x.detach() for x in inputs)``
+        return True
+    if not isinstance(write.value_node, (cst.Name, cst.Attribute, cst.Call, cst.ListComp)):
         return False
     name = dotted(write.value_node)
     texts = [code_of(write.value_node)] if name is None else []
