@@ -600,6 +600,8 @@ class SourceFile:
     functions: tuple[FunctionClass, ...] = ()
     calls: tuple[ApplyCall, ...] = ()
     """Every call of a Function in ``by_name``, in source order."""
+    modified_results: tuple[ApplyCall, ...] = ()
+    """The calls that a function of the file returns, and whose result some caller of that modifies in place."""
     by_name: Mapping[str, FunctionClass] = field(default_factory=dict)
     """The Functions that are called: by qualified name, or by a separate key for those of other files."""
     operators: tuple[Operator, ...] = ()

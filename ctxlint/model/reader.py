@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ctxlint.effort import Effort, EffortExceeded
 from ctxlint.model.analyses.open_questions import own
+from ctxlint.model.analyses.returned_views import may_return_view, returns_view
 from ctxlint.model.builder import Builder
 from ctxlint.model.function import (
     Binding,
@@ -28,6 +29,8 @@ from ctxlint.model.index.instances import InstanceUse
 from ctxlint.model.index.module_backwards import has_a_backward, module_backwards
 from ctxlint.model.index.outside_facts import MODULE_BACKWARDS, NOTHING, OF_NO_FUNCTION, OutsideFacts, Own, Target
 from ctxlint.model.index.project import Definition, Project
+from ctxlint.model.index.project_answers import is_modified
+from ctxlint.model.index.scopes import LOCAL
 from ctxlint.model.operator_results import operator_results
 from ctxlint.model.operators import has_fakes_of_others, in_source, needs_project, operators_of, registrable
 from ctxlint.model.summaries.resolver import CalleeResolver
@@ -262,6 +265,7 @@ class Reader:
             instances=unit.instances,
             functions=built,
             calls=tuple(call for call in calls if call.function in by_name),
+            modified_results=self.modified_results(outside, calls, by_name),
             transformed_operators=tuple(call for call in calls if call.how == "operator"),
             by_name=by_name,
             operators=tuple(each for each in registered if not isinstance(each, GivenUp)),
@@ -273,6 +277,21 @@ class Reader:
             module_backwards=() if outside.calls_backward else self.module_backwards,
             broken=(*unit.broken, *unit.slices.broken),
             too_complex=(*given_up, *(each for each in registered if isinstance(each, GivenUp))),
+        )
+
+    def modified_results(
+        self, outside: OutsideFacts, calls: Iterable[ApplyCall], by_name: Mapping[str, FunctionClass]
+    ) -> tuple[ApplyCall, ...]:
+        """The calls that a function of the file returns, whose results are views that a caller modifies in place."""
+        path, changed = self.unit.path, self.project.changed
+        return tuple(
+            call
+            for call in calls
+            if call.returned_by
+            and (fn := by_name.get(call.function)) is not None
+            and returns_view(fn, None) is not None
+            if is_modified(self.unit.index, LOCAL + call.returned_by)
+            or (self.project.ask("modifies", path, call.returned_by) in changed and not outside.partial)
         )
 
     def operators(self, outside: OutsideFacts) -> tuple[Operator | GivenUp, ...]:
@@ -392,6 +411,7 @@ class Reader:
         """Add the called Functions of other files, with the facts of this file and of others."""
         found = self.calls(outside)
         examined = {call.function for call in calls if call.modified is not None or call.discarded}
+        returned = {call.function for call in calls if call.returned_by}
         made = {call.function for call in calls if call.how.startswith("construct")}
         direct_calls = _merged(found.direct_calls, outside.direct_calls)
         for key in {call.function: None for call in calls}:
@@ -402,7 +422,7 @@ class Reader:
             in_doubt = outline is not None and (
                 _too_many(outline, key, calls) or (key in made and _may_keep_state(outline))
             )
-            if key in examined or in_doubt:
+            if key in examined or in_doubt or (key in returned and outline is not None and may_return_view(outline)):
                 outline = self.function_of(target, found.calls) or outline
             if outline is not None:
                 directly = outline.called_directly | direct_calls.get(key, frozenset())

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from ctxlint.config.settings import Settings
     from ctxlint.model.function import FunctionClass
-    from ctxlint.model.index.apply_calls import Modified
+    from ctxlint.model.index.apply_calls import ApplyCall, Modified
 
 
 class ModifiedReturnedView(Rule[SourceFile]):
@@ -75,8 +75,9 @@ class ModifiedReturnedView(Rule[SourceFile]):
     There is no fix.
 
     ## Known limits
-    Only modifications in the same block as the call, and through the name that is bound to the result there, are
-    detected, also in another method of the same class that gets it, and `inplace=True` of functions of
+    Only modifications after the call in the same block, or in a branch or loop there, and through the name that is bound to
+    the result, are detected, also in a function, or another method of the same class, that gets it; where a function does
+    nothing but return the result of `apply`, also in its callers, and `inplace=True` of functions of
     `torch.nn.functional`, or of layers that `__init__` creates. Not reported for `reshape` and `contiguous`, which may copy, or if anything is marked as dirty.
 
     ## References
@@ -88,14 +89,20 @@ class ModifiedReturnedView(Rule[SourceFile]):
     subject = SourceFile
 
     def check(self, file: SourceFile, settings: Settings) -> Iterator[Finding]:
+        for call in file.modified_results:
+            fn = file.by_name[call.function]
+            what = returns_view(fn, None) if _may_raise(fn, call) else None
+            if what is not None:
+                yield Finding(
+                    call.span,
+                    f"`{call.returned_by}` returns the output of `{fn.name}`, which is {what}, and a caller modifies it in "
+                    f"place; {'there, ' * what.endswith('path')}that raises RuntimeError if an input requires a gradient. "
+                    f"Return a copy, as by `{fn.name}.apply(...).clone()`.",
+                )
         for call in file.calls:
             fn, change = file.by_name[call.function], call.modified
-            if change is None or call.gradients_off or call.expects_error or not fn.signature_judgeable:
+            if change is None or not _may_raise(fn, call):
                 continue
-            if fn.forward is None or not fn.forward.signature_known or fn.backward is None:
-                continue
-            if all(each.index in call.detached or Tri.NO in (each.is_tensor, each.gradient) for each in fn.inputs):
-                continue  # no input requires a gradient
             what = returns_view(fn, change.output, change.argument)
             if what is None:
                 continue
@@ -103,11 +110,21 @@ class ModifiedReturnedView(Rule[SourceFile]):
             yield Finding(change.span, _message(fn, f"`{change.code}`" if short else "This", what, change))
 
 
+def _may_raise(fn: FunctionClass, call: ApplyCall) -> bool:
+    """Whether an input of a call may require a gradient, and it returns what ``forward`` of its class returns."""
+    if call.gradients_off or call.expects_error or not fn.signature_judgeable:
+        return False
+    if fn.forward is None or not fn.forward.signature_known or fn.backward is None:
+        return False
+    return any(each.index not in call.detached and Tri.NO not in (each.is_tensor, each.gradient) for each in fn.inputs)
+
+
 def _message(fn: FunctionClass, code: str, what: str, change: Modified) -> str:
     argument = change.argument
     if argument is None:
         raises = "using it afterwards raises" if change.later else "it raises"
         raises = f"there, {raises}" if what.endswith("path") else raises
+        raises = f"where this runs, {raises.removeprefix('there, ')}" if change.in_branch else raises
         fact = f"{code} modifies the output of `{fn.name}` in place, which is {what}; {raises} RuntimeError"
         return f"{fact} if an input requires a gradient. Write it out of place."
     return (

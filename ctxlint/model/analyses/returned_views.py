@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import libcst as cst
+
 from ctxlint.model.interpreter.values import Alias, Fresh, Item, Opaque, Tri, View, detaches, is_input, is_tensor
+from ctxlint.torch_api.operations import TUPLE_METHODS, VIEW_METHODS
 
 if TYPE_CHECKING:
     from ctxlint.model.function import FunctionClass
@@ -32,6 +35,18 @@ def returns_view(fn: FunctionClass, output: int | None, argument: int | None = N
     if shown is None or (argument is not None and shown[1] != argument):
         return None
     return shown[0] if len(found) == 1 else f"{shown[0]} on one path"
+
+
+def may_return_view(fn: FunctionClass) -> bool:
+    """Whether forward, of which only the code is known, seems to return a name, a part of a tensor or a view of one."""
+    returned = fn.forward.nodes_of(cst.Return) if fn.forward is not None else ()
+    for each in returned:
+        called = each.value.func if isinstance(each.value, cst.Call) else None
+        if isinstance(called, cst.Attribute) and called.attr.value in VIEW_METHODS | TUPLE_METHODS:
+            return True
+        if isinstance(each.value, (cst.Name, cst.Subscript)):
+            return True
+    return False
 
 
 def _description(value: Value) -> tuple[str, int | None] | None:

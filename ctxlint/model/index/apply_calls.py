@@ -16,7 +16,8 @@ class Modified:
     """A statement that modifies a result in place: output number ``output``, or the whole result if None.
 
     If ``argument`` is a number, it modifies that argument of the call, and the result is read afterwards. ``later``:
-    grad mode is off there, so that torch raises only when the result is used afterwards.
+    grad mode is off there, so that torch raises only when the result is used afterwards. ``in_branch``: it is in an
+    ``if`` or a loop, and may not run.
     """
 
     span: Span
@@ -25,6 +26,7 @@ class Modified:
     output: int | None = None
     argument: int | None = None
     later: bool = False
+    in_branch: bool = False
 
 
 APPLIES = ("apply", "construct-apply")
@@ -117,6 +119,8 @@ class ApplyCall:
     """Whether certainly no gradient is recorded: it is under ``torch.no_grad()`` or ``torch.inference_mode()``."""
     modified: Modified | None = None
     """Where the caller modifies the result in place."""
+    returned_by: str = ""
+    """The function of the module that returns nothing but its result: ``return Fn.apply(x)``."""
     discarded: bool = False
     """Whether it is a statement of its own in a function, so that nothing takes its result."""
     differentiated: str = ""

@@ -30,8 +30,24 @@ from ctxlint.model.index.passed_tensors import (
     what_is_passed,
 )
 from ctxlint.model.index.project import Definition
-from ctxlint.model.index.results import differentiated, display_before, located, written
-from ctxlint.model.index.scopes import Scope, bindings, dotted_name, is_on_self, mentions, resolutions
+from ctxlint.model.index.results import (
+    class_around,
+    differentiated,
+    display_before,
+    function_meant,
+    located,
+    written,
+)
+from ctxlint.model.index.scopes import (
+    LOCAL,
+    Scope,
+    bindings,
+    dotted_name,
+    is_on_self,
+    mentions,
+    resolutions,
+    resolve_certainly,
+)
 from ctxlint.patterns import pattern
 from ctxlint.source.ast_tree import nodes_in
 from ctxlint.torch_api.autograd import GRADIENTS_OFF, OPERATOR_KERNELS, PROTOCOL
@@ -247,7 +263,7 @@ class CallSites:
             for owner in owners:
                 found.setdefault(owner, set()).add(node.attr)
             return
-        enclosing = _enclosing_class(scope)
+        enclosing = class_around(scope)
         if enclosing is None:
             return
         if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "super":
@@ -442,6 +458,7 @@ class CallSites:
             gradients_off=self.gradients_off(record) or self.without_gradients(record, arguments),
             under_no_grad=self.under_no_grad(record),
             modified=modified,
+            returned_by=self.returned_by(place, record.scope),
             discarded=place is not None and place.discards and record.scope.kind == "function",
             differentiated=self.source.line_name(at.node.lineno) if at is not None else "",
             differentiated_outputs=at.outputs if at is not None else (),
@@ -458,7 +475,7 @@ class CallSites:
         if place is None:
             return None, None, ()
         overwrites = partial(self.overwritten, scope=record.scope) if self.may_overwrite else None
-        found = written(place, partial(self.method_of_self, scope=record.scope), overwrites)
+        found = written(place, partial(self.function_meant, scope=record.scope), overwrites)
         at = differentiated(place)
         modified = self.modified(found) if found is not None else None
         return modified, at, origins(place, record.node.args)
@@ -467,16 +484,27 @@ class CallSites:
         """Where a call is in the function or module around it."""
         return located(self.index.body_of(record.scope), record.node)
 
-    def method_of_self(self, call: ast.Call, scope: Scope) -> ast.FunctionDef | None:
-        """The method of the enclosing class that ``self.name(...)`` means, unless a subclass replaces it."""
-        func, enclosing = call.func, _enclosing_class(scope)
-        if not isinstance(func, ast.Attribute) or dotted_name(func.value) != "self" or enclosing is None:
-            return None
-        found = self.index.functions.get(f"{enclosing}.{func.attr}")
-        if found is None or not found.certain:
-            return None
-        plain = isinstance(found.node, ast.FunctionDef) and not found.node.decorator_list
-        return found.node if plain and isinstance(found.node, ast.FunctionDef) else None
+    def function_meant(self, call: ast.Call, scope: Scope) -> ast.FunctionDef | None:
+        """The method of the enclosing class, or function of the project, that a call certainly means."""
+        found = function_meant(self.index, scope, call)
+        path = dotted_name(call.func) if found is None and not is_on_self(call.func) else None
+        name = resolve_certainly(path, scope) if path is not None else None
+        home = self.elsewhere.home(name) if name is not None and not name.startswith(("torch.", LOCAL)) else None
+        other = home[0].index.functions.get(home[1]) if home is not None else None
+        if other is None or not other.certain or not isinstance(other.node, ast.FunctionDef):
+            return found
+        return other.node if not other.node.decorator_list else None
+
+    def returned_by(self, place: CallPlace | None, scope: Scope) -> str:
+        """The function of the module that returns nothing but the result of a call; empty if there is none."""
+        statement = place.rest[0] if place is not None else None
+        if place is None or not isinstance(statement, ast.Return) or statement.value is not place.call:
+            return ""
+        found = self.index.function_of(scope)
+        if found is None or not found.certain or found.node.decorator_list or "." in scope.qualname:
+            return ""
+        leaving = [each for each in nodes_in(found.node) if isinstance(each, _LEAVING)]
+        return scope.qualname if leaving == [statement] else ""
 
     @cached_property
     def may_overwrite(self) -> bool:
@@ -485,7 +513,7 @@ class CallSites:
 
     def overwritten(self, call: ast.Call, scope: Scope) -> ast.expr | None:
         """The tensor that a call certainly overwrites since a flag says so."""
-        owner = self.index.classes.get(_enclosing_class(scope) or "") if is_on_self(call.func) else None
+        owner = self.index.classes.get(class_around(scope) or "") if is_on_self(call.func) else None
         keeps = owner is not None and not self.may_change_layers(owner.node)
         return overwritten(call, scope, owner.node if owner is not None and keeps else None)
 
@@ -498,7 +526,8 @@ class CallSites:
         """The record of a statement that modifies a result."""
         span = self.source.span_of(found.node)
         code = self.source.text[self.source.offset(span.start) : self.source.offset(span.end)]
-        return Modified(span, code, self.source.line_name(span.start.line), found.output, found.argument, found.later)
+        line = self.source.line_name(span.start.line)
+        return Modified(span, code, line, found.output, found.argument, found.later, found.in_branch)
 
     def gradients_off(self, record: CallRecord) -> bool:
         """Whether possibly no gradient is wanted: ``with torch.no_grad():``, below autograd, or the code checks it."""
@@ -661,7 +690,7 @@ class CallSites:
 
     def attribute_values(self, name: str, scope: Scope) -> list[ast.expr | None]:
         """What ``self.name`` is assigned in the class that encloses ``scope``."""
-        enclosing = _enclosing_class(scope)
+        enclosing = class_around(scope)
         record = self.index.classes.get(enclosing) if enclosing is not None else None
         if record is None or name not in self.index.attributes:
             return []
@@ -693,21 +722,21 @@ class CallSites:
         if not is_on_self(node):
             return False
         values = self.attribute_values(node.attr, scope)
-        enclosing = _enclosing_class(scope)
+        enclosing = class_around(scope)
         record = self.index.classes.get(enclosing) if enclosing is not None else None
         created = bool(values) and all(map(creates_parameter, values))
         return created and record is not None and not _mentions_flag(record)
 
     def is_in_module(self, scope: Scope) -> bool:
         """Whether the class around it has a base that is called ``Module``."""
-        enclosing = _enclosing_class(scope)
+        enclosing = class_around(scope)
         record = self.index.classes.get(enclosing) if enclosing is not None else None
         bases = record.node.bases if record is not None else []
         return any((dotted_name(base) or "").rpartition(".")[2] == "Module" for base in bases)
 
     def buffers(self, scope: Scope) -> frozenset[str]:
         """The names that the class that encloses ``scope`` registers buffers under."""
-        enclosing = _enclosing_class(scope)
+        enclosing = class_around(scope)
         record = self.index.classes.get(enclosing) if enclosing is not None else None
         if record is None:
             return frozenset()
@@ -929,14 +958,7 @@ def _is_apply(node: ast.expr | None) -> TypeGuard[ast.Attribute]:
     return isinstance(node, ast.Attribute) and node.attr == "apply"
 
 
-def _enclosing_class(scope: Scope | None) -> str | None:
-    while scope is not None:
-        if scope.kind == "class":
-            return scope.qualname
-        scope = scope.parent
-    return None
-
-
+_LEAVING = (ast.Return, ast.Yield, ast.YieldFrom)
 _OF_FUNCTIONS = ("backward", "vjp")
 """Methods that hardly any other class has, so that a variable with a new one may be a Function."""
 

@@ -41,6 +41,7 @@ Deed = Literal[
     "derives",
     "takes",
     "calls",
+    "modifies",
     "passes-detached",
     "passes-leaf",
     "passes-container",
@@ -62,6 +63,7 @@ class ProjectQuestion(NamedTuple):
     - ``derives``: may have a subclass of a class;
     - ``takes``: may import a name that the file imports itself;
     - ``calls``: call a function in the ``forward`` of a module;
+    - ``modifies``: modify in place what a function returns;
     - ``passes-detached``, ``passes-leaf``: may call a function with a detached tensor, or a leaf, at this ``position``;
       ``passes-container`` and the like: with such a value from that position on.
     """

@@ -18,6 +18,7 @@ from ctxlint.model.index.passed_tensors import (
     passes_leaf,
     what_is_passed,
 )
+from ctxlint.model.index.results import modifies_result
 from ctxlint.model.index.scopes import LOCAL, dotted_name, resolve
 from ctxlint.torch_api.autograd import GRADIENTS_OFF
 from ctxlint.torch_api.known_decorators import OPERATOR_DECORATORS
@@ -43,7 +44,7 @@ def times_answered(asked: ProjectQuestion, tree: ast.Module | None) -> int:
     if asked.about_a_use:
         return 1
     if tree is None:
-        return asked.deed != "declares"
+        return asked.deed not in ("declares", "modifies")
     match asked.deed:
         case "declares":
             return _declarations(tree, asked.name)
@@ -53,6 +54,8 @@ def times_answered(asked: ProjectQuestion, tree: ast.Module | None) -> int:
             return _derives_from(tree, asked.name)
         case "calls":
             return is_called_in_module(index_module(tree), asked.name)
+        case "modifies":
+            return is_modified(index_module(tree), asked.name)
         case "takes":
             return _takes(tree, asked.name)
     return _passes(tree, asked)
@@ -184,6 +187,21 @@ def is_called_in_module(index: FileIndex, name: str) -> bool:
         if path == name or (not name.startswith(LOCAL) and _is_import_of(name, path)):
             if _is_in_forward(index, call) and not _is_without_gradients(index, call):
                 return True
+    return False
+
+
+def is_modified(index: FileIndex, name: str) -> bool:
+    """Whether a file certainly modifies in place what a function returns, where gradients may be wanted.
+
+    ``name`` is that of a function of the file, or that of one which it imports.
+    """
+    for call in index.calls_named(index.names_for([last_name(name.removeprefix(LOCAL))])):
+        path = meant(call.node.func, call.scope)
+        if path == name or (not name.startswith(LOCAL) and _is_import_of(name, path)):
+            inside = index.function_of(call.scope)
+            if inside is None or not _is_without_gradients(index, call):
+                if not call.expects_error and modifies_result(index.body_of(call.scope), call.node, index, call.scope):
+                    return True
     return False
 
 

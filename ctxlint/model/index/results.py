@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import ast
 from bisect import bisect_left
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctxlint.model.index.passed_tensors import creates_parameter, flags_of
-from ctxlint.model.index.scopes import dotted_name
+from ctxlint.model.index.scopes import LOCAL, dotted_name, resolve_certainly
 from ctxlint.records import record
 from ctxlint.source.ast_tree import Collected, nodes_in
 from ctxlint.torch_api.operations import INPLACE_METHODS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from ctxlint.model.index.file_index import FileIndex
+    from ctxlint.model.index.scopes import Scope
 
 _MOST_STATEMENTS = 60
 """The maximum number of statements after a call to examine."""
@@ -25,13 +28,15 @@ class Written:
     """A statement that modifies a result in place: output number ``output``, or the only output if None.
 
     If ``argument`` is a number, it modifies that argument of the call, and the result is read afterwards. ``later``:
-    grad mode is off there, so that torch raises only when the result is used afterwards.
+    grad mode is off there, so that torch raises only when the result is used afterwards. ``in_branch``: it is in an
+    ``if`` or a loop, and may not run.
     """
 
     node: ast.stmt | ast.Call
     output: int | None
     argument: int | None = None
     later: bool = False
+    in_branch: bool = False
 
 
 class CallPlace(NamedTuple):
@@ -125,7 +130,7 @@ def written(
         for name, output in names.items():
             writing = _writing(statement, name, meant, overwritten)
             if writing is not None:
-                return Written(writing, output)
+                return Written(writing, output, in_branch=isinstance(statement, _BRANCHING))
             hidden = next((each for each in _without_grad_mode(statement) if _writes(each, name)), None)
             if hidden is not None and _is_used(block[at:], name):
                 return Written(hidden, output, later=True)
@@ -147,7 +152,9 @@ def _writing(
     meant: Callable[[ast.Call], ast.FunctionDef | None],
     overwritten: Callable[[ast.Call], ast.expr | None] | None,
 ) -> ast.stmt | ast.Call | None:
-    """The part of a statement that certainly modifies the tensor that a name refers to."""
+    """The part of a statement that certainly modifies the tensor that a name refers to, where it runs."""
+    if isinstance(statement, _BRANCHING):
+        return _writing_inside(statement, name, meant, overwritten)
     if _writes(statement, name):
         return statement
     passed_on = _call_with(statement, name)
@@ -157,6 +164,41 @@ def _writing(
         return None
     tensors = ((each, overwritten(each)) for each in _certain_calls(statement))
     return next((each for each, tensor in tensors if isinstance(tensor, ast.Name) and tensor.id == name), None)
+
+
+_BRANCHING = (ast.If, ast.For, ast.While)
+
+
+def _writing_inside(
+    statement: ast.If | ast.For | ast.While,
+    name: str,
+    meant: Callable[[ast.Call], ast.FunctionDef | None],
+    overwritten: Callable[[ast.Call], ast.expr | None] | None,
+) -> ast.stmt | ast.Call | None:
+    """The part of a branch, or of the first round of a loop, that modifies a tensor before its name is bound again.
+
+    Not under a test that may be about gradients, or about the tensor itself.
+    """
+    if isinstance(statement, ast.For):
+        if name in _stored_by(statement.target):
+            return None
+    else:
+        nodes = nodes_in(statement.test)
+        asked = {str(getattr(each, part, "")) for each in nodes for part in ("id", "attr")}
+        if name in asked or any(word in part.lower() for part in asked for word in _ABOUT_GRADIENTS):
+            return None
+    blocks = [statement.body, statement.orelse] if isinstance(statement, ast.If) else [statement.body]
+    for block in blocks:
+        for inner in block:
+            writing = _writing(inner, name, meant, overwritten)
+            if writing is not None:
+                return writing
+            if name in _stored(inner):
+                break
+    return None
+
+
+_ABOUT_GRADIENTS = ("grad", "train", "infer", "inplace", "leaf", "eval")
 
 
 def _call_with(statement: ast.stmt, name: str) -> ast.Call | None:
@@ -188,11 +230,12 @@ _EVALUATES_ALL = (
 
 
 def _writes_argument(call: ast.Call, name: str, meant: Callable[[ast.Call], ast.FunctionDef | None]) -> bool:
-    """Whether a method certainly modifies a tensor that it gets, before it returns or rebinds the name."""
+    """Whether a function or method certainly modifies a tensor that it gets, before it returns or rebinds the name."""
     method = meant(call)
     if method is None or any(isinstance(each, ast.Starred) for each in call.args):
         return False
-    params = [each.arg for each in (*method.args.posonlyargs, *method.args.args)][1:]
+    of_self = isinstance(call.func, ast.Attribute) and dotted_name(call.func.value) == "self"
+    params = [each.arg for each in (*method.args.posonlyargs, *method.args.args)][of_self:]
     named = [each.id if isinstance(each, ast.Name) else "" for each in call.args]
     param = next((own for own, each in zip(params, named, strict=False) if each == name), "")
     for statement in method.body:
@@ -202,6 +245,42 @@ def _writes_argument(call: ast.Call, name: str, meant: Callable[[ast.Call], ast.
         if leaves or param in _stored(statement):
             return False
     return False
+
+
+def modifies_result(body: Sequence[ast.stmt], call: ast.Call, index: FileIndex, scope: Scope) -> Written | None:
+    """The statement after a call of any function in a body that certainly modifies its only result in place.
+
+    ``index`` is that of the file; a function that gets the result is known if it is in the file, too.
+    """
+    place = located(body, call)
+    found = written(place, partial(function_meant, index, scope), None) if place is not None else None
+    alone = found is not None and found.output is None and found.argument is None and not found.later
+    return found if alone else None
+
+
+def function_meant(index: FileIndex, scope: Scope, call: ast.Call) -> ast.FunctionDef | None:
+    """The function of a file that ``name(...)`` certainly means; ``self.name(...)``, unless a subclass replaces it."""
+    func = call.func
+    if isinstance(func, ast.Name):
+        meant = resolve_certainly(func.id, scope) or ""
+        found = index.functions.get(meant.removeprefix(LOCAL)) if meant.startswith(LOCAL) else None
+    else:
+        on_self = isinstance(func, ast.Attribute) and dotted_name(func.value) == "self"
+        enclosing = class_around(scope) if on_self else None
+        named = f"{enclosing}.{func.attr}" if isinstance(func, ast.Attribute) and enclosing else ""
+        found = index.functions.get(named)
+    if found is None or not found.certain or not isinstance(found.node, ast.FunctionDef):
+        return None
+    return found.node if not found.node.decorator_list else None
+
+
+def class_around(scope: Scope | None) -> str | None:
+    """The qualified name of the innermost class around a scope."""
+    while scope is not None:
+        if scope.kind == "class":
+            return scope.qualname
+        scope = scope.parent
+    return None
 
 
 def _without_grad_mode(statement: ast.stmt) -> Sequence[ast.stmt]:
@@ -313,6 +392,11 @@ def _is_of(node: ast.expr, name: str) -> bool:
 def _stored(statement: ast.stmt) -> frozenset[str]:
     """The names that a statement may bind or delete."""
     return _STORED.within(statement)
+
+
+def _stored_by(target: ast.expr) -> frozenset[str]:
+    """The names that a target binds."""
+    return _STORED.within(target)
 
 
 def _bound(nodes: Iterable[ast.AST]) -> Iterator[str]:
