@@ -304,7 +304,9 @@ def _remedy(fn: FunctionClass, backward: Method, use: MaybeUnbound, flags: froze
     names = [(index, node.value) for index, node in slots if isinstance(node, cst.Name)]
     returned = {index for index, name in names if name == use.name}
     if len(returned) == 1 and returned < flags and bound_only_together(fn, backward, use, flags):
-        return f"Write `{use.name} = None` first, and compute it under `{_test(fn, backward, *returned)}` alone"
+        returns = backward.around(use.node, cst.Return) is not None
+        compute = "and compute it" if returns else "and bind and use it"
+        return f"Write `{use.name} = None` first, {compute} under `{_test(fn, backward, *returned)}` alone"
     if len(returned) == 1 and returned.isdisjoint(flags):
         flag = f"`{_test(fn, backward, *returned)}`{' too' * is_computed_with_another(fn, use.name)}"
         saved = saves_only_under_others(fn, backward, use.name, frozenset(returned))

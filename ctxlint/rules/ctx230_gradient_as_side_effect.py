@@ -82,6 +82,7 @@ class GradientAsSideEffect(Rule[FunctionClass]):
     There is no fix.
 
     ## Known limits
+    A loop over `parameters()` or `buffers()` of an input counts, also through a list of them or `zip`.
     Not reported if another input may be a tensor for which `backward` returns `None`, as it may require a gradient; if
     a call in view passes a parameter, or a tensor of which the caller requests a gradient, or that a layer returns; or if `backward` sets such an attribute to `None`. Of what a module holds, only
     `grad` and `main_grad` count. A kernel that gets `weight.main_grad` and fills it is not seen.
@@ -127,6 +128,15 @@ def _untracked(fn: FunctionClass, backward: Method, written: SideGradient) -> st
     if not others or entry.gradient is not Tri.NO:
         return None
     needs = "need" if len(others) > 1 else "needs"
+    if written.among is not None:
+        them = "buffers" if written.is_buffer else "parameters"
+        silent = f"if {quoted(others)} {needs} no gradient, it silently never runs"
+        if written.is_buffer:
+            silent = f"what computes a buffer silently gets no gradient, and if {quoted(others)} {needs} none, this never runs"
+        return (
+            f"`{backward.name}` of `{fn.name}` writes the `{written.node.attr.value}` of {them} of `{entry.name}` itself; "
+            f"{silent}. Pass the {them} to `apply`, and return their gradients."
+        )
     fact = (
         f"`{backward.name}` of `{fn.name}` writes to `{code_of(written.node)}` itself; if {quoted(others)} {needs} no gradient, "
         f"it silently never runs"

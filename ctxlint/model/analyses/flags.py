@@ -418,15 +418,26 @@ def _unbound_uses(fn: FunctionClass, method: Method) -> list[tuple[MaybeUnbound,
                 break
             flags |= mine
         else:
-            flags = frozenset.intersection(*(flags_of(each.guards, stored) for each in bindings)) or flags
-            others = {each.index for each in fn.inputs if each.gradient is Tri.YES and each.index not in flags}
+            together = frozenset.intersection(*(flags_of(each.guards, stored) for each in bindings))
+            flags, alone = together or flags, frozenset[int]()
+            if len(together) > 1 and not _are_set_together(fn, together):
+                alone = together  # one of them alone makes backward run, too
+            others = {each.index for each in fn.inputs if each.gradient is Tri.YES and each.index not in flags - alone}
             others -= refused_flags(use.guards) | _without_gradients(fn)
             wanted = needed_at(method, use, stored)
-            possible = others and not flags & wanted and not wanted & refused_flags(use.guards)
+            bound = flags <= wanted if alone else flags & wanted
+            possible = others and not bound and not wanted & refused_flags(use.guards)
             if flags and possible and _refused(bindings) <= others and not _same_test(fn, use, bindings):
                 if not use.tried and not _decides_a_raise(fn, flags):
                     found.append((use, flags))
     return found
+
+
+def _are_set_together(fn: FunctionClass, flags: frozenset[int]) -> bool:
+    """Whether the calls in view compute all of some inputs from the same tensor: then one flag is set as the others."""
+    calls = [call for call in fn.calls if call.applies and not call.expects_error]
+    origins = [{*call.origins[at : at + 1]} for call in calls for at in flags if call.origins]
+    return bool(origins) and len(set().union(*origins)) == 1 and "" not in origins[0]
 
 
 def bound_only_together(fn: FunctionClass, method: Method, use: MaybeUnbound, flags: frozenset[int]) -> bool:

@@ -8,8 +8,9 @@ import libcst as cst
 
 from ctxlint.model.analyses.kept_values import kept_value
 from ctxlint.model.index.apply_calls import ArgumentKind
+from ctxlint.model.interpreter.local_names import target_names
 from ctxlint.model.interpreter.values import ContextAttribute, Item, SavedTensor, Tri, is_input
-from ctxlint.model.syntax import code_of, last_name, parents_below, words_of
+from ctxlint.model.syntax import code_of, is_name, last_name, parents_below, words_of
 from ctxlint.patterns import pattern
 from ctxlint.records import record
 from ctxlint.torch_api import operations
@@ -38,12 +39,19 @@ _INSIDE = frozenset({"data", "grad", "_base"})
 class SideGradient:
     """``weight.grad = ...`` in backward: where, and the input that the tensor is, or that holds it.
 
-    ``held``: the tensor is an attribute of the input, such as a module.
+    ``held``: the tensor is an attribute of the input, such as a module. ``among``: the call that gives it with others
+    of the kind, ``net.parameters()``, if a loop visits them.
     """
 
     node: cst.Attribute
     input: Input
     held: bool
+    among: cst.Call | None = None
+
+    @property
+    def is_buffer(self) -> bool:
+        """Whether it is one of the buffers of a module."""
+        return self.among is not None and last_name(self.among.func) in ("buffers", "named_buffers")
 
 
 def side_gradients(fn: FunctionClass, method: Method) -> Iterator[SideGradient]:
@@ -61,6 +69,11 @@ def side_gradients(fn: FunctionClass, method: Method) -> Iterator[SideGradient]:
             continue  # what is added to it later counts
         if _is_scaled(node, value) or _is_handled(method, node):
             continue
+        visited = _visited(method, node)
+        holder = _holder(fn, method, visited) if visited is not None else None
+        if holder is not None:
+            found.setdefault(code_of(node), SideGradient(node, holder, held=True, among=visited))
+            continue
         entry = _of_input(fn, method, node)
         if entry is not None:
             found.setdefault(code_of(node), SideGradient(node, *entry))
@@ -69,6 +82,8 @@ def side_gradients(fn: FunctionClass, method: Method) -> Iterator[SideGradient]:
 
 def _is_scaled(written: cst.Attribute, value: cst.BaseExpression | None) -> bool:
     """Whether it only becomes another multiple of itself, or another type: ``w.grad = w.grad * 0.9``."""
+    if isinstance(value, cst.IfExp):
+        return _is_scaled(written, value.body) and _is_scaled(written, value.orelse)
     adds = isinstance(value, cst.BinaryOperation) and isinstance(value.operator, (cst.Add, cst.Subtract))
     return value is not None and not adds and any(code_of(each) == code_of(written) for each in parents_below(value))
 
@@ -120,6 +135,64 @@ def _of_input(fn: FunctionClass, method: Method, written: cst.Attribute) -> tupl
         return None
     of_layer = bool(attributes) and _PARAMETER.fullmatch(attributes[-1]) is not None
     return (entry, True) if entry.is_tensor is Tri.NO or taken or of_layer else None
+
+
+def _visited(method: Method, written: cst.Attribute) -> cst.Call | None:
+    """The call whose tensors a loop around a write visits: ``for p, g in zip(net.parameters(), grads)``."""
+    name = written.value.value if isinstance(written.value, cst.Name) else ""
+    loops = (each for each in method.above(written) if isinstance(each, cst.For) and name in target_names(each.target))
+    loop = next(loops, None)
+    return _tensors_of(method, *_iterated(loop.target, loop.iter, name)) if loop is not None else None
+
+
+def _iterated(
+    target: cst.BaseExpression, over: cst.BaseExpression | None, name: str
+) -> tuple[cst.BaseExpression | None, bool]:
+    """What a name among the targets of a loop goes over, and whether over the second ones of pairs."""
+    if isinstance(target, cst.Name):
+        return over, False
+    elements = [each.value for each in target.elements] if isinstance(target, cst.Tuple) else []
+    at = next((at for at, each in enumerate(elements) if name in target_names(each)), -1)
+    if at < 0 or not isinstance(over, cst.Call):
+        return None, False
+    called = last_name(over.func)
+    if called in ("zip", "enumerate"):
+        number = at if called == "zip" else 0
+        known = number < len(over.args) and (called == "zip" or at == 1) and not any(each.star for each in over.args)
+        return _iterated(elements[at], over.args[number].value if known else None, name)
+    return over, isinstance(elements[at], cst.Name) and at == 1 and len(elements) == 2
+
+
+def _tensors_of(method: Method, node: cst.BaseExpression | None, pairs: bool) -> cst.Call | None:
+    """The call of ``parameters()`` or ``buffers()`` of which a list has the tensors, all or some of them."""
+    for _ in range(_MOST_STEPS):
+        if isinstance(node, cst.Name):
+            node = method.bound_to(node.value)
+        elif isinstance(node, (cst.ListComp, cst.GeneratorExp)):
+            plain = isinstance(node.elt, cst.Name) and is_name(node.for_in.target, node.elt.value)
+            node = node.for_in.iter if plain and node.for_in.inner_for_in is None else None
+        elif isinstance(node, cst.Call) and last_name(node.func) in ("list", "tuple") and len(node.args) == 1:
+            node = node.args[0].value
+        else:
+            break
+    if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute):
+        return None
+    return node if node.func.attr.value in (_OF_PAIRS if pairs else _OF_TENSORS) else None
+
+
+_MOST_STEPS = 8
+_OF_TENSORS = ("parameters", "buffers")
+_OF_PAIRS = ("named_parameters", "named_buffers")
+
+
+def _holder(fn: FunctionClass, method: Method, call: cst.Call) -> Input | None:
+    """The input, no tensor, of which a call gives the tensors, or those of a part of it: ``ctx.net.parameters()``."""
+    node = call.func.value if isinstance(call.func, cst.Attribute) else call.func
+    while isinstance(node, (cst.Attribute, cst.Subscript)) and not _is_of_ctx(method, node):
+        node = node.value
+    stored = kept_value(fn, _kept(method, node))
+    entry = fn.inputs[stored.index] if is_input(stored) and stored.index < len(fn.inputs) else None
+    return entry if entry is not None and entry.is_tensor is not Tri.YES else None
 
 
 def _kept(method: Method, node: cst.BaseExpression) -> Value | None:
