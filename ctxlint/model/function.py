@@ -239,7 +239,7 @@ class FunctionClass:
     """Methods are assigned after the class or defined under a condition, or setattr modifies the class."""
     has_subclass: bool
     called_directly: frozenset[str]
-    """The methods that are called directly: ``Fn.backward(...)``, ``super().forward(...)``."""
+    """The methods that are called directly: ``Fn.backward(...)``, ``super().forward(...)``; ``BY_OTHERS``, if so."""
     stored_attributes: frozenset[str]
     """Every attribute name that this file assigns, deletes, or names in setattr, hasattr, or getattr with a default."""
     class_attributes: Mapping[str, Value]

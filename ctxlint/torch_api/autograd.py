@@ -147,3 +147,6 @@ READ_ONLY_ATTRIBUTES = frozenset(
     }
 )
 """Attributes of a ctx, and of an instance, that cannot be set: AttributeError."""
+
+BY_OTHERS = "forward by others"
+"""Stands for ``Fn.forward`` outside of Functions among the methods that code calls directly."""

@@ -50,7 +50,7 @@ from ctxlint.model.index.scopes import (
 )
 from ctxlint.patterns import pattern
 from ctxlint.source.ast_tree import nodes_in
-from ctxlint.torch_api.autograd import GRADIENTS_OFF, OPERATOR_KERNELS, PROTOCOL
+from ctxlint.torch_api.autograd import BY_OTHERS, GRADIENTS_OFF, OPERATOR_KERNELS, PROTOCOL
 from ctxlint.torch_api.operations import INPLACE_FLAGS, TORCH_SINGLE, TUPLE_METHODS
 
 if TYPE_CHECKING:
@@ -260,8 +260,9 @@ class CallSites:
         owners = self.classes_of(value, scope) | ({imported} if imported is not None else set())
         owners |= self.classes_of_instance(value, scope)
         if owners:
+            by_hand = () if node.attr != "forward" or self.inside_function(scope) else (BY_OTHERS,)
             for owner in owners:
-                found.setdefault(owner, set()).add(node.attr)
+                found.setdefault(owner, set()).update((node.attr, *by_hand))
             return
         enclosing = class_around(scope)
         if enclosing is None:
