@@ -175,7 +175,7 @@ def _untracked(fn: FunctionClass, returned: Returned) -> str | None:
     """The container that hides tensors from autograd, in words; None if there is none."""
     value = returned.value
     if isinstance(value, ProjectObject):
-        return f"a `{value.definition.name}` object" if _holds_tensors(value) else None
+        return _name(value) if _holds_tensors(value) else None
     if hides_tensors(value):
         return _name(value) if _may_hold_tensors(value) else None
     if not isinstance(value, Sequence):
@@ -183,7 +183,8 @@ def _untracked(fn: FunctionClass, returned: Returned) -> str | None:
     for position, slot in enumerate(returned.slots):
         if slot.starred:
             return None
-        if _is_container(slot.value) and _holds_tensors(slot.value) and _gradient_is_read(fn, position):
+        held = _is_container(slot.value) or isinstance(slot.value, ProjectObject)
+        if held and _holds_tensors(slot.value) and _gradient_is_read(fn, position):
             return f"{_name(slot.value)} inside its tuple"
     return None
 
@@ -213,6 +214,8 @@ def _gradient_is_read(fn: FunctionClass, position: int) -> bool:
 
 
 def _name(value: Value) -> str:
+    if isinstance(value, ProjectObject):
+        return f"a `{value.definition.name}` object"
     if isinstance(value, Sequence):
         return f"a {value.kind}"
     return "a dict" if isinstance(value, Mapping) else "a tuple"
