@@ -98,7 +98,7 @@ class ForwardCalledDirectly(Rule[FunctionClass]):
         if backward is None or forward is None or backward.inherited or backward.raises_only or by_instance:
             return
         if not fn.called_directly.isdisjoint(("backward", "vjp", "setup_context")):
-            return  # other code differentiates it by hand
+            return  # other code differentiates it itself
         yield Finding(
             fn.span(backward.node.name),
             f"The project calls `{fn.name}.forward` itself, and `{fn.name}.apply` nowhere; autograd records only what `forward` "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxlint.model.analyses.layout_uses import ASSERTED, layout_uses
+from ctxlint.model.analyses.layout_uses import ASSERTED, layout_uses, silent_uses
 from ctxlint.model.function import SourceFile
 from ctxlint.rules.base import Category, Finding, Rule
 from ctxlint.rules.layout_wording import assumed_contiguous
@@ -64,7 +64,7 @@ class OperatorNonContiguousGradient(Rule[SourceFile]):
     There is no fix.
 
     ## Known limits
-    Off by default: for many shapes, `view` works with any strides.
+    Off by default: for many shapes, `view` works with any strides. Where the kernel is in view, CTX817 reports it.
 
     ## References
     - [torch.library.register_autograd](https://pytorch.org/docs/stable/library.html#torch.library.register_autograd)
@@ -78,6 +78,7 @@ class OperatorNonContiguousGradient(Rule[SourceFile]):
 
     def check(self, file: SourceFile, settings: Settings) -> Iterator[Finding]:
         for operator in file.operator_gradients if settings.torch.reach(2, 4) else ():
+            silent = {use.name for use in silent_uses(operator.backward, ())}  # of CTX817
             for use in layout_uses(operator.backward):
-                if use.how != ASSERTED:
+                if use.how != ASSERTED and use.name not in silent:
                     yield Finding(operator.span(use.node), assumed_contiguous(use))
