@@ -89,7 +89,7 @@ def test_torch_rejects_what_is_reported(signature: str) -> None:
         assert isinstance(function, ast.FunctionDef)
         if rejections(function, index_module(module).module):
             rejected += 1
-            with pytest.raises(ValueError, match="[Uu]nsupported type"):
+            with pytest.raises(ValueError, match=r"[Uu]nsupported type"):
                 torch.library.infer_schema(found["f"], mutates_args=())
     logging.disable(logging.NOTSET)
     assert rejected > CERTAIN // 2
