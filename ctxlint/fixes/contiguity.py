@@ -44,7 +44,7 @@ def allow_any_layout(fn: FunctionClass, use: LayoutUse) -> Fix | None:
 def _contiguous_first(fn: FunctionClass, code: MethodCode, gradient: str) -> Fix | None:
     """Rebind the gradient; None if it may be None, or the name means something else in a nested scope."""
     params = [node for node in code.nodes() if isinstance(node, cst.Param) and node.name.value == gradient]
-    if fn.materializes_grads is not Tri.YES or len(params) != 1 or code.bindings(gradient):
+    if fn.materializes_grads is not Tri.YES or len(params) != 1 or params[0].star or code.bindings(gradient):
         return None
     text = f"{gradient} = {gradient}.contiguous()"
     return code.fix(f"Make `{gradient}` contiguous first", [code.first(text)], Applicability.UNSAFE)

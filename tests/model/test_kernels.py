@@ -126,6 +126,7 @@ def test_the_launch_decides() -> None:
 
 _STORES = _HEAD + "    tl.store(p + i, 0)\n"
 _REST = "(g, torch.empty_like(g), 1, BLOCK=4)"
+_MEMBER = "class Ops:\n    @staticmethod\n" + "".join(f"    {line}\n" for line in _STORES.splitlines())
 _IN_CLASS = "class Table:\n    run = kernel\n"
 HOLDERS = {
     "autotuned later": (_STORES + "\n\ntuned = triton.autotune(configs=[], key=[])(kernel)\n", "tuned[(1,)]" + _REST),
@@ -136,6 +137,26 @@ HOLDERS = {
     ),
     "a dict": (_STORES + "\n\nKERNELS = {'a': kernel, 'b': print}\n", "KERNELS['a'][(1,)]" + _REST),
     "a class": (_STORES + "\n\n" + _IN_CLASS, "Table.run[(1,)]" + _REST),
+    "a static method": (_MEMBER, "Ops.kernel[(1,)]" + _REST),
+    "a static method with a flag that tuning leaves alone": (
+        _MEMBER.replace("@triton", "@triton.heuristics({'BLOCK': lambda given: 4})\n    @triton", 1).replace(
+            "        tl.store", "        if not SET:\n            tl.store"
+        ),
+        "Ops.kernel[(1,)]" + _REST,
+    ),
+    "a member that is no method": (_MEMBER.replace("    @staticmethod\n", ""), "Ops.kernel[(1,)]" + _REST),
+    "a static method made later": (
+        _STORES + "\n\nclass Ops:\n    run = staticmethod(kernel)\n",
+        "Ops.run[(1,)]" + _REST,
+    ),
+    "a static method that another calls": (
+        _MEMBER + "\n\n" + _HEAD + "    Ops.kernel(p, q, s, BLOCK)\n",
+        "kernel[(1,)]" + _REST,
+    ),
+    "a static method of numba": (
+        "class Ops:\n    @staticmethod\n    @cuda.jit\n    def kernel(p, n):\n        p[0] = n\n",
+        "Ops.kernel[1, 32](cuda.as_cuda_array(g.detach()), 1)",
+    ),
     "a name": (_STORES, "k = kernel\n        k[(1,)]" + _REST),
     "a wrapped one": (_STORES, "k = torch.library.wrap_triton(kernel)\n        k[(1,)]" + _REST),
     "with its grid": (_STORES, "run = kernel[(1,)]\n        run" + _REST),
@@ -161,6 +182,10 @@ NOT_HELD = {
         "KERNELS['a'][(1,)]" + _REST,
     ),
     "made by something else": (_STORES + "\n\ntuned = around(kernel)\n", "tuned[(1,)]" + _REST),
+    "a static method that something wraps": (
+        _MEMBER.replace("@triton.jit", "@around\n    @triton.jit"),
+        "Ops.kernel[(1,)]" + _REST,
+    ),
     "one that only reads": (
         _STORES + "\n\n" + _STORES.replace("kernel", "other").replace("store", "load"),
         "k = kernel if n else other\n        k[(1,)]" + _REST,
@@ -196,6 +221,10 @@ def test_a_holder_may_hold_something_else(name: str) -> None:
 
 def test_a_launch_that_raises_writes_nothing() -> None:
     assert _lint_held(_STORES, "kernel[(1,)](g, torch.empty_like(g), 1, 4, False, 5)") == ["CTX705"]
+
+
+def test_a_static_method_takes_no_other_arguments() -> None:
+    assert _lint_held(_MEMBER, "Ops.kernel[(1,)](g, torch.empty_like(g), 1, 4, False, 5)") == ["CTX705"]
 
 
 def test_a_wrapped_kernel_is_launched_in_the_same_way() -> None:

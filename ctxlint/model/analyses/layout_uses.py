@@ -63,6 +63,8 @@ class LayoutUse:
     compiled: bool = False
     silent: bool = False
     other: str = ""
+    position: int | None = None
+    """The position of the output that the gradient is of; None if it is unknown."""
 
 
 def layout_uses(backward: Method, outputs: Sequence[Returned] = ()) -> Iterator[LayoutUse]:
@@ -87,17 +89,17 @@ def layout_uses(backward: Method, outputs: Sequence[Returned] = ()) -> Iterator[
     for read, node, value in _reads_of_gradients(backward, asked):
         if isinstance(value, Parameter) and value.name in plain:
             continue
-        if isinstance(value, Parameter) and _has_one_layout(outputs, value.index, read.how):
+        position = _position(value)
+        if position is not None and _has_one_layout(outputs, position, read.how):
             continue
         if _only_adds_dimensions(read.node) or _is_of_one_element(read):
             continue
         if not read.by and read.how not in COMPILED:
-            use = _use(read.node, code_of(node), read)
+            use = _use(read.node, code_of(node), read, position)
             use = replace(use, silent=read.how == "data_ptr" and _is_passed(backward, read.node))
             yield replace(use, compiled=True) if value in passed else use
             continue
-        name = value.name if value != read.value and isinstance(value, Parameter) else code_of(node)
-        use = _use(node, name, read)
+        use = _use(node, _name(value, node, is_whole=value != read.value), read, position)
         if (value, use.silent) not in seen:
             seen.add((value, use.silent))
             yield use
@@ -105,11 +107,11 @@ def layout_uses(backward: Method, outputs: Sequence[Returned] = ()) -> Iterator[
     for asking in backward.facts.of(LayoutAsked):
         func = asking.node.func if isinstance(asking.node, cst.Call) else None
         if isinstance(func, cst.Attribute) and _is_gradient(asking.value) and _is_asserted(backward, asking.node):
-            yield LayoutUse(asking.node, code_of(func.value), ASSERTED)
+            yield LayoutUse(asking.node, code_of(func.value), ASSERTED, position=_position(asking.value))
     handled = {each.index for each in asked if isinstance(each, Parameter)}
     for index, param in enumerate(backward.positional):
         if index not in handled and param.name not in backward.binders:
-            uses = _uses_inside(backward, param.name)
+            uses = _uses_inside(backward, param.name, index)
             yield from (use for use in uses if not _has_one_layout(outputs, index, use.how))
 
 
@@ -123,7 +125,8 @@ def _lent_strides(backward: Method, outputs: Sequence[Returned], seen: set[tuple
         seen.add((gradient, True))
         other = use.value_node.value if isinstance(use.value_node, cst.Name) else use.name
         node = use.owner_node or use.node
-        yield LayoutUse(node, gradient.name, LENT, use.reader, use.by, use.through, silent=True, other=other)
+        way = (LENT, use.reader, use.by, use.through)
+        yield LayoutUse(node, gradient.name, *way, silent=True, other=other, position=gradient.index)
 
 
 def silent_uses(backward: Method, outputs: Sequence[Returned]) -> list[LayoutUse]:
@@ -149,9 +152,8 @@ def silent_uses(backward: Method, outputs: Sequence[Returned]) -> list[LayoutUse
         for at, slot in enumerate(each.slots)
         if NONE in slot.value.options() and not slot.starred
     }
-    handled = {each.name for each in elsewhere if isinstance(each, Parameter)}
-    handled |= {param.name for at, param in enumerate(backward.positional) if at in none}
-    return [each for each in layout_uses(backward, outputs) if each.silent and each.name not in handled]
+    handled = none.union(at for each in elsewhere if _is_gradient(each) for at in [_position(each)] if at is not None)
+    return [each for each in layout_uses(backward, outputs) if each.silent and each.position not in handled]
 
 
 def _reads_of_gradients(backward: Method, asked: set[Value]) -> Iterator[tuple[MemoryRead, cst.BaseExpression, Value]]:
@@ -235,9 +237,29 @@ _PARAMETER = pattern(r"(?:\w+_)?(?:weight|bias|gamma|beta|kernel|filter)s?\d*|[w
 """What a layer calls its parameters, which are contiguous."""
 
 
-def _use(node: cst.CSTNode, name: str, read: MemoryRead) -> LayoutUse:
+def _use(node: cst.CSTNode, name: str, read: MemoryRead, position: int | None) -> LayoutUse:
     silent = read.parameter is not None and gets_bare_address(*read.parameter)
-    return LayoutUse(node, name, read.how, read.reader, read.by, read.through, silent=silent)
+    return LayoutUse(node, name, read.how, read.reader, read.by, read.through, silent=silent, position=position)
+
+
+def _name(value: Value, node: cst.BaseExpression, *, is_whole: bool) -> str:
+    """What the code calls a gradient: by its parameter if ``node`` is a view of the whole; ``g[0]`` for ``*g``."""
+    if is_whole and isinstance(value, Parameter):
+        return value.name
+    written = code_of(node)
+    if isinstance(value, Item) and isinstance(value.of, Variadic) and isinstance(value.key, int):
+        return f"{written}[{value.key}]" if value.of.name == written else written
+    return written
+
+
+def _position(gradient: Value) -> int | None:
+    """The position of the output that an incoming gradient is of."""
+    if isinstance(gradient, Parameter):
+        return gradient.index
+    of = gradient.of if isinstance(gradient, Item) else None
+    if isinstance(gradient, Item) and isinstance(of, Variadic) and isinstance(gradient.key, int) and gradient.key >= 0:
+        return of.start + gradient.key
+    return None
 
 
 def _is_passed(method: Method, node: cst.CSTNode) -> bool:
@@ -257,7 +279,7 @@ def _is_passed(method: Method, node: cst.CSTNode) -> bool:
 _NO_LAUNCH = frozenset(["print", "hash", "set", "format", "add", "append", "debug", "info", "warning", "tensor"])
 
 
-def _uses_inside(backward: Method, name: str) -> Iterator[LayoutUse]:
+def _uses_inside(backward: Method, name: str, position: int) -> Iterator[LayoutUse]:
     """Those of a gradient in the functions that backward defines; none if one of them asks for its layout."""
     calls = [backward.called_on(node) for node in backward.named.get(name, ())]
     if any(method in operations.LAYOUT_QUERIES for _call, method in calls):
@@ -268,7 +290,7 @@ def _uses_inside(backward: Method, name: str) -> Iterator[LayoutUse]:
         inside = [each for each in backward.above(call) if isinstance(each, (cst.FunctionDef, cst.Lambda))]
         inside.remove(backward.node)
         if inside and all(name in borrowed_names(each) for each in inside):
-            yield LayoutUse(call, name, method)
+            yield LayoutUse(call, name, method, position=position)
 
 
 def _is_gradient(value: Value) -> bool:

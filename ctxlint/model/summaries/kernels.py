@@ -24,6 +24,7 @@ from ctxlint.source.ast_tree import nodes_in
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from ctxlint.model.index.file_index import FunctionRecord
     from ctxlint.model.index.module_unit import Unit
     from ctxlint.model.index.project import Project
     from ctxlint.model.interpreter.values import Slot
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     """The parameters that are written, each with the steps to the writing statement."""
 
 _KERNELS = ("triton.jit", "triton.runtime.jit.jit", "numba.cuda.jit", "warp.kernel", "cuda.tile.kernel")
+_STATIC = "builtins.staticmethod"
 _AROUND_KERNELS = ("autotune", "heuristics", "jit", "warp.kernel", "cuda.tile.kernel")
 
 _MAX_DEPTH = 8
@@ -77,7 +79,7 @@ def kernel_writes(
         return {}
     arguments = record.node.args
     params = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
-    tuned = _tuned(record.node)
+    tuned = _tuned(_decorators(record))
     known = {name: value for name, value in _defaults(arguments).items() if name not in unknown and tuned is not None}
     known = {name: value for name, value in {**known, **values}.items() if name not in (tuned or ())}
     launched = {each.arg for each in params if _is_constant(each)}
@@ -91,9 +93,15 @@ def kernel_writes(
     return kernel.block(record.node.body)
 
 
-def _tuned(kernel: ast.FunctionDef | ast.AsyncFunctionDef) -> frozenset[str] | None:
+def _decorators(record: FunctionRecord) -> list[ast.expr]:
+    """The decorators of a kernel; ``@staticmethod``, for one in a class, does not change what its launches mean."""
+    decorators = record.node.decorator_list
+    return decorators[1:] if decorators and _called(decorators[0], record.scope) == _STATIC else decorators
+
+
+def _tuned(decorators: list[ast.expr]) -> frozenset[str] | None:
     """The words in the decorators that tune a kernel, which may pass parameters of these names; None for unknown."""
-    texts = [ast.unparse(each) for each in kernel.decorator_list[:-1]]
+    texts = [ast.unparse(each) for each in decorators[:-1]]
     if any("Config(" not in each and "lambda" not in each for each in texts):
         return None
     return frozenset(word for each in texts for word in _WORD.findall(each))
@@ -110,7 +118,7 @@ def is_kernel(project: Project, definition: Definition, made: bool = False) -> b
     unit, record = definition.unit, definition.unit.index.functions.get(definition.qualname)
     if record is None:
         return False
-    decorators = record.node.decorator_list
+    decorators = _decorators(record)
     names = [_called(each, record.scope) for each in decorators]
     if not (made or any(each in _KERNELS for each in names)):
         return False
@@ -196,7 +204,7 @@ def kernel_bound(project: Project, unit: Unit, name: str, made: bool = False, ho
         while isinstance(value, ast.Call):
             around = value.func.func if isinstance(value.func, ast.Call) else value.func
             maker = resolve(dotted_name(around) or "", scope)
-            if maker is None or not maker.endswith(_AROUND_KERNELS) or not value.args:
+            if maker is None or not maker.endswith((*_AROUND_KERNELS, _STATIC)) or not value.args:
                 return None
             made |= maker in _KERNELS
             value = value.args[0]
@@ -231,7 +239,7 @@ def launch_misfit(
     ``autotune`` and ``heuristics`` pass some of its parameters. A keyword may be an option of a backend.
     """
     record = definition.unit.index.functions[definition.qualname]
-    decorators = [_called(each, record.scope) for each in record.node.decorator_list]
+    decorators = [_called(each, record.scope) for each in _decorators(record)]
     parameters = record.node.args
     if parameters.vararg is not None or parameters.kwarg is not None or decorators[-1:] != ["triton.jit"]:
         return None

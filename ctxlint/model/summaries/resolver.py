@@ -21,6 +21,7 @@ from ctxlint.model.interpreter.values import (
     Argument,
     Constant,
     Imported,
+    Item,
     Mapping,
     Opaque,
     Parameter,
@@ -30,6 +31,7 @@ from ctxlint.model.interpreter.values import (
     Slot,
     Tri,
     Value,
+    Variadic,
     is_tensor,
 )
 from ctxlint.model.summaries.applied import applied_result
@@ -136,10 +138,19 @@ def _passed(
     shape = Shape(attributes)
     return _Passed(
         shape,
-        tuple(map(shape.slot, arguments)),
+        tuple(map(shape.slot, _opened(arguments))),
         {name: shape.slot(slot) for name, slot in keywords.items()},
         tuple((name, shape.slot(slot)) for name, slot in captured),
     )
+
+
+def _opened(arguments: tuple[Slot, ...]) -> tuple[Slot, ...]:
+    """The arguments with the first incoming gradient of ``*grad_outputs, *saved`` by itself: there is at least one."""
+    at = next((at for at, slot in enumerate(arguments) if slot.starred), len(arguments))
+    first = arguments[at].value if at + 1 < len(arguments) else None
+    if not isinstance(first, Variadic) or first.role != "gradient":
+        return arguments
+    return (*arguments[:at], Slot(Item(first, 0), arguments[at].node), *arguments[at:])
 
 
 class CalleeResolver:
