@@ -46,7 +46,8 @@ class UntrackedDifferentiation(Rule[FunctionClass]):
 
     An output is differentiated through the Function itself: `apply` replaces its graph, also one that `forward` built
     under `torch.enable_grad()`. Then `backward` calls itself until Python's stack or the threads run out, or torch
-    raises because the other tensor is not in that graph. Return `y.detach()`, and the stored `y` keeps its own graph.
+    raises because the other tensor is not in that graph. Return `y.detach()`, and the stored `y` keeps its own graph. An
+    inherited `backward` may do so as well: this is reported where the class saves the output.
 
     A view that is made with grad mode off has no graph either, also if its base requires a gradient: with `out` alone
     under `torch.enable_grad()`, `torch.autograd.grad` raises `RuntimeError: The differentiated Tensor appears to not
@@ -133,6 +134,25 @@ class UntrackedDifferentiation(Rule[FunctionClass]):
                     related=at(fn, views, "a view that is made with grad mode off has no graph, either"),
                 )
             yield from _inside(fn, method)
+        yield from _by_inherited_backward(fn)
+
+
+def _by_inherited_backward(fn: FunctionClass) -> Iterator[Finding]:
+    """The first call of ``save_for_backward`` that keeps an output, which a ``backward`` of a base differentiates."""
+    backward, home = fn.backward, fn.setup_context or fn.forward
+    if backward is None or not backward.inherited or home is None or home.inherited or len(fn.saves) != 1:
+        return
+    for each in backward.facts.of(Differentiated):
+        own = own_output(fn, backward, each)
+        if own is not None:
+            remedy = _remedy_of_output(fn, own)
+            yield Finding(
+                fn.span(fn.saves[0].node),
+                f"`{fn.name}` saves an output, whose graph is this Function, and the `backward` that it inherits differentiates it; "
+                f"{own.fate.value.format(backward.name)}. {remedy}",
+                related=at(fn, [each.node], "the inherited `backward` differentiates it here"),
+            )
+            return
 
 
 def _inside(fn: FunctionClass, method: Method) -> Iterator[Finding]:
@@ -156,14 +176,19 @@ def _call(fn: FunctionClass, method: Method, each: Differentiated) -> str:
 def _of_output(fn: FunctionClass, method: Method, each: Differentiated, own: OwnOutput) -> str:
     """What comes of differentiating an output, and what to write."""
     name = f"the output `{each.value_node.value}`" if isinstance(each.value_node, cst.Name) else "an output"
+    fate = own.fate.value.format(method.name)
+    return f"{_call(fn, method, each)} {name}, whose graph is this Function; {fate}. {_remedy_of_output(fn, own)}"
+
+
+def _remedy_of_output(fn: FunctionClass, own: OwnOutput) -> str:
+    """What to write, so that a stored output keeps a graph of its own."""
     returned = {node.value if isinstance(node, cst.Name) else None for node in own.returned}
     here = returned.pop() if len(returned) == 1 else None
     remedy = f"Return `{here}.detach()`." if here is not None else "Return it detached."
     home = fn.setup_context or fn.forward
     if home is not None and untracked(fn, home, own.value):
         remedy = "Compute it under `torch.enable_grad()`, from inputs with `.detach().requires_grad_()`."
-    fate = own.fate.value.format(method.name)
-    return f"{_call(fn, method, each)} {name}, whose graph is this Function; {fate}. {remedy}"
+    return remedy
 
 
 def _what(fn: FunctionClass, method: Method, home: Method, each: Differentiated, fate: str, *, has_views: bool) -> str:

@@ -8,11 +8,18 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.diagnostic import Related
-from ctxlint.model.analyses.grad_mode import is_off, kept_untouched, untracked, untracked_if_copied
+from ctxlint.model.analyses.grad_mode import (
+    is_off,
+    kept_untouched,
+    untracked,
+    untracked_if_cast,
+    untracked_if_copied,
+)
 from ctxlint.model.function import FunctionClass
-from ctxlint.model.interpreter.events import GradientFlag, GraphUseInside
+from ctxlint.model.interpreter.events import FlagTestedInside, GradientFlag, GraphUseInside
 from ctxlint.model.interpreter.values import Tri
 from ctxlint.model.syntax import last_name, names_in
+from ctxlint.records import record
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.related import way_to
 from ctxlint.rules.wording import quoted
@@ -29,9 +36,10 @@ class DeadRequiresGradTest(Rule[FunctionClass]):
     """
     ## What it does
     Reports `.requires_grad` of a tensor that `forward` itself computed: the result of arithmetic, `clone()`, `detach()`
-    or any other torch operation that copies; also of an input after `reshape` or `contiguous`, which may copy. Checked
-    in `forward` and `setup_context`, in functions of the project that these call, and in `backward` if the tensor is
-    stored and is not an output.
+    or any other torch operation that copies; also of an input after `reshape` or `contiguous`, which may copy, and of one
+    that `custom_fwd(cast_inputs=...)` casts under autocast. Checked in `forward` and `setup_context`, in functions of the
+    project that these call, and in `backward` if the tensor is stored and is not an output, also in a function that it
+    is passed to, and that may return `None` as a gradient.
 
     ## Why is this bad?
     Autograd runs both methods with grad mode off. Tensors computed there do not require a gradient, even if an input
@@ -98,31 +106,89 @@ class DeadRequiresGradTest(Rule[FunctionClass]):
             return
         for method in fn.own_protocol_methods:
             copies: dict[int, Finding] = {}
-            for each in method.facts.of(GradientFlag) if method.name in _METHODS else ():
+            for each in _tests(method) if method.name in _METHODS else ():
                 home = method if method.runs_before_backward else fn.methods.get("setup_context", fn.forward)
-                value = each.value if home is method else kept_untouched(fn, method, each.value)
-                if each.switched or home is None or not _decides(method, each.node):
+                if home is None:
                     continue
-                what = f"`{each.value_node.value}`" if isinstance(each.value_node, cst.Name) else "this tensor"
-                copied = untracked_if_copied(fn, home, value)
-                if copied is not None and copied[0].index not in copies and _is_worth_asking(fn, copied[0]):
-                    message = _message_if_copied(method, home, what, *copied)
-                    copies[copied[0].index] = Finding(fn.span(each.node), message)
+                value = each.value if home is method else kept_untouched(fn, method, each.value)
+                copied = _copied(fn, method, home, value, each)
+                if copied is not None:
+                    copies.setdefault(*copied)
                 if value is None or not untracked(fn, home, value):
                     continue
-                if home is method:
-                    reason, remedy = f", which computes {what} with grad mode off", _remedy(fn, home, value)
-                else:
-                    reason, remedy = " because it was computed with grad mode off", _ask(method)
-                yield Finding(
-                    fn.span(each.node),
-                    f"`requires_grad` of {what} is always `False` in `{method.name}`{reason}. {remedy}",
+                remedy = _remedy(fn, home, value) if home is method else _ask(method)
+                reason = (
+                    f", which computes {each.what} with grad mode off"
+                    if home is method
+                    else " because it was computed with grad mode off"
                 )
+                said = f"{each.fact} always `False` in `{method.name}`{reason}. {each.ask(remedy)}"
+                yield Finding(fn.span(each.node), said, related=each.way(fn))
             yield from _inside(fn, method)
             first, *others = copies.values() or (None,)
             if first is not None:
                 notes = (Related(each.span, "and this flag, if that is a copy") for each in others if each is not None)
-                yield replace(first, related=tuple(notes))
+                yield replace(first, related=(*first.related, *notes))
+
+
+@record
+class _Test:
+    """A test of the flag of ``value``, which the code calls ``what``; ``inside`` a function that it is passed to."""
+
+    node: cst.CSTNode
+    value: Value | None
+    what: str
+    inside: FlagTestedInside | None = None
+
+    @property
+    def fact(self) -> str:
+        """The start of a sentence that ends in what the flag is."""
+        if self.inside is None:
+            return f"`requires_grad` of {self.what} is"
+        test = self.inside.test if len(self.inside.test) < _LONG else "requires_grad"
+        return f"`{self.inside.by}` tests `{test}`, which is"
+
+    def ask(self, remedy: str) -> str:
+        """The remedy, for the function that tests."""
+        return remedy if self.inside is None else remedy.replace("Test ", "Pass it ", 1)
+
+    def way(self, fn: FunctionClass) -> tuple[Related, ...]:
+        """Where that function tests it."""
+        return way_to(fn, self.inside) if self.inside is not None else ()
+
+
+_LONG = 50
+
+
+def _tests(method: Method) -> Iterator[_Test]:
+    """The tests of flags on which anything depends; in functions that backward calls, if it loses a gradient there."""
+    for each in method.facts.of(GradientFlag):
+        if not each.switched and _decides(method, each.node):
+            what = f"`{each.value_node.value}`" if isinstance(each.value_node, cst.Name) else "this tensor"
+            yield _Test(each.node, each.value, what)
+    for inside in method.facts.of(FlagTestedInside) if not method.runs_before_backward else ():
+        yield _Test(inside.node, inside.value, "it", inside)
+
+
+def _copied(
+    fn: FunctionClass, method: Method, home: Method, value: Value | None, test: _Test
+) -> tuple[int, Finding] | None:
+    """The number of an input whose flag a test misses if it is copied, and what to say about it."""
+    found = untracked_if_copied(fn, home, value)
+    if found is not None:
+        parameter, call = found
+        if _is_worth_asking(fn, parameter):
+            message = _message_if_copied(method, home, test, parameter, call)
+            return parameter.index, Finding(fn.span(test.node), message, related=test.way(fn))
+    cast = untracked_if_cast(home, value)
+    if cast is None or cast.index >= len(fn.inputs) or fn.inputs[cast.index].gradient is not Tri.YES:
+        return None
+    message = (
+        f"{test.fact} `False` in `{method.name}` if `cast_inputs` of `custom_fwd` casts the input `{cast.name}` under "
+        f"autocast, as grad mode is off there. "
+    )
+    remedy = test.ask(f"Test `{method.ctx_name}.needs_input_grad[{cast.index}]`.")
+    return cast.index, Finding(fn.span(test.node), message + remedy, related=test.way(fn))
 
 
 def _inside(fn: FunctionClass, method: Method) -> Iterator[Finding]:
@@ -137,15 +203,15 @@ def _inside(fn: FunctionClass, method: Method) -> Iterator[Finding]:
             )
 
 
-def _message_if_copied(method: Method, home: Method, what: str, parameter: Parameter, call: str) -> str:
+def _message_if_copied(method: Method, home: Method, test: _Test, parameter: Parameter, call: str) -> str:
     """What is wrong with a flag that is lost if ``call`` copies an input in ``home``, where grad mode is off."""
     if home is method:
         where, remedy = "copies", f"Ask the input itself, before `{call}`"
     else:
         where, remedy = f"in `{home.name}` copies", f"Test `{method.ctx_name}.needs_input_grad[{parameter.index}]`"
     return (
-        f"`requires_grad` of {what} is `False` in `{method.name}` if `{call}` {where} the input `{parameter.name}`, "
-        f"as grad mode is off there. {remedy}."
+        f"{test.fact} `False` in `{method.name}` if `{call}` {where} the input `{parameter.name}`, "
+        f"as grad mode is off there. {test.ask(remedy)}."
     )
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ctxlint.model.function import FunctionClass, Mutation
     from ctxlint.model.interpreter.events import (
         ContextEvent,
+        FlagTestedInside,
         ForeignStrides,
         GraphUseInside,
         MaybeNone,
@@ -45,6 +46,7 @@ def way_to(
     | MemoryRead
     | MisfitCall
     | GraphUseInside
+    | FlagTestedInside
     | UnboundInside
     | ForeignStrides
     | LayoutUse

@@ -106,6 +106,20 @@ def untracked_if_copied(fn: FunctionClass, method: Method, value: Value | None) 
     )
 
 
+def untracked_if_cast(method: Method, value: Value | None) -> Parameter | None:
+    """The input that a value of forward is, or a view of it, if ``custom_fwd(cast_inputs=...)`` may pass a copy of it.
+
+    It does that under autocast, with grad mode off, for an input of another dtype than ``cast_inputs``.
+    """
+    entry = method.decorator("custom_fwd") if method.name == "forward" and value is not None else None
+    if entry is None or not entry.casts_inputs or not _keeps_the_mode(method):
+        return None
+    base = _origin(value) if value is not None else None
+    if any(each.switched and each.value in (value, base) for each in method.facts.of(GradientFlag)):
+        return None
+    return base if is_input(base) else None
+
+
 class _Copied(NamedTuple):
     """An input, the name of a call that may copy it, and whether that happens only in certain layouts of the input."""
 

@@ -13,6 +13,7 @@ from ctxlint.model.interpreter.events import (
     ContextRead,
     ContextWrite,
     Escape,
+    FlagTestedInside,
     GraphUseInside,
     MaybeNone,
     MemoryRead,
@@ -93,6 +94,8 @@ def apply_summary(
     record_foreign_strides(walk, node, by, summary.strides, arguments)
     for use in summary.graph_uses:
         walk.record(GraphUseInside, node, test=use.test, how=use.how, by=by, through=use.steps)
+    for flag in summary.flag_tests:
+        walk.record(FlagTestedInside, node, value=flag.target, test=flag.test, by=flag.by, through=flag.steps)
     for misfit in summary.misfits:
         walk.record(MisfitCall, node, misfit=misfit, by=by)
     for each in summary.unbound_reads if not walk.protected else ():

@@ -634,6 +634,16 @@ class GraphUseInside(Event):
 
 
 @record
+class FlagTestedInside(Event):
+    """A call through which a function ``by`` gets ``value``, and asks by ``test`` whether it requires a gradient."""
+
+    value: Value = UNKNOWN
+    test: str = ""
+    by: str = ""
+    through: tuple[Step, ...] = ()
+
+
+@record
 class MaybeNone(Event):
     """What None does not support, with a name that is None on some path; ``how`` is ``.attribute`` or an operator.
 

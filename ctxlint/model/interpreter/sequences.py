@@ -61,6 +61,11 @@ def item_at(value: Value, key: object, node: cst.CSTNode) -> Value:
     return Item(value, key)
 
 
+def part_of(value: Value, at: int) -> Value:
+    """The element number ``at`` of what a star spreads, if it has so many."""
+    return SavedTensor(value.start + at) if isinstance(value, SavedTensors) else Item(value, at)
+
+
 def spread(value: Value, node: cst.BaseExpression | None) -> tuple[Slot, ...]:
     """The slots of ``*value``: its elements if they are known, otherwise one starred slot."""
     if isinstance(value, InputsTuple) and value.exact:

@@ -108,6 +108,16 @@ class GraphUse:
 
 
 @record
+class FlagTest:
+    """What a function ``by`` does depends on ``test``, which asks whether ``target`` requires a gradient."""
+
+    target: Value
+    test: str
+    by: str
+    steps: tuple[Step, ...]
+
+
+@record
 class ContextEffects:
     """What a function does with the ctx that it gets.
 
@@ -139,6 +149,7 @@ class Summary:
     graph_uses: tuple[GraphUse, ...] = ()
     misfits: tuple[Misfit, ...] = ()
     strides: tuple[StridesUse, ...] = ()
+    flag_tests: tuple[FlagTest, ...] = ()
 
 
 @record

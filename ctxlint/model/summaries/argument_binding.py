@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ctxlint.effort import spend
 from ctxlint.model.function import Param, ParameterKind
+from ctxlint.model.interpreter.sequences import part_of
 from ctxlint.model.interpreter.values import Item, Mapping, Opaque, Sequence, Slot, Value
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ class _Rest:
     def next(self, param: Param) -> Value:
         """The value of one parameter; unknown if its default may apply."""
         at, self.taken = self.taken, self.taken + 1
-        return Opaque(param.node) if self.starred is None or param.has_default else Item(self.starred, at)
+        return Opaque(param.node) if self.starred is None or param.has_default else part_of(self.starred, at)
 
     def all(self, param: Param) -> Slot:
         """What is left for ``*args``."""

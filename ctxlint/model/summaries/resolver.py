@@ -13,7 +13,7 @@ from ctxlint.model.index.project import Definition
 from ctxlint.model.index.scopes import LOCAL
 from ctxlint.model.interpreter.events import Escape, KernelParameter
 from ctxlint.model.interpreter.extension_calls import loads_extension
-from ctxlint.model.interpreter.sequences import literal, mutable_parts
+from ctxlint.model.interpreter.sequences import literal, mutable_parts, part_of
 from ctxlint.model.interpreter.summary import KERNEL, OPERATOR, OperatorCalled, Summary, Write
 from ctxlint.model.interpreter.values import (
     CONTEXT,
@@ -21,12 +21,12 @@ from ctxlint.model.interpreter.values import (
     Argument,
     Constant,
     Imported,
-    Item,
     Mapping,
     Opaque,
     Parameter,
     ProjectFunction,
     ProjectObject,
+    SavedTensors,
     Single,
     Slot,
     Tri,
@@ -145,12 +145,12 @@ def _passed(
 
 
 def _opened(arguments: tuple[Slot, ...]) -> tuple[Slot, ...]:
-    """The arguments with the first incoming gradient of ``*grad_outputs, *saved`` by itself: there is at least one."""
+    """The arguments with the first incoming gradient, or saved tensor, of ``*saved, n`` by itself: there is one."""
     at = next((at for at, slot in enumerate(arguments) if slot.starred), len(arguments))
     first = arguments[at].value if at + 1 < len(arguments) else None
-    if not isinstance(first, Variadic) or first.role != "gradient":
-        return arguments
-    return (*arguments[:at], Slot(Item(first, 0), arguments[at].node), *arguments[at:])
+    if isinstance(first, SavedTensors) or (isinstance(first, Variadic) and first.role == "gradient"):
+        return (*arguments[:at], Slot(part_of(first, 0), arguments[at].node), *arguments[at:])
+    return arguments
 
 
 class CalleeResolver:

@@ -151,7 +151,9 @@ class Shape:
             replace(each, needed=tuple(map(self._in_caller, each.needed))) for each in summary.unbound_reads
         )
         uses, misfits, strides = summary.graph_uses, summary.misfits, tuple(map(self._strides, summary.strides))
-        return Summary(returned, writes, reads, effects, deferred, none_reads, unbound_reads, uses, misfits, strides)
+        flags = tuple(replace(each, target=self._in_caller(each.target)) for each in summary.flag_tests)
+        others = (none_reads, unbound_reads, uses, misfits, strides, flags)
+        return Summary(returned, writes, reads, effects, deferred, *others)
 
     def _strides(self, use: StridesUse) -> StridesUse:
         like = None if use.like is None else self._in_caller(use.like)

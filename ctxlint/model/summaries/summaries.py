@@ -20,6 +20,7 @@ from ctxlint.model.index.project import Definition
 from ctxlint.model.index.scopes import LOCAL, Scope
 from ctxlint.model.interpreter.effects import either
 from ctxlint.model.interpreter.events import (
+    FlagTestedInside,
     ForeignStrides,
     LayoutAsked,
     MaybeNone,
@@ -55,6 +56,7 @@ from ctxlint.model.interpreter.values import (
 from ctxlint.model.summaries.argument_binding import bind_arguments
 from ctxlint.model.summaries.context_effects import CONTEXT_EVENTS, effects_of, gets_context
 from ctxlint.model.summaries.declared import declared_writes, not_shared
+from ctxlint.model.summaries.flag_tests import flag_tests_of
 from ctxlint.model.summaries.graph_uses import KINDS_FOR_GRAPHS, graph_uses_of, mentions_graph
 from ctxlint.model.summaries.memory_reads import reads_of, strides_of
 from ctxlint.model.summaries.none_reads import none_reads_of
@@ -81,7 +83,7 @@ if TYPE_CHECKING:
     from ctxlint.model.summaries.wrappers import Wrapper
 
 _KINDS: frozenset[type[Event]] = frozenset(
-    [Return, Yield, Mutation, MemoryRead, LayoutAsked, ForeignStrides, MaybeNone, MisfitCall]
+    [Return, Yield, Mutation, MemoryRead, LayoutAsked, ForeignStrides, MaybeNone, MisfitCall, FlagTestedInside]
 )
 """The kinds of event that a summary needs."""
 
@@ -442,7 +444,9 @@ def _summary(
     uses = tuple(graph_uses_of(definition, facts, head.asking)) if head.asking else ()
     misfits = tuple(_misfits(definition, facts))
     strides = tuple(strides_of(definition, facts))
-    return Summary(_returned(facts), writes, reads, effects, (), none_reads, unbound_reads, uses, misfits, strides)
+    flags = tuple(flag_tests_of(definition, head.node, facts, asking=bool(head.asking)))
+    others = (none_reads, unbound_reads, uses, misfits, strides, flags)
+    return Summary(_returned(facts), writes, reads, effects, (), *others)
 
 
 def _misfit_of_kernel(definition: Definition, around: list[str | None]) -> Misfit | None:
