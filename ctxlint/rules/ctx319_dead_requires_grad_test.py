@@ -36,8 +36,8 @@ class DeadRequiresGradTest(Rule[FunctionClass]):
     """
     ## What it does
     Reports `.requires_grad` of a tensor that `forward` itself computed: the result of arithmetic, `clone()`, `detach()`
-    or any other torch operation that copies; also of an input after `reshape` or `contiguous`, which may copy, and of one
-    that `custom_fwd(cast_inputs=...)` casts under autocast. Checked in `forward` and `setup_context`, in functions of the
+    or any other torch operation that copies; also of an input after `reshape`, `contiguous`, `float()` or `half()`, which
+    may copy, and of one that `custom_fwd(cast_inputs=...)` casts under autocast. Checked in `forward` and `setup_context`, in functions of the
     project that these call, and in `backward` if the tensor is stored and is not an output, also in a function that it
     is passed to, and that may return `None` as a gradient.
 
@@ -87,8 +87,8 @@ class DeadRequiresGradTest(Rule[FunctionClass]):
 
     ## Known limits
     In a function that is called, only one tensor that certainly is a copy or a result counts, and only if the function
-    sets neither flags nor grad mode. Not reported for views (`view`, `transpose`, an index) and conversions (`to`, `float`) of an input, which have the
-    flag of the input if they copy nothing; if the method enables gradients itself
+    sets neither flags nor grad mode. Not reported for views (`view`, `transpose`, an index) and conversions by `to` of an input, which have the
+    flag of the input if they copy nothing, unless `to` has a literal `torch.float32`; if the method enables gradients itself
     (`requires_grad_()`); or if it may switch grad mode on. A copy that only some layouts need is not reported if no call
     in view passes on a tensor that it was passed, or a view such as `x.t()`. Nor is a flag that the method only gives to a
     tensor that it creates, as in `torch.zeros(n, requires_grad=x.requires_grad)`.

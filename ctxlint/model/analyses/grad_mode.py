@@ -136,7 +136,7 @@ def _input_if_not_copied(method: Method, value: Value) -> _Copied | None:
     call: cst.Call | None = None
     base: Value = value
     while isinstance(base, View) and not detaches(base):
-        if base.alias is Alias.USUALLY and isinstance(base.node, cst.Call) and _is_off(method, base.node):
+        if _may_copy(base) and isinstance(base.node, cst.Call) and _is_off(method, base.node):
             call = base.node
         base = base.of
     if not is_input(base) or call is None:
@@ -148,6 +148,15 @@ def _input_if_not_copied(method: Method, value: Value) -> _Copied | None:
         last_name(call.func),
         not operations.LAYOUT_QUERIES.isdisjoint(asked) and not any("grad" in each for each in asked),
     )
+
+
+def _may_copy(view: View) -> bool:
+    """Whether a view is a copy in some layouts, or unless it has a literal dtype already: ``float()``."""
+    converts = isinstance(view.node, cst.Call) and last_name(view.node.func) in _CONVERTERS
+    return view.alias in (Alias.USUALLY, Alias.IF_FLOAT32) or converts
+
+
+_CONVERTERS = frozenset(["half", "bfloat16", "double"])
 
 
 def differentiated_untracked(fn: FunctionClass, method: Method, value: Value | None) -> Method | None:
