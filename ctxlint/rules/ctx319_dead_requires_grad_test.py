@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -127,8 +128,12 @@ class DeadRequiresGradTest(Rule[FunctionClass]):
             yield from _inside(fn, method)
             first, *others = copies.values() or (None,)
             if first is not None:
-                notes = (Related(each.span, "and this flag, if that is a copy") for each in others if each is not None)
-                yield replace(first, related=(*first.related, *notes))
+                notes = (
+                    each.related or (Related(each.span, "and this flag, if that is a copy"),)
+                    for each in others
+                    if each is not None
+                )
+                yield replace(first, related=(*first.related, *chain.from_iterable(notes)))
 
 
 @record

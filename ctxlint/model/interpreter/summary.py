@@ -108,8 +108,8 @@ class GraphUse:
 
 
 @record
-class FlagTest:
-    """What a function ``by`` does depends on ``test``, which asks whether ``target`` requires a gradient."""
+class ArgumentFlagTest:
+    """What a function ``by`` does depends on ``test``: whether ``target`` requires a gradient."""
 
     target: Value
     test: str
@@ -149,7 +149,7 @@ class Summary:
     graph_uses: tuple[GraphUse, ...] = ()
     misfits: tuple[Misfit, ...] = ()
     strides: tuple[StridesUse, ...] = ()
-    flag_tests: tuple[FlagTest, ...] = ()
+    flag_tests: tuple[ArgumentFlagTest, ...] = ()
 
 
 @record

@@ -8,7 +8,7 @@ import libcst as cst
 
 from ctxlint.model.interpreter.events import FlagTestedInside, GradientFlag, Question, Return, Step
 from ctxlint.model.interpreter.local_names import only_assigned
-from ctxlint.model.interpreter.summary import FlagTest
+from ctxlint.model.interpreter.summary import ArgumentFlagTest
 from ctxlint.model.interpreter.values import NONE, Argument, ContextAttribute, Item, SavedTensor, Sequence, Tri, Value
 from ctxlint.model.syntax import code_of, is_name, parents_below
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def flag_tests_of(
     definition: Definition, function: cst.FunctionDef, facts: MethodFacts, *, asking: bool
-) -> Iterator[FlagTest]:
+) -> Iterator[ArgumentFlagTest]:
     """The first test of each argument that lets the function do, or return, something if a gradient is required.
 
     Only in one that may return None, alone or in a tuple: as a gradient. ``asking``: whether its own code may test.
@@ -35,12 +35,12 @@ def flag_tests_of(
         if value not in seen and _is_of_caller(value):
             seen.add(value)
             text = code_of(test).strip()
-            yield FlagTest(value, text, definition.name, (_step(definition, test, f"tests `{text}` here"),))
+            yield ArgumentFlagTest(value, text, definition.name, (_step(definition, test, f"tests `{text}` here"),))
     for each in facts.of(FlagTestedInside):
         if each.value not in seen and _is_of_caller(each.value):
             seen.add(each.value)
             step = _step(definition, each.node, "passes it on here")
-            yield FlagTest(each.value, each.test, each.by, (step, *each.through))
+            yield ArgumentFlagTest(each.value, each.test, each.by, (step, *each.through))
 
 
 def _in_statements(facts: MethodFacts) -> Iterator[tuple[Value, cst.BaseExpression]]:
