@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ctxlint.model.analyses.gradient_values import compared_with_zero
 from ctxlint.model.analyses.outputs import is_read
-from ctxlint.model.analyses.size_divisions import divisor_of_gradients
+from ctxlint.model.analyses.size_divisions import divisors_of_gradients
 from ctxlint.model.analyses.unwritten_gradients import unwritten_gradients
 from ctxlint.model.analyses.upstream import (
     Factor,
@@ -131,12 +131,12 @@ class GradientIgnoresUpstream(Rule[FunctionClass]):
             if output is not None:
                 yield _of_output(fn, backward, *output)
                 continue
-            divisor = divisor_of_gradients(fn, node) if not several and not compared else None
-            if divisor is not None:
+            divisors = divisors_of_gradients(fn, node) if not several and not compared else []
+            if divisors:
                 yield Finding(
                     fn.span(node),
                     f"`{backward.name}` of `{fn.name}` returns a gradient {how}; it is right for one incoming gradient only. "
-                    f"{_REMEDIES[factor(fn)]}; divide by {_written(divisor)} only if `forward` does.",
+                    f"{_REMEDIES[factor(fn)]}; divide by {_written(divisors)} only if `forward` does.",
                 )
                 continue
             yield Finding(
@@ -190,10 +190,11 @@ def _of_output(fn: FunctionClass, backward: Method, index: int, node: cst.BaseEx
     )
 
 
-def _written(divisor: cst.BaseExpression) -> str:
-    """A divisor as it is written, if that is short."""
-    code = " ".join(code_of(divisor.with_changes(lpar=(), rpar=())).split())
-    return f"`{code}`" if len(code) <= 20 else "a size"
+def _written(divisors: list[cst.BaseExpression]) -> str:
+    """Divisors as they are written, if that is short."""
+    codes = dict.fromkeys(" ".join(code_of(each.with_changes(lpar=(), rpar=())).split()) for each in divisors)
+    short = sum(map(len, codes)) <= 30 and len(codes) <= 2
+    return quoted(codes, "and") if short else "sizes" if len(codes) > 1 else "a size"
 
 
 def _incoming(backward: Method) -> str:

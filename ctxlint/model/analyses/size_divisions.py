@@ -17,15 +17,18 @@ if TYPE_CHECKING:
     from ctxlint.model.interpreter.method import Method
 
 
-def divisor_of_gradients(fn: FunctionClass, node: cst.CSTNode) -> cst.BaseExpression | None:
-    """The first size by which a return of backward divides a gradient; None if forward itself divides by a size."""
+def divisors_of_gradients(fn: FunctionClass, node: cst.CSTNode) -> list[cst.BaseExpression]:
+    """The sizes by which a return of backward divides the first such gradient; none if forward itself divides by one."""
     backward = fn.backward
     slots = [slot.node for each in fn.gradients if each.node is node and each.known for slot in each.slots]
     if backward is None:
-        return None
-    divisors = (found for slot in slots if slot is not None for found in _divisors(backward, slot, frozenset()))
-    first = next((each for each in divisors if _is_size(fn, backward, each)), None)
-    return None if first is None or any(_averages(fn, each) for each in fn.earlier_methods) else first
+        return []
+    for slot in slots:
+        divisors = list(_divisors(backward, slot, frozenset())) if slot is not None else []
+        sizes = [each for each in divisors if _is_size(fn, backward, each)]
+        if sizes:
+            return [] if any(_averages(fn, each) for each in fn.earlier_methods) else sizes
+    return []
 
 
 def _divisors(method: Method, node: cst.BaseExpression, seen: frozenset[str]) -> Iterator[cst.BaseExpression]:
