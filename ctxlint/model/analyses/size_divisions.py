@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def divisors_of_gradients(fn: FunctionClass, node: cst.CSTNode) -> list[cst.BaseExpression]:
-    """The sizes by which backward divides the first such gradient of a return; none if forward divides by one itself."""
+    """The sizes by which backward divides the first such gradient of a return; none if forward divides by one."""
     backward = fn.backward
     slots = [slot.node for each in fn.gradients if each.node is node and each.known for slot in each.slots]
     if backward is None:
