@@ -13,7 +13,7 @@ from ctxlint.model.analyses.tensor_containers import (
 from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.related import at
-from ctxlint.rules.wording import counted
+from ctxlint.rules.wording import counted, fitting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -97,12 +97,17 @@ class TensorListInput(Rule[FunctionClass]):
             numbers = f" ({counted(gradients, 'gradient')} for {counted(len(fn.inputs), 'input')})" if shifted else ""
             starred = f", `*{each.name}`" if each is fn.inputs[-1] and not shifted else ""
             consequence = _RAISES if raises else _SILENT
-            separate = _ALL_SEPARATE if shifted else f"{_SEPARATE[:-1]}{starred}."
+            remedies = [_ALL_SEPARATE] if shifted else [f"{_SEPARATE[:-1]}{starred}.", _SEPARATE]
             others = [other.param.node.name for other in found if other is not each] if shifted else []
             yield Finding(
                 fn.span(each.param.node.name),
-                f"`{each.name}` of `{fn.name}` is {_fact(each)} but `backward` returns a gradient for it{numbers}; "
-                f"{consequence}. {separate}",
+                fitting(
+                    *(
+                        f"`{each.name}` of `{fn.name}` is {_fact(each)} but `backward` returns a gradient for it{numbers}; "
+                        f"{consequence}. {remedy}"
+                        for remedy in remedies
+                    )
+                ),
                 related=at(fn, others, "this is a container, too"),
             )
             if shifted:  # the gradients of the inputs that follow are in wrong positions

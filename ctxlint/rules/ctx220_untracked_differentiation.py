@@ -21,6 +21,7 @@ from ctxlint.model.interpreter.values import View, detaches
 from ctxlint.model.syntax import code_of
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.related import at, way_to
+from ctxlint.rules.wording import fitting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -130,7 +131,7 @@ class UntrackedDifferentiation(Rule[FunctionClass]):
                 views = views_behind(home, value)
                 yield Finding(
                     fn.span(each.node),
-                    f"{_call(fn, method, each)} {_what(fn, method, home, each, fate, has_views=bool(views))}",
+                    _what(fn, method, home, each, fate, has_views=bool(views)),
                     related=at(fn, views, "a view that is made with grad mode off has no graph, either"),
                 )
             yield from _inside(fn, method)
@@ -198,9 +199,13 @@ def _what(fn: FunctionClass, method: Method, home: Method, each: Differentiated,
     if isinstance(value, View) and detaches(value) and not untracked(fn, method, value.of):
         how = ".data" if isinstance(value.node, cst.Attribute) else ".detach()"
         written = f"`{code_of(node)}`" if node is value.node and node is not None else name
-        return f"{written}, which is detached; it raises RuntimeError. Drop `{how}`."
+        return f"{_call(fn, method, each)} {written}, which is detached; it raises RuntimeError. Drop `{how}`."
     where = "is computed" if home is method else f"`{home.name}` computed"
-    remedy = "Compute it under `with torch.enable_grad():`, from inputs with `.detach().requires_grad_()`"
+    remedies = [
+        "Compute it under `with torch.enable_grad():`, from inputs with `.detach().requires_grad_()`",
+        "Compute it under `enable_grad()`, from `.detach().requires_grad_()` inputs",
+    ]
     if has_views:
-        remedy = "Compute it and all views under `enable_grad()`, from `.detach().requires_grad_()` inputs"
-    return f"{name}, which {where} with grad mode off; it {fate}. {remedy}."
+        remedies = ["Compute it and all views under `enable_grad()`, from `.detach().requires_grad_()` inputs"]
+    start = f"{_call(fn, method, each)} {name}, which {where} with grad mode off; it {fate}"
+    return fitting(*(f"{start}. {remedy}." for remedy in remedies))

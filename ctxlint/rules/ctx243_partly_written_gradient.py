@@ -9,7 +9,7 @@ from ctxlint.model.function import FunctionClass
 from ctxlint.model.syntax import code_of
 from ctxlint.rules.base import Category, Finding, Rule
 from ctxlint.rules.related import at
-from ctxlint.rules.wording import quoted
+from ctxlint.rules.wording import fitting, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -105,12 +105,18 @@ class PartlyWrittenGradient(Rule[FunctionClass]):
             first, *others = (each for each in found if each.choice is choice)
             names = quoted(dict.fromkeys([first.node.value, *(each.node.value for each in others)]))
             test = " ".join(code_of(choice.test).split())
-            under = f"`if {test}`" if len(test) <= _SHORT else "one `if`"
             them, which = ("them", "they are") if others else ("it", "it is")
+            many = f"{len(others) + 1} gradients" if others else names
+            wordings = [(names, f"`if {test}`")] if len(test) <= _SHORT else []
             yield Finding(
                 fn.span(first.node),
-                f"`{backward.name}` of `{fn.name}` returns {names}, allocated without values and written only "
-                f"under {under}; otherwise {which} silently arbitrary. Write {them} in the other case too.",
+                fitting(
+                    *(
+                        f"`{backward.name}` of `{fn.name}` returns {shown}, allocated without values and written only "
+                        f"under {under}; otherwise {which} silently arbitrary. Write {them} in the other case too."
+                        for shown, under in (*wordings, (names, "one `if`"), (many, "one `if`"))
+                    )
+                ),
                 related=at(fn, [choice.test], f"the only code that uses {names}"),
             )
 

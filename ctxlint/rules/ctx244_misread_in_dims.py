@@ -158,8 +158,10 @@ def _truth_tests(vmap: Method, in_dims: str) -> Iterator[tuple[str, cst.BaseExpr
         mapped, other = (choice.orelse, choice.body) if negated else (choice.body, choice.orelse)
         name = inputs[names[asked.value]]
         rest = [each for each in _reads(vmap, asked.value) if each is not asked]
+        added = [call for call in vmap.nodes_of(cst.Call) if _adds_a_dimension(call, name)]
+        always = {code_of(each) for each in added if _is_inside(vmap, each, mapped)}
         if all(_is_inside(vmap, each, mapped) for each in rest) and any(
-            _adds_a_dimension(call, name) and _is_inside(vmap, call, other) for call in vmap.nodes_of(cst.Call)
+            _is_inside(vmap, each, other) and code_of(each) not in always for each in added
         ):
             yield name, asked, negated
 

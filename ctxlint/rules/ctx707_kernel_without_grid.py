@@ -9,6 +9,7 @@ from ctxlint.model.interpreter.events import MisfitKind
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.misfit_wording import misfits
 from ctxlint.rules.related import way_to
+from ctxlint.rules.wording import fitting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -98,7 +99,9 @@ class KernelWithoutGrid(Rule[FunctionClass]):
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         for found in misfits(fn, MisfitKind.KERNEL_CALL):
             misfit = found.misfit
-            remedy = f"Write `{misfit.callee}[grid](...)`{', and store the result in the kernel' * misfit.valued}"
+            stores = ", and store the result in the kernel" * misfit.valued
             consequence = f"it raises {misfit.raises} at {found.when}{found.unless_skipped}"
-            message = f"{found.by} calls the Triton kernel `{misfit.callee}` without a grid; {consequence}. {remedy}."
+            fact = f"{found.by} calls the Triton kernel `{misfit.callee}` without a grid"
+            remedies = (f"Write `{misfit.callee}[grid](...)`{stores}", f"Add `[grid]`{stores}")
+            message = fitting(*(f"{fact}; {consequence}. {remedy}." for remedy in remedies))
             yield Finding(fn.span(found.event.node), message, related=way_to(fn, found.event))

@@ -30,6 +30,15 @@ def quoted(names: Iterable[str], conjunction: str = "and") -> str:
     return f"{', '.join(marked[:-1])} {conjunction} {marked[-1]}"
 
 
+LONGEST = 235
+"""The maximum length of a message with names of usual length."""
+
+
+def fitting(*messages: str) -> str:
+    """The first of several wordings, from the best to the shortest, that is not too long with the user's names."""
+    return next((each for each in messages if len(each) <= LONGEST), messages[-1])
+
+
 def counted(number: int, noun: str) -> str:
     """``1 input``, ``2 inputs``."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -96,6 +96,8 @@ def _unpackings_of_callees(method: Method) -> Iterator[ShapeUnpacking]:
         record = definition.unit.index.functions.get(definition.qualname) if definition is not None else None
         if definition is None or record is None or call.tried or not record.certain or record.node.decorator_list:
             continue
+        if call.replaceable:
+            continue
         if any(slot.starred for slot in call.arguments):
             continue
         given = zip([*record.node.args.posonlyargs, *record.node.args.args], call.arguments)
@@ -129,10 +131,30 @@ def _unpacked_params(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterat
         for each in nodes_in(statement):
             if isinstance(each, (ast.Return, ast.Raise, ast.Try)):
                 return
-            if isinstance(each, ast.Attribute) and each.attr.endswith("_") and isinstance(each.value, ast.Name):
-                bound.add(each.value.id)  # such as `x.unsqueeze_(0)`
-            if isinstance(each, ast.Name) and isinstance(each.ctx, (ast.Store, ast.Del)):
-                bound.add(each.id)
+            bound.update(_may_be_reshaped(each))
+
+
+def _may_be_reshaped(node: ast.AST) -> Iterator[str]:
+    """The names that are bound at a node, or whose tensor may get another shape there, also by another name."""
+    if isinstance(node, ast.Name) and isinstance(node.ctx, (ast.Store, ast.Del)):
+        yield node.id
+    elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+        if node.attr.endswith("_") or isinstance(node.ctx, ast.Store):  # `x.unsqueeze_(0)`, `x.data = y`
+            yield node.value.id
+    elif isinstance(node, ast.Call):
+        out = [each.value for each in node.keywords if each.arg == "out"]
+        handed = out if _is_of_torch(node.func) else [*node.args, *(each.value for each in node.keywords)]
+        yield from (each.id for each in handed if isinstance(each, ast.Name))
+    elif isinstance(node, (ast.Assign, ast.AnnAssign, ast.NamedExpr, ast.Tuple, ast.List, ast.Dict)):
+        held = node.values if isinstance(node, ast.Dict) else getattr(node, "elts", [getattr(node, "value", None)])
+        yield from (each.id for each in held if isinstance(each, ast.Name))
+
+
+def _is_of_torch(func: ast.expr) -> bool:
+    """Whether a call is written as one of torch, or of a builtin that only looks: ``torch.sin``, ``len``."""
+    while isinstance(func, ast.Attribute):
+        func = func.value
+    return isinstance(func, ast.Name) and func.id in ("torch", "F", "len", "isinstance", "print", "type", "range")
 
 
 _YIELDS = (ast.Yield, ast.YieldFrom)

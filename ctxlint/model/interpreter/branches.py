@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.model.index.indexer import EXPECT_ERRORS
 from ctxlint.model.interpreter.assignments import assign_target
 from ctxlint.model.interpreter.calls import call_method
 from ctxlint.model.interpreter.conditions import asks_unknown_type, by_type, decided, enter_arm
@@ -26,7 +27,7 @@ from ctxlint.model.interpreter.values import (
     Value,
     join,
 )
-from ctxlint.model.syntax import children
+from ctxlint.model.syntax import children, last_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -79,7 +80,7 @@ def _execute_arm(walk: Walk, body: cst.BaseSuite | cst.If | cst.Else | None) -> 
 
 
 def execute_with(walk: Walk, node: cst.With) -> None:
-    """The body; under ``contextlib.suppress`` it may have stopped anywhere."""
+    """The body; under ``contextlib.suppress`` or ``pytest.raises`` it may have stopped anywhere."""
     suppresses = False
     entered: list[tuple[cst.BaseExpression, ProjectObject]] = []
     for item in node.items:
@@ -91,7 +92,7 @@ def execute_with(walk: Walk, node: cst.With) -> None:
         elif isinstance(value, Sequence) and value.kind == "generator" and value.exact and len(value.slots) == 1:
             given = value.slots[0].value  # what a generator function yields that is made a context manager
         called = item.item.func if isinstance(item.item, cst.Call) else item.item
-        suppresses |= canonical(walk, called) == "contextlib.suppress"
+        suppresses |= last_name(called) in EXPECT_ERRORS or canonical(walk, called) == "contextlib.suppress"
         if item.asname is not None:
             assign_target(walk, item.asname.name, given, None)
     before = walk.state

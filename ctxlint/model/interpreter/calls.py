@@ -63,7 +63,7 @@ from ctxlint.model.interpreter.values import (
     tensor_when_used,
     without,
 )
-from ctxlint.model.syntax import code_of, dotted
+from ctxlint.model.syntax import code_of, dotted, root_name
 from ctxlint.records import changed
 from ctxlint.torch_api import autograd, operations, python
 
@@ -389,6 +389,7 @@ def _function_call(walk: Walk, node: cst.Call, callee: str | None) -> Value:
         keywords=tuple(arguments.keywords.items()),
         statement=walk.statement,
         definition=known[0] if known is not None else None,
+        replaceable=known is not None and _has_fallback(walk, node.func),
     )
     if known is None:
         if callee in WRAP_KERNELS:
@@ -506,6 +507,12 @@ def _callee(walk: Walk, node: cst.Call, name: str, arguments: Arguments) -> tupl
             wrapped = bool(misfit.missing) and _passes_tuple(node, misfit.takes)
             walk.record(MisfitCall, node, misfit=changed(misfit, wrapped=True) if wrapped else misfit)
     return found
+
+
+def _has_fallback(walk: Walk, func: cst.BaseExpression) -> bool:
+    """Whether an ``except`` clause binds the name of a function to another one."""
+    root = root_name(func)
+    return root is not None and walk.resolver is not None and walk.resolver.has_fallback(root, walk.names.scope)
 
 
 def _passes_tuple(call: cst.Call, size: int) -> bool:

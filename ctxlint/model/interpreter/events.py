@@ -687,7 +687,8 @@ class UnboundContext(Event):
 class GenericCall(Event):
     """Any other call, except of a builtin other than ``super``: ``callee`` is the resolved dotted name, if known.
 
-    ``definition`` is the project function whose summary was applied.
+    ``definition`` is the project function whose summary was applied. ``replaceable``: an ``except`` clause binds the
+    name to another function.
     """
 
     callee: str | None = None
@@ -695,6 +696,7 @@ class GenericCall(Event):
     keywords: tuple[tuple[str, Slot], ...] = ()
     statement: cst.CSTNode | None = None
     definition: Definition | None = None
+    replaceable: bool = False
 
 
 @record

@@ -240,6 +240,9 @@ class Resolver(Protocol):
     ) -> dict[int, KernelParameter]:
         """The parameters of a kernel that get these arguments, by the identity of the slot; none if it is unknown."""
 
+    def has_fallback(self, name: str, scope: Scope) -> bool:
+        """Whether an ``except`` clause, here or where a name is imported from, binds it to something else."""
+
     def call_misfit(self, name: str, positional: int, keywords: Mapping[str, Slot]) -> Misfit | None:
         """What a project function certainly does not take of these arguments; None for nothing, or anything else."""
 

@@ -391,6 +391,12 @@ class CalleeResolver:
         unit, project = self.unit, self.summaries.project
         return project.once(("constant", name), lambda: _imported_constant(project, unit, name), unit.summaries)
 
+    def has_fallback(self, name: str, scope: Scope) -> bool:
+        """Whether an ``except`` clause, here or where a name is imported from, binds it to something else."""
+        _unit, last, scope = self.summaries.project.bound(self.unit, name, scope)
+        owner = scope.owner(last)
+        return owner is not None and any(each.handler and not each.is_none for each in owner.live(last))
+
     def unbound(self, name: str) -> str | None:
         """The resolved name of one that only a star import, or Python itself, can bind."""
         return self.summaries.project.starred(self.unit, name)
