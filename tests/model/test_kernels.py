@@ -6,10 +6,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from ctxlint import lint_paths
 from ctxlint.config.settings import Settings
 from tests.linting import lint
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ctxlint.diagnostic import Diagnostic
 
 _FILE = """
@@ -232,3 +235,23 @@ def test_a_wrapped_kernel_is_launched_in_the_same_way() -> None:
     for wrap, codes in {"torch.library.wrap_triton": ["CTX404"], "print": []}.items():
         launch = LAUNCH.replace("kernel", f"{wrap}(kernel)", 1)
         assert [each.code for each in found_in(_FILE.format(kernel=kernel, launch=launch))] == codes, wrap
+
+
+_IMPORTS = "import triton\nimport triton.language as tl\n"
+
+
+@pytest.mark.parametrize(
+    "imports",
+    [
+        _IMPORTS,
+        "try:\n    import triton\n    import triton.language as tl\nexcept ImportError:\n    triton = tl = None\n",
+        "from more import tl, triton\n",
+    ],
+)
+def test_triton_may_come_from_another_file(tmp_path: Path, imports: str) -> None:
+    """What the kernel writes, and that it gets no strides."""
+    text = _FILE.format(kernel=WRITES["a store"], launch=LAUNCH.replace("g.stride(0)", "1"))
+    text = text.replace(_IMPORTS, "from common import tl, triton\n")
+    for name, content in {"module": text, "common": imports, "more": _IMPORTS}.items():
+        (tmp_path / f"{name}.py").write_text(content, encoding="utf-8")
+    assert sorted(each.code for each in lint_paths([tmp_path])) == ["CTX404", "CTX410"]

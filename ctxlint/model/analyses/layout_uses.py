@@ -214,7 +214,7 @@ def compiled_reads_of_inputs(fn: FunctionClass) -> Iterator[tuple[MemoryRead, li
 def _is_of_one_element(read: MemoryRead) -> bool:
     """Whether a kernel reads at most the first element of what it gets, whose layout does not matter then."""
     into = read.parameter
-    return into is not None and into.name in reads_one_element(into.kernel)
+    return into is not None and into.name in reads_one_element(into.kernel, into.aliases)
 
 
 def keeps_arguments(method: Method) -> bool:

@@ -37,7 +37,7 @@ def without_last_stride(facts: MethodFacts, read: MemoryRead) -> Value | None:
     if not isinstance(view, View):
         passed = {arg.value for arg in _arguments(facts)}
         of_rows = mine and all(each.node in passed for each in mine) and None not in dimensions and -1 not in dimensions
-        return view if of_rows and into.name in reads_neighbours(into.kernel) else None
+        return view if of_rows and into.name in reads_neighbours(into.kernel, into.aliases) else None
     sizes = _sizes(view)
     whole = view.of.of if isinstance(view.of, Item) else view.of
     if not sizes or signed_integer(sizes[-1]) == 1 or any({view.of, whole}.intersection(each) for _, each in asked):

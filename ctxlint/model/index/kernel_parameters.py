@@ -9,7 +9,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from ctxlint.effort import spend
-from ctxlint.model.index.scopes import Scope, dotted_name, resolve
+from ctxlint.model.index.kernel_names import Aliases, meaning_in_kernel
+from ctxlint.model.index.scopes import Scope
 from ctxlint.patterns import pattern
 from ctxlint.records import record
 
@@ -28,7 +29,7 @@ def _names(arguments: ast.arguments) -> list[str]:
     return [each.arg for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
 
 
-def gets_bare_address(definition: Definition, parameter: str) -> bool:
+def gets_bare_address(definition: Definition, parameter: str, aliases: Aliases) -> bool:
     """Whether a kernel gets a tensor as an address alone: it is one of Triton, not of numba or warp.
 
     Heuristics of the kernel may ask for strides, or test whether the tensor is None.
@@ -38,7 +39,7 @@ def gets_bare_address(definition: Definition, parameter: str) -> bool:
     if record is None or ".stride(" in asking or f"'{parameter}'] is " in asking:
         return False
     called = (each.func if isinstance(each, ast.Call) else each for each in record.node.decorator_list)
-    return any(resolve(dotted_name(each) or "", record.scope) == "triton.jit" for each in called)
+    return any(meaning_in_kernel(each, record.scope, aliases) == "triton.jit" for each in called)
 
 
 @lru_cache(maxsize=64)
@@ -47,7 +48,7 @@ def _heuristics(kernel: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
     return "".join(ast.unparse(each) for each in kernel.decorator_list if isinstance(each, ast.Call))
 
 
-def reads_one_element(definition: Definition) -> frozenset[str]:
+def reads_one_element(definition: Definition, aliases: Aliases) -> frozenset[str]:
     """The parameters of which a kernel reads at most the first element: the layout of such a tensor does not matter."""
     record = definition.unit.index.functions.get(definition.qualname)
     if record is None or not record.certain:
@@ -62,7 +63,7 @@ def reads_one_element(definition: Definition) -> frozenset[str]:
     nodes = [each for statement in record.node.body for each in ast.walk(statement)]
     calls = (each for each in nodes if isinstance(each, ast.Call) and len(each.args) == 1 and not each.keywords)
     of_names = (each for each in calls if isinstance(each.args[0], ast.Name))
-    loads = [each for each in of_names if resolve(dotted_name(each.func) or "", scope) == _LOAD]
+    loads = [each for each in of_names if meaning_in_kernel(each.func, scope, aliases) == _LOAD]
     loaded = {each.args[0] for each in loads}
     used = {each.id for each in nodes if isinstance(each, ast.Name) and each not in loaded}
     return frozenset(parameters - used)
@@ -72,26 +73,28 @@ _WORD = pattern(r"\w+")
 _LOADED = pattern(r"\bload\(\s*(\w+)\s*\)")
 
 
-def reads_neighbours(definition: Definition) -> frozenset[str]:
+def reads_neighbours(definition: Definition, aliases: Aliases) -> frozenset[str]:
     """The parameters that a kernel of Triton reads with stride 1: ``load(p + row * stride + tl.arange(0, N))``."""
     record = definition.unit.index.functions.get(definition.qualname)
     if record is None or not record.certain:
         return frozenset()
     spend(100)
-    return _neighbours(record.node, definition.qualname, record.scope)
+    return _neighbours(record.node, definition.qualname, record.scope, aliases)
 
 
 @lru_cache(maxsize=64)
-def _neighbours(kernel: ast.FunctionDef | ast.AsyncFunctionDef, qualname: str, parent: Scope) -> frozenset[str]:
+def _neighbours(
+    kernel: ast.FunctionDef | ast.AsyncFunctionDef, qualname: str, parent: Scope, aliases: Aliases
+) -> frozenset[str]:
     nodes = [each for statement in kernel.body for each in ast.walk(statement)]
     scope = Scope("function", qualname, parent)
-    addresses = _Addresses(scope, frozenset(_names(kernel.args)), _rebound(nodes), _values_by_name(nodes))
+    addresses = _Addresses(scope, aliases, frozenset(_names(kernel.args)), _rebound(nodes), _values_by_name(nodes))
     loads = (each for each in nodes if isinstance(each, ast.Call) and addresses.called(each) == _LOAD and each.args)
     found = (addresses.terms(each.args[0]) for each in loads)
     return frozenset(name for terms in found if _STEP in terms for name in terms if name != _STEP)
 
 
-def strides_by_pointer(definition: Definition) -> Mapping[str, frozenset[str]]:
+def strides_by_pointer(definition: Definition, aliases: Aliases) -> Mapping[str, frozenset[str]]:
     """The parameters that a kernel of Triton multiplies in addresses, by the one that it adds them to.
 
     ``{"x": {"stride"}}`` for ``load(x + row * stride + tl.arange(0, N))``. None of an address with a name that has
@@ -101,17 +104,19 @@ def strides_by_pointer(definition: Definition) -> Mapping[str, frozenset[str]]:
     if record is None or not record.certain:
         return {}
     spend(100)
-    return _strides(record.node, definition.qualname, record.scope)
+    return _strides(record.node, definition.qualname, record.scope, aliases)
 
 
 @lru_cache(maxsize=64)
 def _strides(
-    kernel: ast.FunctionDef | ast.AsyncFunctionDef, qualname: str, parent: Scope
+    kernel: ast.FunctionDef | ast.AsyncFunctionDef, qualname: str, parent: Scope, aliases: Aliases
 ) -> Mapping[str, frozenset[str]]:
     nodes = [each for statement in kernel.body for each in ast.walk(statement)]
     scope = Scope("function", qualname, parent)
     added = frozenset(each.value for each in nodes if isinstance(each, ast.AugAssign))
-    addresses = _Addresses(scope, frozenset(_names(kernel.args)), _rebound(nodes), _values_by_name(nodes), added)
+    addresses = _Addresses(
+        scope, aliases, frozenset(_names(kernel.args)), _rebound(nodes), _values_by_name(nodes), added
+    )
     found: dict[str, frozenset[str]] = {}
     for each in nodes:
         if isinstance(each, ast.Call) and each.args and addresses.called(each).startswith(_ACCESSES):
@@ -164,6 +169,7 @@ class _Addresses:
     """The sums that a kernel computes addresses as."""
 
     scope: Scope
+    aliases: Aliases
     parameters: frozenset[str]
     rebound: frozenset[str]
     """The parameters that are bound to something else than a sum with what they were."""
@@ -174,7 +180,7 @@ class _Addresses:
     """Of the names that were looked at, whether they have several starts."""
 
     def called(self, node: ast.Call) -> str:
-        return resolve(dotted_name(node.func) or "", self.scope) or ""
+        return meaning_in_kernel(node.func, self.scope, self.aliases)
 
     def terms(self, node: ast.expr, seen: set[str] | None = None) -> frozenset[str]:
         """The parameters among the terms of a sum, and ``_STEP`` if one is a range that nothing multiplies."""

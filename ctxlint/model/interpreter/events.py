@@ -405,10 +405,11 @@ class DataReplaced(Event):
 
 
 class KernelParameter(NamedTuple):
-    """A parameter of a kernel."""
+    """A parameter of a kernel. ``aliases``: see ``ctxlint.model.index.kernel_names``."""
 
     kernel: Definition
     name: str
+    aliases: tuple[tuple[str, str], ...] = ()
 
 
 @record

@@ -40,7 +40,8 @@ def note_foreign_strides(walk: Walk, node: cst.Call, arguments: Arguments, kerne
     parameters = walk.resolver.kernel_parameters(kernel, arguments.positional, arguments.keywords)
     if not parameters:
         return
-    by_pointer = strides_by_pointer(next(iter(parameters.values())).kernel)
+    known = next(iter(parameters.values()))
+    by_pointer = strides_by_pointer(known.kernel, known.aliases)
     passed = {parameters[key].name: call for key, call in calls.items() if key in parameters}
     owners = _owners(walk, passed.values())
     for slot in slots:

@@ -12,6 +12,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from ctxlint.effort import spend
+from ctxlint.model.index.kernel_names import Aliases, aliases_in, meaning_in_kernel
 from ctxlint.model.index.kernel_parameters import parameters_of
 from ctxlint.model.index.project import Definition
 from ctxlint.model.index.scopes import LOCAL, Scope, dotted_name, resolve, resolve_certainly
@@ -87,6 +88,7 @@ def kernel_writes(
     pointers = {each.arg: {each.arg} for each in params}
     spend(200)
     kernel = _Kernel(project, definition, scope, frozenset(pointers), launched, known, depth, pointers)
+    kernel.aliases = aliases_in(project, definition.unit, definition.qualname)
     kernel.compares = any(
         isinstance(each, ast.If) and isinstance(each.test, ast.Compare) for each in _inside(record.node)
     )
@@ -119,7 +121,8 @@ def is_kernel(project: Project, definition: Definition, made: bool = False) -> b
     if record is None:
         return False
     decorators = _decorators(record)
-    names = [_called(each, record.scope) for each in decorators]
+    aliases = aliases_in(project, unit, definition.qualname) if decorators else ()
+    names = [_called(each, record.scope, aliases) for each in decorators]
     if not (made or any(each in _KERNELS for each in names)):
         return False
     return all(
@@ -128,11 +131,11 @@ def is_kernel(project: Project, definition: Definition, made: bool = False) -> b
     )
 
 
-def _called(node: ast.expr, scope: Scope) -> str:
+def _called(node: ast.expr, scope: Scope, aliases: Aliases = ()) -> str:
     """The resolved name of what an expression calls, or is."""
-    name = dotted_name(node.func if isinstance(node, ast.Call) else node) or ""
-    found = resolve(name, scope)
-    if found is not None:
+    func = node.func if isinstance(node, ast.Call) else node
+    name, found = dotted_name(func) or "", meaning_in_kernel(func, scope, aliases)
+    if found:
         return found
     owner = scope.owner(name)
     return LOCAL + name if owner is not None and owner.kind == "module" else ""
@@ -232,14 +235,19 @@ def bound_to_kernel(
 
 
 def launch_misfit(
-    definition: Definition, arguments: tuple[Slot, ...], keywords: Mapping[str, Slot], open_ended: bool
+    project: Project,
+    definition: Definition,
+    arguments: tuple[Slot, ...],
+    keywords: Mapping[str, Slot],
+    open_ended: bool,
 ) -> Misfit | None:
     """What a kernel of Triton does not take of these arguments; None if nothing is certain.
 
     ``autotune`` and ``heuristics`` pass some of its parameters. A keyword may be an option of a backend.
     """
     record = definition.unit.index.functions[definition.qualname]
-    decorators = [_called(each, record.scope) for each in _decorators(record)]
+    aliases = aliases_in(project, definition.unit, definition.qualname)
+    decorators = [_called(each, record.scope, aliases) for each in _decorators(record)]
     parameters = record.node.args
     if parameters.vararg is not None or parameters.kwarg is not None or decorators[-1:] != ["triton.jit"]:
         return None
@@ -291,6 +299,7 @@ class _Kernel:
     """The names of values that differ between the programs of a launch."""
     compares: bool = True
     """Whether some test compares values: only there it matters whether they differ."""
+    aliases: Aliases = ()
     left: bool = field(default=False)
     """Whether a flag of the launch may have ended the kernel."""
 
@@ -465,7 +474,7 @@ class _Kernel:
 
     def called(self, func: ast.expr) -> str:
         """The dotted name of the callee."""
-        return resolve(dotted_name(func) or "", self.scope) or ""
+        return meaning_in_kernel(func, self.scope, self.aliases)
 
     def is_called(self, func: ast.expr, names: frozenset[str]) -> bool:
         """Whether the callee is one of these; hardly any is resolved."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from ctxlint.effort import spend
 from ctxlint.model.function import Binding, Param
+from ctxlint.model.index.kernel_names import aliases_in
 from ctxlint.model.index.kernel_parameters import parameters_of
 from ctxlint.model.index.project import Definition
 from ctxlint.model.index.scopes import LOCAL
@@ -433,7 +434,7 @@ class CalleeResolver:
         definition = self.function(name)
         if definition is None or not is_kernel(self.summaries.project, definition):
             return None
-        return launch_misfit(definition, arguments, keywords, open_ended)
+        return launch_misfit(self.summaries.project, definition, arguments, keywords, open_ended)
 
     def _kernel(self, name: str) -> Definition | None:
         """The kernel that a name means."""
@@ -450,7 +451,8 @@ class CalleeResolver:
         passed = bound_to_kernel(definition, arguments, keywords) if definition is not None else None
         if definition is None or passed is None:
             return {}
-        return {id(slot): KernelParameter(definition, param) for param, slot in passed[0].items()}
+        aliases = aliases_in(self.summaries.project, definition.unit, definition.qualname)
+        return {id(slot): KernelParameter(definition, param, aliases) for param, slot in passed[0].items()}
 
     def call_misfit(self, name: str, positional: int, keywords: MappingOf[str, Slot]) -> Misfit | None:
         """What a project function certainly does not take of these arguments; None for nothing, or anything else."""
