@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxlint.model.analyses.layout_uses import LENT
+from ctxlint.model.analyses.layout_uses import FOREIGN, LENT
 from ctxlint.model.interpreter.summary import COLLECTIVE, EXTENSION, KERNEL, PARTLY_STRIDED
 
 if TYPE_CHECKING:
     from ctxlint.model.analyses.layout_uses import LayoutUse
 
+_ELSE_WRONG = "silently reads wrong values"
 _WRONG = "silently reads wrong values of transposed or expanded ones"
 
 
@@ -28,6 +29,10 @@ def assumed_contiguous(use: LayoutUse) -> str:
         other = f"`{use.other}`" if use.other else "another tensor"
         wrong = "those of a sum are 0, and it silently uses wrong elements"
         return f"{lends} {other} with strides of the incoming gradient `{use.name}`; {wrong}. {instead}"
+    if use.how == FOREIGN:
+        other = f"`{use.other}`" if use.other else "another tensor"
+        unless = f"unless both have the same layout, it {_ELSE_WRONG}"
+        return f"{passed} with strides of {other}; {unless}. Pass its own strides."
     if use.how == KERNEL:
         return f"{passed} but none of its strides; it {_WRONG}. {instead}"
     if use.how == PARTLY_STRIDED:

@@ -15,7 +15,7 @@ from ctxlint.model.interpreter.events import ForeignStrides, GenericCall, Layout
 from ctxlint.model.interpreter.local_names import borrowed_names
 from ctxlint.model.interpreter.strided_launches import any_layout
 from ctxlint.model.interpreter.summary import COMPILED, EXTENSION, KERNEL, PARTLY_STRIDED
-from ctxlint.model.interpreter.values import NONE, Item, Parameter, Tri, Variadic, View, is_input
+from ctxlint.model.interpreter.values import NONE, Fresh, Item, Parameter, Tri, Variadic, View, is_input
 from ctxlint.model.syntax import code_of, dotted, last_name, parents_below, words_of
 from ctxlint.patterns import pattern
 from ctxlint.records import record
@@ -45,13 +45,18 @@ LENT = "strides for another tensor"
 """The ``how`` of strides of a gradient with which a kernel addresses another tensor."""
 
 
+FOREIGN = "strides of another tensor"
+"""The ``how`` of a gradient that a kernel addresses with strides of another tensor."""
+
+
 @record
 class LayoutUse:
     """An incoming gradient, written as ``name``, whose layout matters.
 
-    ``how`` is ``ASSERTED``, ``LENT``, or as in a ``MemoryRead``, like ``reader``, ``by`` and ``through``.
+    ``how`` is ``ASSERTED``, ``LENT``, ``FOREIGN``, or as in a ``MemoryRead``, like ``reader``, ``by`` and ``through``.
     ``compiled``: compiled code gets the view that it creates. ``silent``: the reader certainly takes it to be
-    contiguous, and does not raise. ``other`` is the tensor that a kernel addresses with its strides.
+    contiguous, and does not raise. ``other`` is the tensor that a kernel addresses with its strides, or whose strides
+    it takes for it.
     """
 
     node: cst.CSTNode
@@ -100,6 +105,7 @@ def layout_uses(backward: Method, outputs: Sequence[Returned] = ()) -> Iterator[
             yield replace(use, compiled=True) if value in passed else use
             continue
         use = _use(node, _name(value, node, is_whole=value != read.value), read, position)
+        use = _with_foreign_strides(backward, read, use)
         if (value, use.silent) not in seen:
             seen.add((value, use.silent))
             yield use
@@ -113,6 +119,23 @@ def layout_uses(backward: Method, outputs: Sequence[Returned] = ()) -> Iterator[
         if index not in handled and param.name not in backward.binders:
             uses = _uses_inside(backward, param.name, index)
             yield from (use for use in uses if not _has_one_layout(outputs, index, use.how))
+
+
+def _with_foreign_strides(backward: Method, read: MemoryRead, use: LayoutUse) -> LayoutUse:
+    """A use, with the tensor whose strides the kernel takes for the gradient: that layout need not be contiguous."""
+    for each in foreign_strides(backward.facts) if read.how == KERNEL else ():
+        if each.node is read.node and each.value == read.value and _may_have_any_layout(each.owner):
+            owner = each.owner_node.value if isinstance(each.owner_node, cst.Name) else ""
+            return replace(use, how=FOREIGN, other=owner)
+    return use
+
+
+def _may_have_any_layout(owner: Value) -> bool:
+    """Whether a tensor is neither a gradient nor certainly contiguous."""
+    origin = any_layout(owner)
+    made = origin.node if isinstance(origin, Fresh) else None
+    contiguous = isinstance(made, cst.Call) and last_name(made.func) in operations.CONTIGUOUS_FACTORIES
+    return origin is not None and not contiguous and not _is_gradient(origin)
 
 
 def _lent_strides(backward: Method, outputs: Sequence[Returned], seen: set[tuple[Value, bool]]) -> Iterator[LayoutUse]:
