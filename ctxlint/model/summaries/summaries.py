@@ -207,12 +207,7 @@ class Summaries:
         return replace(found, receiver=first) if first == "cls" or (first == "self" and first not in used) else found
 
     def _is_of_triton(self, definition: Definition, head: _Head) -> bool:
-        """Whether the project imports the innermost decorator, without a replacement if that fails, or later.
-
-        Triton's interpreter takes a call without a grid for one from a kernel.
-        """
-        if definition.unit.source.holds("TRITON_INTERPRET") or _replaces_jit(definition.unit):
-            return False
+        """Whether the project imports the innermost decorator, without a replacement if that fails."""
         decorator = head.node.decorators[-1].decorator
         root = root_name(decorator.func if isinstance(decorator, cst.Call) else decorator)
         if root is None:
@@ -463,18 +458,6 @@ def _misfit_of_kernel(definition: Definition, around: list[str | None]) -> Misfi
     nodes = (each for statement in statements for each in nodes_in(statement))
     valued = any(isinstance(each, ast.Return) and each.value is not None for each in nodes)
     return Misfit(definition.name, 0, 0, (), (), raises=raises, kind=MisfitKind.KERNEL_CALL, valued=valued)
-
-
-def _replaces_jit(unit: Unit) -> bool:
-    """Whether a file sets ``triton.jit`` itself."""
-    if not unit.source.holds("triton.jit =") and not unit.source.holds("setattr("):
-        return False
-    nodes = nodes_in(unit.module)
-    targets = (target for each in nodes if isinstance(each, ast.Assign) for target in each.targets)
-    calls = (each for each in nodes if isinstance(each, ast.Call) and getattr(each.func, "id", "") == "setattr")
-    return any(isinstance(each, ast.Attribute) and each.attr == "jit" for each in targets) or any(
-        isinstance(arg, ast.Constant) and arg.value == "jit" for each in calls for arg in each.args
-    )
 
 
 _JITTED = (["triton.jit"], ["triton.runtime.jit.jit"])
