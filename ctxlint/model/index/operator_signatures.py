@@ -75,7 +75,7 @@ def _of_parameters(function: ast.FunctionDef, scope: Scope, mutates: ast.expr) -
             continue
         if kind not in _TAKEN:
             yield Rejection(each.annotation, RejectedPart.TYPE, each.arg, _instead(annotation, scope))
-        elif each.arg in written and "Tensor" not in ast.unparse(each.annotation):
+        elif each.arg in written and "Tensor" not in kind:
             yield Rejection(written[each.arg], RejectedPart.NOT_WRITABLE, each.arg)
     padded = zip(reversed(given[: len(arguments.args)]), reversed(arguments.defaults))
     for parameter, default in (*padded, *zip(arguments.kwonlyargs, arguments.kw_defaults)):
@@ -214,12 +214,12 @@ def _meaning(node: ast.expr, scope: Scope) -> str:
 def _parts_of_tuple(node: ast.expr, scope: Scope) -> list[str | None] | None:
     """The types in a tuple, ``...`` and None for unknown ones among them; empty for another type, or if it is bare.
 
-    None for ``typing.Tuple`` without arguments, which torch takes for an empty one.
+    None for ``typing.Tuple`` without arguments, which torch takes for an empty one, and for ``tuple[()]``.
     """
     container, arguments = _parts(node)
     name = _meaning(container, scope)
     if name not in _TUPLES or not arguments:
-        return None if name == "typing.Tuple" else []
+        return None if name == "typing.Tuple" or (name in _TUPLES and node is not container) else []
     return ["..." if _is_dots(each) else _type(each, scope) for each in arguments]
 
 
