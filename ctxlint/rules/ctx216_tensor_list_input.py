@@ -13,7 +13,7 @@ from ctxlint.model.analyses.tensor_containers import (
 from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.related import at
-from ctxlint.rules.wording import counted, fitting
+from ctxlint.rules.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -95,19 +95,14 @@ class TensorListInput(Rule[FunctionClass]):
             # With a surplus, another input may hold the tensors that the gradients are for.
             shifted = raises and gradients > 0
             numbers = f" ({counted(gradients, 'gradient')} for {counted(len(fn.inputs), 'input')})" if shifted else ""
-            starred = f", `*{each.name}`" if each is fn.inputs[-1] and not shifted else ""
+            starred = f", `*{each.name}`" if each is fn.inputs[-1] and len(each.name) <= _SHORT else ""
             consequence = _RAISES if raises else _SILENT
-            remedies = [_ALL_SEPARATE] if shifted else [f"{_SEPARATE[:-1]}{starred}.", _SEPARATE]
+            remedy = _ALL_SEPARATE if shifted else f"{_SEPARATE[:-1]}{starred}."
             others = [other.param.node.name for other in found if other is not each] if shifted else []
             yield Finding(
                 fn.span(each.param.node.name),
-                fitting(
-                    *(
-                        f"`{each.name}` of `{fn.name}` is {_fact(each)} but `backward` returns a gradient for it{numbers}; "
-                        f"{consequence}. {remedy}"
-                        for remedy in remedies
-                    )
-                ),
+                f"`{each.name}` of `{fn.name}` is {_fact(each)} but `backward` returns a gradient for it{numbers}; "
+                f"{consequence}. {remedy}",
                 related=at(fn, others, "this is a container, too"),
             )
             if shifted:  # the gradients of the inputs that follow are in wrong positions
@@ -124,6 +119,8 @@ class TensorListInput(Rule[FunctionClass]):
 
 _ALL_SEPARATE = "Pass tensors in containers to `apply` as separate inputs."
 _SEPARATE = "Pass each tensor to `apply` as a separate input."
+_SHORT = 20
+"""A name that is mentioned once more has at most so many letters."""
 _RAISES = "torch raises RuntimeError at backward"
 _SILENT = "torch does not look inside, and its tensors silently get no gradient"
 

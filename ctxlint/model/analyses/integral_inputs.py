@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.model.analyses.conditional_code import Runs, runs
 from ctxlint.model.analyses.kept_values import kept_value
 from ctxlint.model.index.scopes import resolve_certainly
 from ctxlint.model.interpreter.values import is_input, tensor_when_used
@@ -20,26 +21,31 @@ if TYPE_CHECKING:
     from ctxlint.model.interpreter.method import Method
 
 
-def holds_integers(fn: FunctionClass, entry: Input) -> bool:
-    """Whether an input is annotated as a tensor of integers or bools, or used as an index, be it on one path."""
-    return entry.param.annotation in types.INTEGRAL_ANNOTATIONS or entry.index in indices(fn)
+def holds_integers(fn: FunctionClass, entry: Input, *, always: bool = False) -> bool:
+    """Whether an input is annotated as a tensor of integers or bools, or used as an index: on some path, or on all."""
+    return entry.param.annotation in types.INTEGRAL_ANNOTATIONS or entry.index in indices(fn)[always]
 
 
-def indices(fn: FunctionClass) -> frozenset[int]:
-    """The numbers of the inputs that forward or backward uses as an index."""
+def indices(fn: FunctionClass) -> tuple[frozenset[int], frozenset[int]]:
+    """The numbers of the inputs that forward or backward uses as an index, and of those that forward always does."""
     if indices not in fn.notes:
-        fn.notes[indices] = frozenset(_indices(fn))
-    found: frozenset[int] = fn.notes[indices]
+        always = frozenset(_indices_of_forward(fn, always=True))
+        fn.notes[indices] = frozenset(_indices_of_forward(fn)).union(_indices_of_backward(fn)), always
+    found: tuple[frozenset[int], frozenset[int]] = fn.notes[indices]
     return found
 
 
-def _indices(fn: FunctionClass) -> Iterator[int]:
-    forward, backward = fn.forward, fn.backward
-    if forward is not None:
-        for each in fn.inputs:
-            uses = forward.named.get(each.name, ())
-            if any(_is_index(forward, use) and forward.holds_argument(each.name, use) for use in uses):
-                yield each.index
+def _indices_of_forward(fn: FunctionClass, *, always: bool = False) -> Iterator[int]:
+    forward = fn.forward
+    for each in fn.inputs if forward is not None else ():
+        for use in forward.named.get(each.name, ()) if forward is not None else ():
+            if forward is not None and _is_index(forward, use) and forward.holds_argument(each.name, use):
+                if not always or runs(forward, use) is Runs.ALWAYS:
+                    yield each.index
+
+
+def _indices_of_backward(fn: FunctionClass) -> Iterator[int]:
+    backward = fn.backward
     for name, uses in backward.named.items() if backward is not None else ():
         kept = kept_value(fn, backward.value_of(name)) if backward is not None else None
         if is_input(kept) and any(backward is not None and _is_index(backward, use) for use in uses):

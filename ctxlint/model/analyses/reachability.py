@@ -110,7 +110,7 @@ def _no_input_needs_a_gradient(fn: FunctionClass) -> bool:
         return False
     return all(
         each.against_a_gradient
-        or (each.gradient is not Tri.YES and holds_integers(fn, each))
+        or (each.gradient is not Tri.YES and holds_integers(fn, each, always=True))
         or is_tensor_container(each.param.annotation)
         for each in fn.inputs
     )
