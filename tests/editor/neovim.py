@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -101,7 +102,8 @@ class Neovim:
 
     def quit(self) -> int:
         """Quit as users do; return the exit code."""
-        self.keys("<Esc>:qall!<CR>")
+        with contextlib.suppress(subprocess.CalledProcessError):  # it may be gone before it answers
+            self.keys("<Esc>:qall!<CR>")
         return self._process.wait(SECONDS)
 
     def _ask(self, *arguments: str) -> str:
