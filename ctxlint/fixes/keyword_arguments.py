@@ -12,6 +12,7 @@ from ctxlint.fix import Applicability, Edit, Fix
 from ctxlint.fixes.module_code import module_code
 from ctxlint.model.function import Binding, ParameterKind, Style
 from ctxlint.model.syntax import code_of
+from ctxlint.source.ast_tree import nodes_in
 
 if TYPE_CHECKING:
     from collections.abc import Container
@@ -64,7 +65,7 @@ def _inputs(fn: FunctionClass) -> tuple[Input, ...] | None:
 
 def _call_at(code: ModuleCode, span: Span) -> ast.Call | None:
     start, end = code.source.offset(span.start), code.source.offset(span.end)
-    for node in ast.walk(code.module):
+    for node in nodes_in(code.module):
         if isinstance(node, ast.Call) and node.lineno == span.start.line:
             if code.start(node) == start and code.end(node) == end:
                 return node

@@ -24,6 +24,7 @@ from ctxlint.model.interpreter.interpret import interpret
 from ctxlint.model.interpreter.parameter_binding import bound_parameters, bound_plain
 from ctxlint.model.interpreter.signatures import params_of
 from ctxlint.model.interpreter.values import Kind, Parameter, Sequence, Tri, is_tensor
+from ctxlint.source.ast_tree import nodes_in
 from ctxlint.source.scanner import NAMES_OF_CTX
 from ctxlint.source.source import Position
 from ctxlint.torch_api.extensions import OPERATORS_OF_TORCH
@@ -134,7 +135,7 @@ def _otherwise_used(unit: Unit, other: Unit) -> Iterator[str]:
     functions |= {name: last for name, target in bound if target and (last := target.rpartition(".")[2]) in functions}
     registered = [_registration(call) for call in _registrations(other)]
     given = {node for each in registered if each is not None for node in each.functions}
-    for node in ast.walk(other.module):
+    for node in nodes_in(other.module):
         if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load) and node not in given:
             name = node.id if isinstance(node, ast.Name) else node.attr
             if name in functions:

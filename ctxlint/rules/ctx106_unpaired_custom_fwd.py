@@ -11,6 +11,7 @@ from ctxlint.fixes.autocast_pair import add_other_half, move_to_setup_context
 from ctxlint.model.function import Escape, FunctionClass, GenericCall, Style
 from ctxlint.model.syntax import last_name
 from ctxlint.rules.base import Finding, FixAvailability, Rule
+from ctxlint.source.ast_tree import nodes_in
 from ctxlint.torch_api.autograd import CAST_UNDER_AUTOCAST
 
 if TYPE_CHECKING:
@@ -150,7 +151,7 @@ def _is_cast(backward: Method) -> bool:
     ) or any(
         isinstance(node, (ast.MatMult, ast.Pow)) or getattr(node, "attr", "") in CAST_UNDER_AUTOCAST
         for record in records
-        for node in (ast.walk(record.node) if record is not None else ())
+        for node in (nodes_in(record.node) if record is not None else ())
     )
 
 

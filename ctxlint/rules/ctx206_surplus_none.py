@@ -14,6 +14,7 @@ from ctxlint.model.index.scopes import dotted_name
 from ctxlint.model.interpreter.values import Tri, is_none
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
 from ctxlint.rules.wording import all_inputs, counted
+from ctxlint.source.ast_tree import nodes_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -111,5 +112,5 @@ class SurplusNone(Rule[FunctionClass]):
 
 def _serves_others(fn: FunctionClass, called: str) -> bool:
     """Whether the file calls a helper more than once: other Functions may have more inputs."""
-    calls = (each for each in ast.walk(fn.tree) if isinstance(each, ast.Call)) if fn.tree is not None else ()
+    calls = (each for each in nodes_in(fn.tree) if isinstance(each, ast.Call)) if fn.tree is not None else ()
     return sum(dotted_name(each.func) == called for each in calls) > 1

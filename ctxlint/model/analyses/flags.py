@@ -34,6 +34,7 @@ from ctxlint.model.interpreter.values import (
 )
 from ctxlint.model.syntax import children, dotted, literal_integer, single_index, words_of
 from ctxlint.records import record
+from ctxlint.source.ast_tree import nodes_in
 from ctxlint.torch_api.operations import IN_PLACE_COLLECTIVES
 
 if TYPE_CHECKING:
@@ -212,7 +213,7 @@ def _may_raise(call: GenericCall) -> bool:
     gets = "needs_input_grad" in code or any(isinstance(each, NeedsInputGrad) for each in found)
     if not gets or ("raise" not in code and "assert" not in code):
         return False
-    nodes = [*ast.walk(function.node)]
+    nodes = [*nodes_in(function.node)]
     reads = any(isinstance(node, ast.Attribute) and node.attr == "needs_input_grad" for node in nodes)
     gets = reads or any(isinstance(each, NeedsInputGrad) for each in found)
     return gets and any(isinstance(node, (ast.Raise, ast.Assert)) for node in nodes)

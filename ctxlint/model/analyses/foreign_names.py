@@ -12,6 +12,7 @@ import libcst as cst
 from ctxlint.model.analyses.decided_tests import never_runs
 from ctxlint.model.interpreter.events import UnboundContext
 from ctxlint.model.syntax import children
+from ctxlint.source.ast_tree import nodes_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -95,7 +96,7 @@ def may_create_names(fn: FunctionClass) -> bool:
         return False
     fn.source.read_whole()
     if may_create_names not in fn.notes:
-        fn.notes[may_create_names] = any(map(_may_create, ast.walk(fn.tree)))
+        fn.notes[may_create_names] = any(map(_may_create, nodes_in(fn.tree)))
     return bool(fn.notes[may_create_names])
 
 

@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from ctxlint.model.analyses.attribute_uses import ASKING, OF_A_TENSOR
+from ctxlint.source.ast_tree import nodes_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,7 +31,7 @@ def uses_custom_attribute(definition: Definition, call: cst.Call, argument: cst.
     """Whether a function that is called with this argument uses an attribute of it that no other tensor has."""
     name = _parameter(definition, call, argument)
     body = definition.unit.index.functions[definition.qualname].node.body if name is not None else ()
-    return any(_is_custom(node, {str(name)}) for statement in body for node in ast.walk(statement))
+    return any(_is_custom(node, {str(name)}) for statement in body for node in nodes_in(statement))
 
 
 def _parameter(definition: Definition, call: cst.Call, argument: cst.Arg) -> str | None:
@@ -51,7 +52,7 @@ def _parameter(definition: Definition, call: cst.Call, argument: cst.Arg) -> str
 
 
 def _keeps(function: _Function, name: str) -> bool:
-    nodes = [node for statement in function.body for node in ast.walk(statement)]
+    nodes = [node for statement in function.body for node in nodes_in(statement)]
     outer = {each for node in nodes if isinstance(node, (ast.Global, ast.Nonlocal)) for each in node.names}
     bound = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     local, names = bound - outer, {name}
@@ -104,7 +105,7 @@ def _holds(value: ast.expr, names: set[str]) -> bool:
     if isinstance(value, ast.Dict):
         return _holds_any([*value.values, *filter(None, value.keys)], names)
     return isinstance(value, ast.Lambda) and any(
-        isinstance(each, ast.Name) and each.id in names for each in ast.walk(value)
+        isinstance(each, ast.Name) and each.id in names for each in nodes_in(value)
     )
 
 

@@ -12,6 +12,7 @@ from ctxlint.model.interpreter.events import Assigned, ClassAttribute, Mutation
 from ctxlint.model.interpreter.values import Opaque, Scalar, Tri, is_input, is_tensor, usual_storage
 from ctxlint.model.syntax import code_of, dotted, root_name, single_index, words_of
 from ctxlint.records import record
+from ctxlint.source.ast_tree import nodes_in
 from ctxlint.torch_api import operations
 
 if TYPE_CHECKING:
@@ -245,6 +246,6 @@ def _attribute_of_module(fn: FunctionClass, backward: Method, value: Value) -> s
     node = buffer.node if isinstance(buffer, Opaque) else None
     if not isinstance(node, cst.Attribute) or dotted(node.value) != "self" or _is_local(backward, "self"):
         return ""
-    name, nodes = node.attr.value, ast.walk(fn.tree) if fn.tree is not None else ()
+    name, nodes = node.attr.value, nodes_in(fn.tree) if fn.tree is not None else ()
     is_property = any(isinstance(each, ast.FunctionDef) and each.name == name for each in nodes)
     return f"self.{name}" if "self" in fn.enclosing_names and fn.tree is not None and not is_property else ""

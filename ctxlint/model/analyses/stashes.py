@@ -63,6 +63,7 @@ from ctxlint.model.interpreter.values import (
 from ctxlint.model.syntax import children, code_of, dotted, last_name
 from ctxlint.patterns import pattern
 from ctxlint.records import record
+from ctxlint.source.ast_tree import nodes_in
 from ctxlint.torch_api import autograd, operations
 
 if TYPE_CHECKING:
@@ -249,7 +250,7 @@ def _is_read_in_other_file(fn: FunctionClass, attribute: str) -> bool:
         own = [each for each in record.node.body if isinstance(each, ast.FunctionDef)] if record is not None else []
         readers = (each for each in own if each.name in ("backward", "vjp"))
         if any(
-            isinstance(node, ast.Attribute) and node.attr == attribute for each in readers for node in ast.walk(each)
+            isinstance(node, ast.Attribute) and node.attr == attribute for each in readers for node in nodes_in(each)
         ):
             return True
     return False

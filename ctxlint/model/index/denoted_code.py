@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from ctxlint.model.index.project_answers import differentiable_operators
 from ctxlint.model.index.scopes import LOCAL, Scope, dotted_name, is_on_self, meanings
+from ctxlint.source.ast_tree import nodes_in
 from ctxlint.torch_api.known_decorators import OPERATOR_DECORATORS
 from ctxlint.torch_api.transforms import SAME_MODULE, TRANSFORMS, TRANSPARENT
 
@@ -320,7 +321,7 @@ def _attributes(record: ClassRecord, *, stored: bool = False) -> set[str]:
     """The attributes of ``self`` that a class mentions, or only those that it stores."""
     return {
         node.attr
-        for node in ast.walk(record.node)
+        for node in nodes_in(record.node)
         if is_on_self(node)
         if not (stored and isinstance(node.ctx, ast.Load))
     }

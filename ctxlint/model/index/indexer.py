@@ -22,6 +22,7 @@ from ctxlint.model.index.file_index import (
 )
 from ctxlint.model.index.scopes import Bound, Scope, dotted_name, mentions, resolutions
 from ctxlint.patterns import pattern
+from ctxlint.source.ast_tree import nodes_in
 from ctxlint.torch_api.autograd import PROTOCOL
 
 if TYPE_CHECKING:
@@ -436,8 +437,8 @@ _WITH_OWN_NAMES = frozenset({ast.ListComp, ast.SetComp, ast.DictComp, ast.Genera
 def _own_names(node: Any) -> list[str]:
     """The names that a comprehension or a lambda binds."""
     if isinstance(node, ast.Lambda):
-        return [each.arg for each in ast.walk(node.args) if isinstance(each, ast.arg)]
-    targets = (each for generator in node.generators for each in ast.walk(generator.target))
+        return [each.arg for each in nodes_in(node.args) if isinstance(each, ast.arg)]
+    targets = (each for generator in node.generators for each in nodes_in(generator.target))
     return [each.id for each in targets if isinstance(each, ast.Name)]
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from ctxlint.model.index.scopes import dotted_name
 from ctxlint.records import record
+from ctxlint.source.ast_tree import nodes_in
 from ctxlint.torch_api.autograd import PROTOCOL
 
 if TYPE_CHECKING:
@@ -277,7 +278,7 @@ class _Names:
 
 def _may_jump(loop: ast.AST) -> bool:
     """Whether a loop may skip the rest of its body."""
-    return any(isinstance(each, (ast.Break, ast.Continue)) for each in ast.walk(loop))
+    return any(isinstance(each, (ast.Break, ast.Continue)) for each in nodes_in(loop))
 
 
 _SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import ast
 from typing import TYPE_CHECKING
 
 from ctxlint.model.index.scopes import LOCAL, dotted_name, resolve
+from ctxlint.patterns import pattern
 
 if TYPE_CHECKING:
+    import ast
+
     from ctxlint.model.index.module_unit import Unit
     from ctxlint.model.index.project import Project
     from ctxlint.model.index.scopes import Scope
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
 Aliases = tuple[tuple[str, str], ...]
 """What resolved names mean elsewhere: ``("common.tl", "triton.language")``."""
 
+_WORD = pattern(r"[^\W\d]\w*")
 _KNOWN = (LOCAL, "builtins.", "triton.", "torch.", "numba.", "warp.", "cuda.")
 
 
@@ -31,8 +34,9 @@ def aliases_in(project: Project, unit: Unit, qualname: str) -> Aliases:
 
 def _aliases_in(project: Project, unit: Unit, qualname: str) -> Aliases:
     record = unit.index.functions[qualname]
-    roots = {each.id for each in ast.walk(record.node) if isinstance(each, ast.Name)}
-    resolved = {root: resolve(root, record.scope) for root in sorted(roots)}
+    first = min((each.lineno for each in record.node.decorator_list), default=record.node.lineno)
+    words = set(_WORD.findall(unit.source.lines(first, record.node.end_lineno or record.node.lineno)))
+    resolved = {word: resolve(word, record.scope) for word in sorted(words)}
     found = []
     for own in resolved.values():
         meant = None if own is None or own.startswith(_KNOWN) else project.meaning_elsewhere(unit, own)

@@ -10,7 +10,7 @@ from ctxlint.model.index.project import Definition
 from ctxlint.model.index.scopes import dotted_name
 from ctxlint.patterns import pattern
 from ctxlint.records import record
-from ctxlint.source.ast_tree import tree_of
+from ctxlint.source.ast_tree import nodes_in, tree_of
 from ctxlint.source.source import Position, Span
 
 if TYPE_CHECKING:
@@ -116,14 +116,14 @@ def _parameters(method: ast.FunctionDef) -> list[str]:
 
 
 def _returned(method: ast.FunctionDef) -> list[ast.expr]:
-    return [each.value for each in ast.walk(method) if isinstance(each, ast.Return) and each.value is not None]
+    return [each.value for each in nodes_in(method) if isinstance(each, ast.Return) and each.value is not None]
 
 
 def passes_gradients(tree: ast.Module) -> bool:
     """Whether a file calls a ``backward`` with a gradient, or reads one without calling it."""
-    plain = {id(each.func) for each in ast.walk(tree) if isinstance(each, ast.Call) and _is_plain(each)}
+    plain = {id(each.func) for each in nodes_in(tree) if isinstance(each, ast.Call) and _is_plain(each)}
     return any(
-        isinstance(each, ast.Attribute) and each.attr == "backward" and id(each) not in plain for each in ast.walk(tree)
+        isinstance(each, ast.Attribute) and each.attr == "backward" and id(each) not in plain for each in nodes_in(tree)
     )
 
 

@@ -23,6 +23,7 @@ from ctxlint.model.index.parsing import BrokenStatement, parse
 from ctxlint.model.index.scopes import Scope
 from ctxlint.model.syntax import code_of
 from ctxlint.records import entity
+from ctxlint.source.ast_tree import nodes_in
 from ctxlint.source.nesting import part_too_deep, too_deep
 from ctxlint.source.slices import Slice, Statement, kept_statement, parse_slice, parse_text, replaced_statement
 from ctxlint.source.source import Position
@@ -184,7 +185,7 @@ class Slices:
         made = self._made_from.get(id(node))
         if not isinstance(made, ast.Lambda) and record is not None:
             written = ast.dump(ast.parse(code_of(node), mode="eval").body)
-            lambdas = (each for each in ast.walk(record.node) if isinstance(each, ast.Lambda))
+            lambdas = (each for each in nodes_in(record.node) if isinstance(each, ast.Lambda))
             made = next((each for each in lambdas if ast.dump(each) == written), None)
         if record is None or not isinstance(made, ast.Lambda):
             return None

@@ -20,6 +20,7 @@ from ctxlint.model.index.passed_tensors import (
 )
 from ctxlint.model.index.results import modifies_result
 from ctxlint.model.index.scopes import LOCAL, dotted_name, resolve
+from ctxlint.source.ast_tree import nodes_in
 from ctxlint.torch_api.autograd import GRADIENTS_OFF
 from ctxlint.torch_api.known_decorators import OPERATOR_DECORATORS
 
@@ -149,7 +150,7 @@ _ANY = "*"
 
 def _changes_table(tree: ast.Module, name: str) -> bool:
     """Whether a file, other than the one that creates a dict, may change it after it imports it."""
-    nodes = tuple(ast.walk(tree))
+    nodes = tuple(nodes_in(tree))
     imported = (alias for node in nodes if isinstance(node, ast.ImportFrom) for alias in node.names)
     names = [alias.asname or name for alias in imported if alias.name == name]
     return not (
@@ -160,16 +161,16 @@ def _changes_table(tree: ast.Module, name: str) -> bool:
 
 def _derives_from(tree: ast.Module, name: str) -> bool:
     """Whether a file may have a subclass of a class that it imports by its name."""
-    nodes = list(ast.walk(tree))
+    nodes = list(nodes_in(tree))
     imports = (alias for node in nodes if isinstance(node, ast.ImportFrom) for alias in node.names)
     names = {name, *(each.asname for each in imports if each.name == name and each.asname is not None)}
-    bases = (part for node in nodes if isinstance(node, ast.ClassDef) for base in node.bases for part in ast.walk(base))
+    bases = (part for node in nodes if isinstance(node, ast.ClassDef) for base in node.bases for part in nodes_in(base))
     return any(getattr(each, "attr", None) == name or getattr(each, "id", None) in names for each in bases)
 
 
 def _takes(tree: ast.Module, name: str) -> bool:
     """Whether a file may take a name of torch from a module that it imports, which is not one of torch."""
-    nodes, scope = list(ast.walk(tree)), index_module(tree).module
+    nodes, scope = list(nodes_in(tree)), index_module(tree).module
     imports = [each for each in nodes if isinstance(each, ast.ImportFrom) and not _is_of_torch(each.module)]
     attributes = (each for each in nodes if isinstance(each, ast.Attribute) and each.attr == name)
     return any(alias.name in (name, "*") for each in imports for alias in each.names) or any(
@@ -216,7 +217,7 @@ def _is_in_forward(index: FileIndex, call: CallRecord) -> bool:
 def _is_without_gradients(index: FileIndex, call: CallRecord) -> bool:
     """Whether a call is under ``no_grad`` or the like, or in a function that tests whether gradients are wanted."""
     function = index.functions[call.scope.qualname].node
-    tests = (each.test for each in ast.walk(function) if isinstance(each, (ast.If, ast.IfExp)))
+    tests = (each.test for each in nodes_in(function) if isinstance(each, (ast.If, ast.IfExp)))
     if call.expects_error or any(word in ast.unparse(test) for test in tests for word in ("grad", "training")):
         return True
     around = [each.func if isinstance(each, ast.Call) else each for each in (*call.within, *function.decorator_list)]
@@ -236,7 +237,7 @@ def _passes(tree: ast.Module, asked: ProjectQuestion) -> bool:
         index = index_module(tree)
         calls_of = [each for each in index.calls if what_is_passed(each, asked.position) == sort]
         return any(_is_import_of(asked.name, meant(each.node.func, each.scope)) for each in calls_of)
-    nodes = list(ast.walk(tree))
+    nodes = list(nodes_in(tree))
     calls = [node for node in nodes if isinstance(node, ast.Call)]
     if asked.deed == "passes-leaf":
         parameters = parameters_among(nodes)

@@ -11,6 +11,7 @@ from ctxlint.model.index.project_answers import is_only_read
 from ctxlint.model.index.scopes import LOCAL, Scope, dotted_name, resolve_certainly
 from ctxlint.model.interpreter.sequences import literal
 from ctxlint.model.interpreter.values import UNKNOWN, Imported, Mapping, ProjectFunction, Slot
+from ctxlint.source.ast_tree import nodes_in
 from ctxlint.torch_api.known_decorators import SIGNATURE_KEEPING_DECORATORS
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def table_of_functions(unit: Unit, name: str) -> Mapping | None:
     functions = [resolve_certainly(dotted_name(each) or "", unit.index.module) for each in value.values]
     slots = tuple(Slot(Imported(each)) for each in functions if each is not None)
     names = tuple(each for each in keys if isinstance(each, str))
-    if len(names) != len(set(keys)) or len(slots) != len(keys) or not is_only_read(ast.walk(unit.tree), name):
+    if len(names) != len(set(keys)) or len(slots) != len(keys) or not is_only_read(nodes_in(unit.tree), name):
         return None
     return Mapping(slots, keys=names)
 

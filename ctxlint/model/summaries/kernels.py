@@ -361,7 +361,7 @@ class _Kernel:
 
     def rebind(self, target: ast.AST) -> None:
         """Forget the names that are bound in ``target``."""
-        for each in ast.walk(target):
+        for each in nodes_in(target):
             if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store):
                 self.bind(each.id, set())
 

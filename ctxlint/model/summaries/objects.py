@@ -15,6 +15,7 @@ from ctxlint.model.interpreter.sequences import literal
 from ctxlint.model.interpreter.values import NONE, UNKNOWN, Choice, ProjectObject, Sequence, Slot
 from ctxlint.model.summaries.callables import owner_of
 from ctxlint.patterns import pattern
+from ctxlint.source.ast_tree import nodes_in
 from ctxlint.torch_api import types
 
 if TYPE_CHECKING:
@@ -256,7 +257,7 @@ def _class_of_attribute(project: Project, definition: Definition, name: str) -> 
 
 def _binds(function: ast.FunctionDef | ast.AsyncFunctionDef, name: str) -> bool:
     """Whether the body of a function may bind a name."""
-    names = (node for node in ast.walk(function) if isinstance(node, ast.Name))
+    names = (node for node in nodes_in(function) if isinstance(node, ast.Name))
     return any(node.id == name and not isinstance(node.ctx, ast.Load) for node in names)
 
 
@@ -391,7 +392,7 @@ def _kept_parameters(
     init: ast.FunctionDef | ast.AsyncFunctionDef, receiver: str, params: set[str]
 ) -> Iterable[tuple[str, str]]:
     """``self.a = a`` on every path and nowhere else, of a parameter that is not rebound: ``a`` and ``a``."""
-    stores = [each for each in ast.walk(init) if not isinstance(getattr(each, "ctx", ast.Load()), ast.Load)]
+    stores = [each for each in nodes_in(init) if not isinstance(getattr(each, "ctx", ast.Load()), ast.Load)]
     rebound = {each.id for each in stores if isinstance(each, ast.Name)}
     times = Counter(each.attr for each in stores if isinstance(each, ast.Attribute))
     for statement in init.body:

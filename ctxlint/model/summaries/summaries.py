@@ -203,7 +203,7 @@ class Summaries:
         found = misfit_of(definition.name, head.params, taken, passed, raises)
         if found is None or binding is not Binding.INSTANCE or "." not in definition.qualname or not head.params:
             return found
-        first, used = head.params[0].name, {each.id for each in ast.walk(record.node) if isinstance(each, ast.Name)}
+        first, used = head.params[0].name, {each.id for each in nodes_in(record.node) if isinstance(each, ast.Name)}
         return replace(found, receiver=first) if first == "cls" or (first == "self" and first not in used) else found
 
     def _is_of_triton(self, definition: Definition, head: _Head) -> bool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ctxlint.model.index.project import Definition
 from ctxlint.model.index.scopes import LOCAL, dotted_name, resolve_certainly
 from ctxlint.model.summaries.callables import owner_of
+from ctxlint.source.ast_tree import nodes_in
 from ctxlint.torch_api.known_decorators import SIGNATURE_KEEPING_DECORATORS
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def changes_nothing(project: Project, unit: Unit, name: str) -> bool:
     if any(bound.kind not in ("assign", "other") for bound in module.names.get(last, ())):
         return False
     stores, values = 0, []
-    for node in ast.walk(tree):
+    for node in nodes_in(tree):
         stores += isinstance(node, ast.Name) and node.id == last and isinstance(node.ctx, ast.Store)
         if isinstance(node, ast.Assign) and dotted_name(node.targets[0]) == last:
             values.append(node.value)
@@ -90,7 +91,7 @@ def _returned(function: ast.FunctionDef) -> str | None:
 
 def _stored(function: ast.FunctionDef) -> set[str]:
     """The names that a function, or one in it, assigns."""
-    return {each.id for each in ast.walk(function) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
+    return {each.id for each in nodes_in(function) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
 
 
 def _own(node: ast.AST) -> Iterator[ast.AST]:

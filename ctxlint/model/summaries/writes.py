@@ -30,6 +30,7 @@ from ctxlint.model.interpreter.values import (
 )
 from ctxlint.model.syntax import parents_below
 from ctxlint.patterns import pattern
+from ctxlint.source.ast_tree import nodes_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -156,7 +157,7 @@ class _Tests:
         bound = [
             node
             for statement in self.body
-            for node in ast.walk(statement)
+            for node in nodes_in(statement)
             if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store)
         ]
         calls = [

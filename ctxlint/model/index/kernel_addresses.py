@@ -1,0 +1,201 @@
+"""The addresses that a kernel of Triton reads and writes, as sums of its parameters."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import field
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from ctxlint.model.index.kernel_names import Aliases, meaning_in_kernel
+from ctxlint.model.index.scopes import Scope
+from ctxlint.records import record
+from ctxlint.source.ast_tree import nodes_in
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    Kernel = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@record
+class Sum:
+    """What an address, or a part of one, is the sum of."""
+
+    pointer: str | None = None
+    """The parameter that the sum begins with, or the first one in it."""
+    terms: frozenset[str] = frozenset()
+    """The parameters among the terms, and ``STEP`` if one is a range that nothing multiplies."""
+    factors: frozenset[str] = frozenset()
+    """The parameters that are multiplied in the terms; and ``UNSURE``, if one of the names has several values."""
+
+    def plus(self, other: Sum) -> Sum:
+        """The sum of both, of which this one comes first."""
+        pointer = self.pointer if self.pointer is not None else other.pointer
+        return Sum(pointer, self.terms | other.terms, self.factors | other.factors)
+
+
+@record
+class Access:
+    """A call that reads or writes memory."""
+
+    called: str
+    """What it calls: ``triton.language.load``."""
+    address: Sum
+
+
+@lru_cache(maxsize=64)
+def accesses_in(kernel: Kernel, parent: Scope, aliases: Aliases) -> tuple[Access, ...]:
+    """What a kernel reads and writes; ``parent`` is the scope that it is defined in."""
+    nodes = nodes_of_kernel(kernel)
+    added = frozenset(each.value for each in nodes if isinstance(each, ast.AugAssign))
+    parameters, own = frozenset(names_of(kernel.args)), Scope("function", kernel.name, parent)
+    addresses = _Addresses(own, aliases, parameters, _rebound(nodes), _values_by_name(nodes), added)
+    calls = [(each, addresses.called(each)) for each in nodes if isinstance(each, ast.Call) and each.args]
+    return tuple(
+        Access(called, addresses.sum_of(each.args[0])) for each, called in calls if called.startswith(_ACCESSES)
+    )
+
+
+@lru_cache(maxsize=64)
+def nodes_of_kernel(kernel: Kernel) -> Sequence[ast.AST]:
+    """The code in the body of a kernel; it is asked for at each launch."""
+    return tuple(each for statement in kernel.body for each in nodes_in(statement))
+
+
+def names_of(arguments: ast.arguments) -> list[str]:
+    """The names of the parameters, in order, without ``*args`` and ``**kwargs``."""
+    return [each.arg for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
+
+
+def _values_by_name(nodes: Sequence[ast.AST]) -> dict[str, list[ast.expr]]:
+    """What is assigned or added to each name."""
+    values: dict[str, list[ast.expr]] = {}
+    for each in nodes:
+        if isinstance(each, (ast.Assign, ast.AnnAssign, ast.AugAssign)) and each.value is not None:
+            targets = each.targets if isinstance(each, ast.Assign) else [each.target]
+            for name, value in (pair for target in targets for pair in _paired(target, each.value)):
+                values.setdefault(name, []).append(value)
+    return values
+
+
+def _rebound(nodes: Sequence[ast.AST]) -> frozenset[str]:
+    """The names that are bound to something else than an expression with their own name, or ``+=`` it."""
+    bound = {each for each in nodes if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
+    for each in nodes:
+        if isinstance(each, ast.AugAssign):
+            bound.discard(each.target)
+        elif isinstance(each, ast.Assign) and len(each.targets) == 1 and isinstance(each.targets[0], ast.Name):
+            name = each.targets[0]
+            if any(isinstance(part, ast.Name) and part.id == name.id for part in nodes_in(each.value)):
+                bound.discard(name)
+    return frozenset(each.id for each in bound)
+
+
+def _paired(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.expr]]:
+    """The names that an assignment binds, each with its own value: those of ``a, b = c, d``, too."""
+    if isinstance(target, ast.Name):
+        yield target.id, value
+    elif isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+        for pair in zip(target.elts, value.elts):
+            yield from _paired(*pair)
+
+
+@record
+class _Addresses:
+    """The sums that a kernel computes addresses as."""
+
+    scope: Scope
+    aliases: Aliases
+    parameters: frozenset[str]
+    rebound: frozenset[str]
+    """The parameters that are bound to something else than a sum with what they were."""
+    values: dict[str, list[ast.expr]]
+    added: frozenset[ast.expr]
+    """Those of ``x += n``."""
+    several: dict[str, bool] = field(default_factory=dict)
+    """Of the names that were looked at, whether they have several starts."""
+
+    def called(self, node: ast.Call) -> str:
+        return meaning_in_kernel(node.func, self.scope, self.aliases)
+
+    def sum_of(self, node: ast.expr, seen: set[str] | None = None) -> Sum:
+        """What an expression is the sum of, without the names that were ``seen`` in the same one."""
+        seen = set() if seen is None else seen
+        if isinstance(node, ast.BinOp):
+            return self._of_operation(node, seen)
+        if isinstance(node, ast.Subscript):
+            return self.sum_of(node.value, seen)
+        if isinstance(node, ast.Call):
+            return self._of_call(node, seen)
+        return self._of_name(node.id, seen) if isinstance(node, ast.Name) and node.id not in seen else Sum()
+
+    def _of_operation(self, node: ast.BinOp, seen: set[str]) -> Sum:
+        if isinstance(node.op, (ast.Add, ast.Sub)):
+            return self.sum_of(node.left, seen).plus(self.sum_of(node.right, seen))
+        if isinstance(node.op, ast.Mod):
+            return Sum(terms=self.sum_of(node.left, seen).terms)
+        if isinstance(node.op, ast.Mult):
+            return Sum(factors=self._multiplied(node.left) | self._multiplied(node.right))
+        return Sum()
+
+    def _of_call(self, node: ast.Call, seen: set[str]) -> Sum:
+        """That of ``tl.arange(0, n)``, ``x.to(tl.int64)``, or a block pointer: its literal stride 1 is a range."""
+        called = self.called(node)
+        if called == "triton.language.arange":
+            return Sum(terms=frozenset([STEP]))
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "to":
+            return self.sum_of(node.func.value, seen)
+        given = {each.arg: each.value for each in node.keywords} | dict(zip(("base", "shape", "strides"), node.args))
+        if called not in _BLOCK_POINTERS or "base" not in given:
+            return Sum()
+        strides = getattr(given.get("strides"), "elts", [])
+        step = frozenset(STEP for each in strides if isinstance(each, ast.Constant) and each.value == 1)
+        factors = frozenset(name for each in strides for name in self._multiplied(each))
+        return self.sum_of(given["base"], seen).plus(Sum(terms=step, factors=factors))
+
+    def _of_name(self, name: str, seen: set[str]) -> Sum:
+        seen.add(name)
+        is_own = name in self.parameters and name not in self.rebound
+        found = Sum(name, frozenset([name])) if is_own else Sum()
+        for each in self.values.get(name, ()):
+            found = found.plus(self.sum_of(each, seen))
+        return found.plus(Sum(factors=frozenset([UNSURE]))) if self._has_several_starts(name) else found
+
+    def _has_several_starts(self, name: str) -> bool:
+        """Whether the values of a name begin with different parameters, or add other ones."""
+        if name not in self.several:
+            starts = [each for each in self.values.get(name, []) if not self._continues(each, name)]
+            self.several[name] = False  # as far as the values depend on it themselves
+            parts = (self.sum_of(each, {name}) for each in starts) if len(starts) > 1 else ()
+            self.several[name] = len({(each.terms, each.factors) for each in parts}) > 1
+        return self.several[name]
+
+    def _continues(self, node: ast.expr, name: str) -> bool:
+        """Whether a value is ``x + n``, or added to ``x``: no other start of the pointer ``x``."""
+        while isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
+            node = node.left
+        return node in self.added or (isinstance(node, ast.Name) and node.id == name)
+
+    def _multiplied(self, node: ast.expr, seen: frozenset[str] = frozenset()) -> frozenset[str]:
+        """The parameters in a product; ``stride.to(tl.int64)``, also by a name, is one."""
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+            return self._multiplied(node.left, seen) | self._multiplied(node.right, seen)
+        while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "to":
+            node = node.func.value
+        if not isinstance(node, ast.Name) or node.id in seen:
+            return frozenset()
+        if node.id in self.parameters:
+            return frozenset([node.id])
+        values = self.values.get(node.id, [])
+        only = values[0] if len(values) == 1 and isinstance(values[0], (ast.Name, ast.Call)) else None
+        return self._multiplied(only, seen | {node.id}) if only is not None else frozenset()
+
+
+LOAD = "triton.language.load"
+STEP = "tl.arange"
+"""Among terms: a range that nothing multiplies."""
+UNSURE = "?"
+"""Among factors: a term of the sum has several values."""
+_BLOCK_POINTERS = ("triton.language.make_block_ptr", "triton.language.advance")
+_ACCESSES = (LOAD, "triton.language.store", "triton.language.atomic_")
