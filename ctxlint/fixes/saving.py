@@ -19,9 +19,6 @@ from ctxlint.model.interpreter.values import (
     NONE,
     Fresh,
     Tri,
-    before_views,
-    is_input,
-    is_none,
     is_tensor,
     usual_storage,
 )
@@ -40,7 +37,7 @@ if TYPE_CHECKING:
 
 def save_instead(fn: FunctionClass, stash: Stash) -> Fix | None:
     """Add the tensor to the only ``save_for_backward``, or to a new one, and unpack it in backward."""
-    if stash.contained or stash.held is Held.OUTPUT_VIEW or stash.uses.only_metadata:
+    if stash.contained or stash.held is Held.OUTPUT_VIEW or stash.uses.only_metadata or stash.may_be_a_number:
         return None
     keeping = _stored_attribute(fn, stash.write)
     if keeping is None or keeping.mutated_after():
@@ -56,19 +53,9 @@ def save_instead(fn: FunctionClass, stash: Stash) -> Fix | None:
     return keeping.writer.fix(
         "Save it with `save_for_backward`",
         [*saving, *reading],
-        Applicability.UNSAFE
-        if _may_be_no_tensor(fn, stash.write.value)
-        else _applicability(stash.uses, stash.write.value, shared=stash.shares_an_output),
+        _applicability(stash.uses, stash.write.value, shared=stash.shares_an_output),
         joins=joins,
     )
-
-
-def _may_be_no_tensor(fn: FunctionClass, value: Value | None) -> bool:
-    """Whether calls that never run backward may pass the default, which ``save_for_backward`` refuses."""
-    options = [before_views(each) for each in value.options()] if value is not None else []
-    indices = {each.index for each in options if is_input(each)}
-    defaults = [each.param.default for each in fn.inputs if each.index in indices]
-    return any(each is not None and is_tensor(each) is Tri.NO and is_none(each) is Tri.NO for each in defaults)
 
 
 def _joins(keeping: _StoredAttribute, saving: list[Edit], reading: list[Edit]) -> bool:

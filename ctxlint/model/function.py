@@ -532,14 +532,14 @@ class Operator:
 class SharedResult:
     """A return of the operator ``name``, defined by ``function``, that torch rejects; or of its ``fake``.
 
-    ``parameter`` is the one that the result shares memory with; None if two results share it. ``whole``: the result
-    is that tensor itself, not a view of it; ``always``: on every path of this return.
+    ``parameters`` are those that the results share memory with; empty if two results share it. ``whole``: the results
+    are these tensors themselves, not views of them; ``always``: on every path of this return.
     """
 
     span: Span
     name: str
     function: str
-    parameter: str | None
+    parameters: tuple[str, ...]
     whole: bool
     always: bool
     fake: bool = False

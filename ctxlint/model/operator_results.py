@@ -146,23 +146,27 @@ def _written(mutation: Mutation, tensors: set[str]) -> str | None:
     return origin.name if origin is not None and origin.name in tensors else None
 
 
-def _shared(event: Return, tensors: set[str], promised: bool) -> tuple[str | None, bool, bool] | None:
+def _shared(event: Return, tensors: set[str], promised: bool) -> tuple[tuple[str, ...], bool, bool] | None:
     """What a return shares, as the fields of ``SharedResult``; None if nothing is certain."""
     options = event.value.options()
     if NONE in options and len(options) > 2:  # one flag may decide both what the tensor is and that it is returned
         return None
-    for option in options:
-        slots = option.slots if isinstance(option, Sequence) else (Slot(option),)
-        for result in (slot.value for slot in slots):
-            origins = list(_origins(result))
-            for origin in origins:
-                parameter = _parameter(origin)
-                if parameter is not None and parameter.name in tensors:
-                    whole = result == parameter or parameter in result.options()
-                    return parameter.name, whole, len(options) == len(origins) == 1
-        again = _same_twice(slots) if promised else None
+    every = [option.slots if isinstance(option, Sequence) else (Slot(option),) for option in options]
+    found: dict[str, bool] = {}
+    always = False
+    for result in (slot.value for slots in every for slot in slots):
+        origins = list(_origins(result))
+        for parameter in map(_parameter, origins):
+            if parameter is not None and parameter.name in tensors:
+                whole = result == parameter or parameter in result.options()
+                found[parameter.name] = found.get(parameter.name, True) and whole
+                always = always or len(options) == len(origins) == 1
+    if found:
+        return tuple(found), all(found.values()), always
+    for slots in every if promised else ():
+        again = _same_twice(slots)
         if again is not None:
-            return None, again[0], again[1] and len(options) == 1
+            return (), again[0], again[1] and len(options) == 1
     return None
 
 

@@ -91,16 +91,16 @@ class TensorStashedOnCtx(Rule[FunctionClass]):
     ## Fix safety
     The tensor is added to the existing `save_for_backward`, or to a new one, and `backward` unpacks it. Offered only if
     the attribute and the save are written once, on every path through `forward`, and `backward` unpacks all saved
-    tensors at once before it reads the attribute. There is no fix for containers, views of outputs, tensors that
-    `forward` modifies afterwards, attributes that `jvp` reads, if `backward` reads no values, or if ctx is passed to
-    another function.
+    tensors at once before it reads the attribute. There is no fix for containers, inputs with a default that is not a
+    tensor, views of outputs, tensors that `forward` modifies afterwards, attributes that `jvp` reads, if `backward`
+    reads no values, or if ctx is passed to another function.
 
     Unsafe if `backward` passes the tensor to a call that may store it or compare its identity: under saved-tensor
     hooks, unpacking returns a different object, and a gradient attached to it is lost. Also unsafe if `backward` uses
-    the tensor only under a condition: unpacking always checks whether it was modified; and if the input has a default
-    that is not a tensor. Otherwise safe, with exceptions that every saved tensor has: a second `backward()` without
-    `retain_graph` raises, and so does an input that is modified in place before `backward`, that was created under
-    `torch.inference_mode()`, or that is a number in a call without `backward`.
+    the tensor only under a condition: unpacking always checks whether it was modified. Otherwise safe, with exceptions
+    that every saved tensor has: a second `backward()` without `retain_graph` raises, and so does an input that is
+    modified in place before `backward`, that was created under `torch.inference_mode()`, or that is a number in a call
+    without `backward`.
 
     ## Known limits
     An input counts if `backward` returns a gradient for it that is not just zeros. Index tensors, masks, frozen weights

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ctxlint.model.analyses.saved_state import marks_of_no_output
 from ctxlint.model.function import FunctionClass
-from ctxlint.model.interpreter.values import Item, Parameter, Variadic, before_views
+from ctxlint.model.interpreter.values import NONE, Item, Parameter, Variadic, before_views
 from ctxlint.model.syntax import code_of
 from ctxlint.rules.base import Category, Finding, Rule
 from ctxlint.rules.related import way_to
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from ctxlint.config.settings import Settings
     from ctxlint.model.interpreter.events import ContextCall
-    from ctxlint.model.interpreter.values import Value
+    from ctxlint.model.interpreter.values import Slot
 
 
 class MarkNonDifferentiableMisuse(Rule[FunctionClass]):
@@ -88,7 +88,7 @@ class MarkNonDifferentiableMisuse(Rule[FunctionClass]):
         found: dict[tuple[ContextCall, bool], list[str]] = {}
         for call, argument in marks_of_no_output(fn):
             if argument.node is not None:
-                key = call, _another_is_meant(fn, argument.value)
+                key = call, _another_is_meant(fn, argument)
                 found.setdefault(key, []).append(code_of(argument.node))
         for (call, another), marked in found.items():
             yield Finding(fn.span(call.node), _message(marked, another), related=way_to(fn, call))
@@ -108,8 +108,17 @@ def _message(marked: list[str], another: bool) -> str:
 _MOST_NAMES = 3
 
 
-def _another_is_meant(fn: FunctionClass, marked: Value) -> bool:
-    """Whether an output may be meant: one that is computed from the marked tensor, or one of several."""
+def _another_is_meant(fn: FunctionClass, argument: Slot) -> bool:
+    """Whether an output may be meant: one that is computed from the marked tensor or has its name, or one of several.
+
+    And any output, if ``backward`` gives no gradient.
+    """
+    if all(each.known and all(slot.value == NONE for slot in each.slots) for each in fn.gradients):
+        return True
+    marked = argument.value
+    names = {code_of(slot.node) for each in fn.outputs for slot in each.slots if slot.node is not None}
+    if argument.node is not None and code_of(argument.node) in names:
+        return True
     outputs = [option for value in fn.outputs_values() for option in value.options()]
     made_of_it = any(before_views(output) == before_views(marked) for output in outputs)
     whole = marked.of if isinstance(marked, Item) else marked

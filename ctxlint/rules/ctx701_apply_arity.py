@@ -126,6 +126,9 @@ def _problem(call: ApplyCall, forward: Method, gradients: int | None) -> str | N
         if _are_shifted(call, positional):
             needed = sum(param.required for param in forward.own_params)
             return f"passes {passed} but `forward` needs {needed}; {_RAISES} Pass one argument for each input."
+        slipped = _inside_another(call, wrong.missing)
+        if slipped is not None:
+            return f"passes {passed} and omits {quoted(wrong.missing)}; it raises TypeError. {slipped}."
         return f"passes {passed} and omits {quoted(wrong.missing)}; {_RAISES} {_rest(call, wrong.missing)}."
     if wrong.unknown:
         unknown = wrong.unknown
@@ -187,6 +190,15 @@ def _are_shifted(call: ApplyCall, positional: tuple[Param, ...]) -> bool:
     """Whether an argument has the name of a later parameter: then the omitted ones are not the last ones."""
     parameters, given = [param.name for param in positional], [name.rpartition(".")[2] for name in call.names]
     return any(name != meant and name in parameters[at:] for at, (name, meant) in enumerate(zip(given, parameters)))
+
+
+def _inside_another(call: ApplyCall, missing: Sequence[str]) -> str | None:
+    """The remedy where another call among the arguments gets what is omitted, and raises before ``apply`` is called."""
+    found = {name: path for name, path in call.inner if name in missing}
+    if not found:
+        return None
+    others = ", and the other inputs too" if len(found) < len(missing) else ""
+    return f"Pass {quoted(found)} to `apply`, not to {quoted(dict.fromkeys(found.values()))}{others}"
 
 
 def _rest(call: ApplyCall, missing: Sequence[str]) -> str:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ctxlint.model.function import SourceFile
 from ctxlint.rules.base import Finding, Rule
+from ctxlint.rules.wording import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -74,26 +75,37 @@ class OperatorSharedResult(Rule[SourceFile]):
 
 
 def _message(shared: SharedResult) -> str:
+    several = len(shared.parameters) > 1
     if shared.fake:
         when = "" if shared.always else " on one path"
-        remedy = f"Return `torch.empty_like({shared.parameter})`" if shared.parameter and shared.whole else _EMPTY
+        remedy = f"Return `torch.empty_like({shared.parameters[0]})`" if shared.parameters and shared.whole else _EMPTY
+        if several:
+            remedy = _EMPTIES
         return (
             f"The fake of `{shared.function}` returns {_what(shared)}{when}, which operators never do; "
             f"`torch.library.opcheck` raises. {remedy}."
         )
     when = "whenever it returns here" if shared.always else "on one path"
     remedy = "Return a `.clone()` of it"
-    if shared.parameter is None:
+    if not shared.parameters:
         remedy = "Return `.clone()` for one of them"
+    elif several:
+        remedy = "Return a `.clone()` of each"
     elif shared.whole:
-        remedy = f"Return `{shared.parameter}.clone()`"
+        remedy = f"Return `{shared.parameters[0]}.clone()`"
     return f"`{shared.function}` returns {_what(shared)}; torch raises RuntimeError {when}. {remedy}."
 
 
 def _what(shared: SharedResult) -> str:
-    if shared.parameter is None:
+    names = shared.parameters
+    if not names:
         return "the same tensor twice" if shared.whole else "two tensors that share memory"
-    return f"its input `{shared.parameter}`" if shared.whole else f"a view of its input `{shared.parameter}`"
+    view = "" if shared.whole else "memory of " if len(names) > 1 else "a view of "
+    if len(names) > _MOST_NAMES:
+        return f"{view}{len(names)} of its inputs"
+    return f"{view}its {'inputs' if len(names) > 1 else 'input'} {quoted(names)}"
 
 
+_MOST_NAMES = 3
 _EMPTY = "Return a new tensor, such as `torch.empty_like(…)`"
+_EMPTIES = "Return new tensors, such as `torch.empty_like(…)`"

@@ -52,6 +52,8 @@ def remedy(stash: Stash) -> str:
         return "Use `save_for_backward`, or allocate it in `backward` if no result is in it."
     if stash.held is Held.INPUT and stash.uses.of_this_object and not stash.contained:
         return f"Save it as well, and read its values from `{stash.fn.reading_ctx}.saved_tensors`."
+    if not stash.uses.only_metadata and not stash.contained and stash.may_be_a_number:
+        return "Use `save_for_backward` if it is a tensor, which the default is not."
     if not stash.uses.only_metadata:
         jvp = stash.fn.methods.get("jvp")
         wanted = jvp is not None and stash.write.attribute in jvp.context_attributes

@@ -54,6 +54,7 @@ from ctxlint.model.interpreter.values import (
     detaches,
     is_detached,
     is_input,
+    is_none,
     is_tensor,
     kind_of,
     leaves,
@@ -134,6 +135,14 @@ class Stash:
         if self.held is not Held.COMPUTED or not is_input(value):
             return None
         return self.fn.inputs[value.index].name if value.index < len(self.fn.inputs) else None
+
+    @property
+    def may_be_a_number(self) -> bool:
+        """Whether it is an input with a default that ``save_for_backward`` refuses, even if nobody calls backward."""
+        options = [before_views(each) for each in self.write.value.options()] if self.write.value is not None else []
+        indices = {each.index for each in options if is_input(each)}
+        defaults = [each.param.default for each in self.fn.inputs if each.index in indices]
+        return any(each is not None and is_tensor(each) is Tri.NO and is_none(each) is Tri.NO for each in defaults)
 
     @property
     def may_be_scratch(self) -> bool:

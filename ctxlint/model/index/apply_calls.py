@@ -70,6 +70,8 @@ class ApplyCall:
     """One per positional argument, in order, up to the first starred one."""
     names: tuple[str, ...] = ()
     """Those of the arguments in ``arguments``, or ``owner.name``; empty for one that is neither."""
+    inner: tuple[tuple[str, str], ...] = ()
+    """Names that a call among the arguments gets but certainly does not take, each with the name of that call."""
     detached: tuple[int, ...] = ()
     """Positions of arguments that certainly require no gradient: ``x.data``, ``x.detach()``."""
     handed_on: tuple[tuple[int, int], ...] = ()

@@ -26,6 +26,7 @@ from ctxlint.model.index.passed_tensors import (
     parameters_among,
     passes_detached,
     passes_leaf,
+    takes_one,
     takes_requests,
     what_is_passed,
 )
@@ -436,6 +437,7 @@ class CallSites:
             double_starred=any(keyword.arg is None for keyword in node.keywords),
             arguments=tuple(plain),
             names=tuple(names),
+            inner=tuple(_names_inside(arguments, record.scope)),
             detached=tuple(detached),
             handed_on=tuple(handed_on),
             literals=tuple(literals),
@@ -897,6 +899,15 @@ def _name_of(node: ast.expr) -> str:
     if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.attr not in SAME_MEMORY:
         return f"{node.value.id}.{node.attr}"
     return node.id if isinstance(node, ast.Name) else ""
+
+
+def _names_inside(arguments: list[ast.expr], scope: Scope) -> Iterator[tuple[str, str]]:
+    """Names that calls of torch among some arguments do not take after their first one, each with that call's name."""
+    for each in arguments:
+        if isinstance(each, ast.Call) and len(each.args) > 1 and takes_one(each):
+            path = dotted_name(each.func)
+            if path is not None and (resolve_certainly(path, scope) or "").startswith("torch."):
+                yield from ((name.id, path) for name in each.args[1:] if isinstance(name, ast.Name))
 
 
 def _is_of_another(node: ast.Attribute) -> bool:

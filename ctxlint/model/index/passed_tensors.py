@@ -108,6 +108,20 @@ _CONVERTING = frozenset(
 )
 
 
+def takes_one(node: ast.expr) -> bool:
+    """Whether a call, if it is one of torch, takes only one argument by position: ``torch.zeros(x.size(), …)``."""
+    name = (dotted_name(node.func) or "").rpartition(".")[2] if isinstance(node, ast.Call) else ""
+    if name in _OF_A_SIZE and isinstance(node, ast.Call):
+        first = node.args[0] if node.args else None
+        size = first.func if isinstance(first, ast.Call) and not first.args else first
+        return isinstance(size, ast.Attribute) and size.attr in ("shape", "size")
+    return name in _OF_ONE
+
+
+_OF_A_SIZE = frozenset(["empty", "ones", "rand", "randn", "zeros"])
+_OF_ONE = frozenset(["empty_like", "ones_like", "rand_like", "randn_like", "tensor", "zeros_like"])
+
+
 def takes_requests(node: ast.AST) -> bool:
     """Whether code mentions ``requires_grad``: then a tensor that it makes may get a gradient later."""
     return bool(_MENTIONED.within(node))
