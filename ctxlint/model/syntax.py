@@ -244,7 +244,8 @@ _KNOWN_PARENTS: ContextVar[KnownParents | None] = ContextVar("_KNOWN_PARENTS", d
 def _add_parents(node: cst.CSTNode, parents: dict[cst.CSTNode, cst.CSTNode]) -> None:
     for child in children(node):
         parents[child] = node
-        _add_parents(child, parents)
+        if FIELDS_OF_CODE[type(child)]:  # half of the nodes are names and literals
+            _add_parents(child, parents)
 
 
 def all_children(node: cst.CSTNode) -> list[cst.CSTNode]:
