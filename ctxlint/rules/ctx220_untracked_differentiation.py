@@ -119,7 +119,7 @@ class UntrackedDifferentiation(Rule[FunctionClass]):
                 own = own_output(fn, method, each)
                 if own is not None and each.node not in seen:
                     seen.add(each.node)
-                    yield Finding(fn.span(each.node), _of_output(fn, method, each, own))
+                    yield Finding(fn.span(each.node), fitting(_of_output(fn, method, each, own)))
                     continue
                 home, fate = differentiated_untracked(fn, method, each.value), "raises RuntimeError"
                 if home is None:
@@ -131,7 +131,7 @@ class UntrackedDifferentiation(Rule[FunctionClass]):
                 views = views_behind(home, value)
                 yield Finding(
                     fn.span(each.node),
-                    _what(fn, method, home, each, fate, has_views=bool(views)),
+                    fitting(_what(fn, method, home, each, fate, has_views=bool(views))),
                     related=at(fn, views, "a view that is made with grad mode off has no graph, either"),
                 )
             yield from _inside(fn, method)
@@ -149,8 +149,10 @@ def _by_inherited_backward(fn: FunctionClass) -> Iterator[Finding]:
             remedy = _remedy_of_output(fn, own)
             yield Finding(
                 fn.span(fn.saves[0].node),
-                f"`{fn.name}` saves an output, whose graph is this Function, and the `backward` that it inherits differentiates it; "
-                f"{own.fate.value.format(backward.name)}. {remedy}",
+                fitting(
+                    f"`{fn.name}` saves an output, whose graph is this Function, and the `backward` that it inherits differentiates it; "
+                    f"{own.fate.value.format(backward.name)}. {remedy}"
+                ),
                 related=at(fn, [each.node], "the inherited `backward` differentiates it here"),
             )
             return
@@ -162,9 +164,11 @@ def _inside(fn: FunctionClass, method: Method) -> Iterator[Finding]:
         if call.how and is_off_at_first(method, call.node):
             yield Finding(
                 fn.span(call.node),
-                f"`{call.by}` differentiates what it computes, with grad mode off in `{method.name}` of `{fn.name}`; "
-                f"`{call.how}` raises RuntimeError. Call it under `with torch.enable_grad():`, with "
-                "`.detach().requires_grad_()` inputs.",
+                fitting(
+                    f"`{call.by}` differentiates what it computes, with grad mode off in `{method.name}` of `{fn.name}`; "
+                    f"`{call.how}` raises RuntimeError. Call it under `with torch.enable_grad():`, with "
+                    "`.detach().requires_grad_()` inputs."
+                ),
                 related=way_to(fn, call),
             )
 

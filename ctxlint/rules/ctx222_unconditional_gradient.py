@@ -8,7 +8,7 @@ from ctxlint.fixes.gradient_flags import compute_under_flag
 from ctxlint.model.analyses.unconditional_gradients import unconditional_gradients
 from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
-from ctxlint.rules.wording import computed_in_vain
+from ctxlint.rules.wording import computed_in_vain, fitting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -92,6 +92,6 @@ class UnconditionalGradient(Rule[FunctionClass]):
             input_name = fn.inputs[each.slot].name
             yield Finding(
                 fn.span(each.value),
-                f"`{fn.backward.name}` of `{fn.name}` {computed_in_vain(each, input_name, fn.reading_ctx)}",
+                fitting(f"`{fn.backward.name}` of `{fn.name}` {computed_in_vain(each, input_name, fn.reading_ctx)}"),
                 fix=compute_under_flag(fn, each),
             )

@@ -16,7 +16,7 @@ from ctxlint.model.index.indexer import EXPECT_ERRORS
 from ctxlint.model.syntax import dotted
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
 from ctxlint.rules.related import way_to
-from ctxlint.rules.wording import if_it_runs
+from ctxlint.rules.wording import fitting, if_it_runs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -120,8 +120,10 @@ class SavedTensorsReadTwice(Rule[FunctionClass]):
                 runs = "" if sure else if_it_runs(fn, method, read.node).strip()
                 yield Finding(
                     fn.span(read.node),
-                    f"{_subject(read)} {when}; {f'{runs}, ' * bool(runs)}torch unpacks all saved tensors again and raises CheckpointError under "
-                    f"non-reentrant checkpointing. {remedy}.",
+                    fitting(
+                        f"{_subject(read)} {when}; {f'{runs}, ' * bool(runs)}torch unpacks all saved tensors again and raises CheckpointError under "
+                        f"non-reentrant checkpointing. {remedy}."
+                    ),
                     fix,
                     way_to(fn, *reads),
                 )

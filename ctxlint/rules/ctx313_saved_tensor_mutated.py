@@ -15,7 +15,7 @@ from ctxlint.model.interpreter.values import ContextAttribute, SavedTensor, Tri
 from ctxlint.model.syntax import code_of
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.related import at, way_to
-from ctxlint.rules.wording import under_flag
+from ctxlint.rules.wording import fitting, under_flag
 from ctxlint.torch_api import operations
 
 if TYPE_CHECKING:
@@ -104,8 +104,10 @@ class SavedTensorMutated(Rule[FunctionClass]):
         for change, back, name in list(restored_in_backward(fn))[:1]:
             yield Finding(
                 fn.span(change.node),
-                f"`{change.doer}` modifies the saved input `{name}` in place; though `{back.doer}` restores it, torch raises RuntimeError "
-                f"in a second backward, and in later backward passes of others that saved it. Work on a copy.",
+                fitting(
+                    f"`{change.doer}` modifies the saved input `{name}` in place; though `{back.doer}` restores it, torch raises RuntimeError "
+                    f"in a second backward, and in later backward passes of others that saved it. Work on a copy."
+                ),
                 related=at(fn, [back.node], f"`{back.doer}` restores it here"),
             )
         happening = (each for each in changed_in_backward(fn) if not never_happens(fn, backward, each.mutation))
@@ -125,7 +127,7 @@ class SavedTensorMutated(Rule[FunctionClass]):
                 noticed = counted if kind is not None else any(map(_is_noticed, same))
                 yield Finding(
                     fn.span(first.mutation.node),
-                    _message(fn, first, noticed=noticed),
+                    fitting(_message(fn, first, noticed=noticed)),
                     related=(*way_to(fn, first.mutation), *_related(fn, alike[1:])),
                     rests_on=_written(first),
                 )

@@ -10,6 +10,7 @@ from ctxlint.model.analyses.lost_writes import lost_writes
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.syntax import code_of
 from ctxlint.rules.base import Finding, Rule
+from ctxlint.rules.wording import fitting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -92,6 +93,8 @@ class DiscardedInplaceWrite(Rule[FunctionClass]):
                 name = code_of(base.value) if isinstance(base, (cst.Attribute, cst.Subscript)) else ""
                 yield Finding(
                     fn.span(mutation.node),
-                    f"`{mutation.how}` modifies `{code_of(copy)}`, a copy of {part}`{name}`; `{name}` silently stays as it is. "
-                    f"{remedy.format(name)}",
+                    fitting(
+                        f"`{mutation.how}` modifies `{code_of(copy)}`, a copy of {part}`{name}`; `{name}` silently stays as it is. "
+                        f"{remedy.format(name)}"
+                    ),
                 )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ctxlint.model.analyses.attached_gradients import passed_inputs
 from ctxlint.model.function import SourceFile
 from ctxlint.rules.base import Finding, Rule
+from ctxlint.rules.wording import fitting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -90,7 +91,7 @@ class DiscardedOutput(Rule[SourceFile]):
                 continue
             inputs = passed_inputs(fn)
             if inputs:
-                yield Finding(call.span, _message(call, fn, inputs))
+                yield Finding(call.span, fitting(_message(call, fn, inputs)))
 
 
 def _message(call: ApplyCall, fn: FunctionClass, inputs: list[Parameter]) -> str:

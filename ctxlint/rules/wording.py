@@ -10,6 +10,7 @@ from ctxlint.model.analyses.certain_raises import reached
 from ctxlint.model.analyses.conditional_code import Runs
 from ctxlint.model.analyses.context_parameter import works_by_accident
 from ctxlint.model.analyses.mutations import usually_no_copy
+from ctxlint.patterns import pattern
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence, Sized
@@ -35,8 +36,29 @@ LONGEST = 235
 
 
 def fitting(*messages: str) -> str:
-    """The first of several wordings, from the best to the shortest, that is not too long with the user's names."""
-    return next((each for each in messages if len(each) <= LONGEST), messages[-1])
+    """The first of several wordings, from the best to the shortest, that is not too long with the user's names.
+
+    If none is short enough, the last one in fewer words. Where something is does not count: the same program in
+    other files gets the same words.
+    """
+    found = next(filter(_fits, messages), None)
+    if found is None:
+        from ctxlint.rules.fewer_words import in_fewer_words
+
+        found = in_fewer_words(messages[-1], _fits)
+    return found
+
+
+def _fits(message: str) -> bool:
+    return len(message) <= LONGEST or length_of(message) <= LONGEST
+
+
+def length_of(message: str) -> int:
+    """The length of a message with short names for lines and files."""
+    return len(_PLACE.sub("line 1", message))
+
+
+_PLACE = pattern(r"\bline \d+(?: of cell \d+)?(?: of `[^`]*\.py`)?")
 
 
 def counted(number: int, noun: str) -> str:

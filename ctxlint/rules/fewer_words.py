@@ -1,0 +1,87 @@
+"""Phrases that give way where names are long: they say the same in fewer words, or leave out what the code shows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxlint.patterns import pattern
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def in_fewer_words(message: str, fits: Callable[[str], bool]) -> str:
+    """A message in as many of its words as ``fits`` allows, or else in the fewest."""
+    for phrase, shorter in _SHORTER:
+        if fits(message):
+            break
+        message = phrase.sub(shorter, message)
+    return message
+
+
+_REMEDIES = (
+    ("(Return one gradient for each input), `None` if there is none", r"\1"),
+    (r"Use (?:it|its gradient), or (?:mark the tensor with|call) `(\w+\.mark_\w+)`", r"Use it, or call `\1`"),
+    ("static with `ctx`, and pass", "static, and pass"),
+    (r"(Write `\w+ = None` first, and test) `\w+ is not None` here", r"\1 for that"),
+    ("as a separate input, `[^`]*`", "as a separate input"),
+    (r"under `(?:with )?torch\.enable_grad\(\):?`, (?:from|with)", "under `enable_grad()`, from"),
+    (r"inputs with `\.detach\(\)\.requires_grad_\(\)`", "`.detach().requires_grad_()` inputs"),
+    (r"to `setup_context\([^`]*\)`", "to `setup_context`"),
+    ("the tensors of `[^`]*` to `apply` one by one", "its tensors to `apply` one by one"),
+    ("Return it in the shape of `[^`]*`", "Return it in the shape of the input"),
+    ("(Return its gradient), under `[^`]*`", r"\1"),
+    (r", as by `[^`]*\.clone\(\)`", ""),
+    (r"(Write to a new tensor), or `\.clone\(\)` it first", r"\1"),
+    ("Copy (?:`[^`]*`|them) before the call, and continue with the cop(y|ies)", r"Continue with cop\1"),
+    ("Compute the gradient from `", "Compute it from `"),
+    ("Save `[^`]*` with `save_for_backward`, and", "Save it with `save_for_backward`, and"),
+    (r"rite `(\w+\.\w+) = \w+(?:\.\w+)?`", r"rite to `\1`"),
+)
+_FACTS = (
+    ("operations that autograd does not record", "what autograd does not record"),
+    (" stores its state on the instance ", " keeps state on the instance "),
+    (" tensor, the saved input `[^`]*`;", " tensor, a saved input;"),
+    (", not marked as non-differentiable; if it holds floats,", "; if it holds floats and is not marked,"),
+    (", (?:which is )?computed with grad mode off", ", computed with grad mode off"),
+    (r"\(annotated `[^`]*`, a record\)", "(annotated as a record)"),
+    (", the flag of `[^`]*`", ""),
+    (r"(\d+ inputs?) \(`[^()]*`\)", r"\1"),
+    (", as returned by `[^`]*`", ""),
+    ("float32 whatever the dtype of `[^`]*`", "always float32"),
+    ("only if `[^`]*` and `[^`]*` need a gradient", "only if two inputs need a gradient"),
+    ("(runs through the graph of|the output is a view of) the input `[^`]*`", r"\1 an input"),
+    ("which gets no ctx if `setup_context` is defined", "which gets no ctx with `setup_context`"),
+    ("`([^`]*)`, the input `[^`]*` as it was passed", r"`\1`, an input as it was passed"),
+)
+_CONSEQUENCES = (
+    ("torch passes a ctx instead at `apply`", "torch passes a ctx at `apply`"),
+    ("when only another input needs a gradient", "when only another needs one"),
+    ("when (`[^`]*`) needs a gradient and `[^`]*` does not", r"when only \1 needs a gradient"),
+    ("torch does not look inside, and its tensors", "its tensors"),
+    (", or is silently wrong if other operations are recorded", ", or is silently wrong"),
+    (
+        "if torch passes the same tensors? on to others, their gradients are silently wrong",
+        "others that get the same tensor silently get wrong gradients",
+    ),
+    (
+        "later reads of `[^`]*`, and others to which torch passes the same tensor, silently get",
+        "later reads, and others that get the same tensor, silently get",
+    ),
+    ("if it is expanded, as after `[^`]*`, all", "if it is expanded, all"),
+    ("if `[^`]*` (has more|is a container)", r"if that \1"),
+    (r"for any other tensor `[^`]*\.grad` is `None`", "for any other tensor `.grad` is `None`"),
+    (r" \(for a leaf, this already raises\)", ""),
+    ("with autocast on if it is called under autocast", "with autocast on under autocast"),
+    (
+        "its arguments by keyword and raises TypeError in a call that needs",
+        "them by keyword and raises TypeError if it needs",
+    ),
+    ("if the backward of another operation needs", "if another backward needs"),
+    ("later uses (?:of the inputs )?silently bypass this `backward`", "later uses bypass this `backward`"),
+)
+_COPIES = (
+    (r"Call `([^`]*)\([^`]*\)`((?: in `setup_context`| there)?) if (it is|each)", r"Call `\1` for it\2 if \3"),
+    (r"([Ww])ork on `[^`]*\.clone\(\)`", r"\1ork on a copy"),
+)
+_SHORTER = tuple((pattern(phrase), shorter) for phrase, shorter in (*_REMEDIES, *_FACTS, *_CONSEQUENCES, *_COPIES))
