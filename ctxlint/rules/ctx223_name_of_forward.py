@@ -141,11 +141,22 @@ def _undefined(fn: FunctionClass, method: Method, seen: set[str]) -> Iterator[Fi
         advice = "Define or import them"
         if len(nodes) == 1:
             advice = remedy if remedy != _DEFINE else _similar(method, names[0])
-        runs = if_it_runs(fn, method, nodes[0])
-        yield Finding(fn.span(nodes[0]), f"{what}; it raises NameError at {when}{runs}. {advice}.")
+        effect = f"it raises NameError at {when}{if_it_runs(fn, method, nodes[0])}"
+        if advice == _DEFINE and _lacks_a_parameter(fn, method):
+            effect = "every call of `apply` raises"  # NameError, or TypeError if the call passes it
+            advice = f"Add it to the parameters, as `backward` returns {len(fn.inputs) + 1} gradients"
+        yield Finding(fn.span(nodes[0]), f"{what}; {effect}. {advice}.")
+
+
+def _lacks_a_parameter(fn: FunctionClass, method: Method) -> bool:
+    """Whether backward returns one gradient more than forward has inputs: an undefined name is the missing one."""
+    counts = {each.count for each in fn.gradients}
+    return method is fn.forward and method.variadic is None and counts == {len(fn.inputs) + 1}
 
 
 _DEFINE = "Define or import it"
+_SHORT = 4
+"""The length of names that are often alike by chance."""
 _MOST_NAMES = 3
 """The maximum number of names to list."""
 
@@ -172,10 +183,16 @@ def _definition(fn: FunctionClass, method: Method, node: cst.Name) -> str:
 
 
 def _similar(method: Method, name: str) -> str:
-    """The remedy for a single name, which may be a misspelt one: one that the method binds and never reads."""
+    """The remedy for a single name, which may be a misspelt one: of one that the method never reads, or very similar."""
     bound = {*method.binders, *(each.name for each in method.own_params)}
     similar = get_close_matches(name, sorted(bound - method.facts.names_read), n=1, cutoff=0.8)
+    similar = similar or [each for each in sorted(bound) if _is_misspelt(name, each)]
     return f"Define it, or write `{similar[0]}` if that is meant" if similar else _DEFINE
+
+
+def _is_misspelt(name: str, other: str) -> bool:
+    """Whether the letters of two names are the same in another order, as in ``fitlers`` for ``filters``."""
+    return len(name) > _SHORT and name.isalpha() and sorted(name) == sorted(other)
 
 
 _RENAMED = {"long": "int", "unicode": "str", "xrange": "range"}

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 _ELSE_WRONG = "silently reads wrong values"
 _WRONG = "silently reads wrong values of transposed or expanded ones"
+_WRONG_IF_EXPANDED = "silently reads wrong values of expanded ones, such as that of a sum"
 
 
 def assumed_contiguous(use: LayoutUse) -> str:
@@ -34,10 +35,9 @@ def assumed_contiguous(use: LayoutUse) -> str:
         unless = f"unless both have the same layout, it {_ELSE_WRONG}"
         return f"{passed} with strides of {other}; {unless}. Pass its own strides."
     if use.how == KERNEL:
-        return f"{passed} but none of its strides; it {_WRONG}. {instead}"
+        return f"{passed} but none of its strides; it {_WRONG_IF_EXPANDED if use.alike else _WRONG}. {instead}"
     if use.how == PARTLY_STRIDED:
-        wrong = "silently reads wrong values of expanded ones, such as that of a sum"
-        return f"{passed} without its last stride; it {wrong}. {instead}"
+        return f"{passed} without its last stride; it {_WRONG_IF_EXPANDED}. {instead}"
     fact = f"`{use.name}.{use.how}` assumes a contiguous gradient"
     if use.by:
         fact = f"`{use.by}` calls `{use.how}` on the incoming gradient `{use.name}`"

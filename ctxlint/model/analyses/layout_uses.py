@@ -56,7 +56,7 @@ class LayoutUse:
     ``how`` is ``ASSERTED``, ``LENT``, ``FOREIGN``, or as in a ``MemoryRead``, like ``reader``, ``by`` and ``through``.
     ``compiled``: compiled code gets the view that it creates. ``silent``: the reader certainly takes it to be
     contiguous, and does not raise. ``other`` is the tensor that a kernel addresses with its strides, or whose strides
-    it takes for it.
+    it takes for it. ``alike``: see ``MemoryRead``.
     """
 
     node: cst.CSTNode
@@ -70,6 +70,7 @@ class LayoutUse:
     other: str = ""
     position: int | None = None
     """The position of the output that the gradient is of; None if it is unknown."""
+    alike: bool = False
 
 
 def layout_uses(backward: Method, outputs: Sequence[Returned] = ()) -> Iterator[LayoutUse]:
@@ -262,7 +263,8 @@ _PARAMETER = pattern(r"(?:\w+_)?(?:weight|bias|gamma|beta|kernel|filter)s?\d*|[w
 
 def _use(node: cst.CSTNode, name: str, read: MemoryRead, position: int | None) -> LayoutUse:
     silent = read.parameter is not None and gets_bare_address(*read.parameter)
-    return LayoutUse(node, name, read.how, read.reader, read.by, read.through, silent=silent, position=position)
+    way = (read.reader, read.by, read.through)
+    return LayoutUse(node, name, read.how, *way, silent=silent, position=position, alike=read.alike)
 
 
 def _name(value: Value, node: cst.BaseExpression, *, is_whole: bool) -> str:

@@ -417,7 +417,7 @@ class _Uses:
                     self.aliases(elements[at].value, contained)
                 else:
                     self.hand_on()
-        else:
+        elif not isinstance(around, cst.Del):
             self.hand_on()
 
 

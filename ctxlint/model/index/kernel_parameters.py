@@ -78,6 +78,15 @@ def reads_neighbours(definition: Definition, aliases: Aliases) -> frozenset[str]
     return frozenset(name for terms in loads if STEP in terms for name in terms if name != STEP)
 
 
+def pointers_of(definition: Definition, aliases: Aliases) -> frozenset[str | None]:
+    """The parameters that a kernel of Triton adds offsets to, to read or write there; None for an unknown one."""
+    record = definition.unit.index.functions.get(definition.qualname)
+    if record is None or not record.certain:
+        return frozenset([None])
+    spend(100)
+    return frozenset(each.address.pointer for each in accesses_in(record.node, record.scope, aliases))
+
+
 def strides_by_pointer(definition: Definition, aliases: Aliases) -> Mapping[str, frozenset[str]]:
     """The parameters that a kernel of Triton multiplies in addresses, by the one that it adds them to.
 

@@ -166,6 +166,7 @@ def record_reads(walk: Walk, node: cst.BaseExpression, by: str, reads: Iterable[
             by=by,
             through=each.steps,
             parameter=each.parameter,
+            alike=each.alike,
         )
 
 

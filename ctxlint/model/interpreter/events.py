@@ -426,7 +426,8 @@ class MemoryRead(Event):
 
     ``how`` is ``view`` or ``data_ptr`` for these methods, or else what ``reader`` is, which gets it: ``KERNEL``,
     ``EXTENSION`` or ``COLLECTIVE``. ``by`` and ``through`` are as for a ``Mutation``. ``parameter`` is the kernel's, if
-    known: of some, the kernel reads the first element alone.
+    known: of some, the kernel reads the first element alone. ``alike``: its other tensors are created
+    with the layout of this one, which they have unless it is expanded: ``empty_like(x)``.
     """
 
     value: Value = UNKNOWN
@@ -436,6 +437,7 @@ class MemoryRead(Event):
     by: str = ""
     through: tuple[Step, ...] = ()
     parameter: KernelParameter | None = None
+    alike: bool = False
 
     @property
     def is_for_a_shape(self) -> bool:

@@ -10,7 +10,7 @@ from ctxlint.model.index.scopes import LOCAL
 from ctxlint.model.interpreter.effects import record_writes
 from ctxlint.model.interpreter.events import MemoryRead, MisfitCall
 from ctxlint.model.interpreter.names import certain_meaning
-from ctxlint.model.interpreter.strided_launches import note_foreign_strides
+from ctxlint.model.interpreter.strided_launches import are_alike, note_foreign_strides
 from ctxlint.model.interpreter.summary import KERNEL
 from ctxlint.model.interpreter.tensor_calls import Arguments
 from ctxlint.model.interpreter.values import (
@@ -174,9 +174,9 @@ def read_by(
         seen = slot.value.of if isinstance(slot.value, View) else slot.value
         if not slot.starred and isinstance(seen, (Argument, Item, Parameter)):
             into = parameters.get(id(slot))
-            walk.record(
-                MemoryRead, node, value=slot.value, value_node=slot.node, how=how, reader=reader, parameter=into
-            )
+            alike = into is not None and are_alike(walk, slot, parameters, arguments)
+            memory = {"value": slot.value, "value_node": slot.node, "parameter": into, "alike": alike}
+            walk.record(MemoryRead, node, how=how, reader=reader, **memory)
 
 
 def is_launch(launcher: cst.BaseExpression) -> bool:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model.index.kernel_parameters import strides_by_pointer
+from ctxlint.model.index.kernel_parameters import pointers_of, strides_by_pointer
 from ctxlint.model.interpreter.events import ForeignStrides, LayoutAsked
 from ctxlint.model.interpreter.layouts import is_contiguous
 from ctxlint.model.interpreter.names import certain_meaning
@@ -25,6 +25,7 @@ from ctxlint.torch_api import operations
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from ctxlint.model.interpreter.events import KernelParameter
     from ctxlint.model.interpreter.summary import StridesUse
     from ctxlint.model.interpreter.tensor_calls import Arguments
     from ctxlint.model.interpreter.values import Slot, Value
@@ -65,6 +66,15 @@ def note_foreign_strides(walk: Walk, node: cst.Call, arguments: Arguments, kerne
             reader=reader,
             stride_nodes=frozenset(calls.values()),
         )
+
+
+def are_alike(walk: Walk, slot: Slot, parameters: Mapping[int, KernelParameter], arguments: Arguments) -> bool:
+    """Whether a kernel addresses only a tensor and others that are created with its layout: ``empty_like(x)``."""
+    into, others = parameters[id(slot)], (*arguments.positional, *arguments.keywords.values())
+    pointers = pointers_of(into.kernel, into.aliases) - {into.name}
+    given = [each.value for each in others if id(each) in parameters and parameters[id(each)].name in pointers]
+    base = before_views(slot.value)
+    return 0 < len(given) == len(pointers) and all(made_by(walk, each)[1] == base for each in given)
 
 
 def _common_owner(owners: Mapping[cst.CSTNode, Value], strides: Iterable[cst.Call]) -> Value | None:

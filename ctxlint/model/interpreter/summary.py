@@ -59,6 +59,7 @@ class Read:
     reader: str
     steps: tuple[Step, ...]
     parameter: KernelParameter | None = None
+    alike: bool = False
 
 
 @record
