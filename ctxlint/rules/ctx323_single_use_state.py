@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 class SingleUseState(Rule[FunctionClass]):
     """
     ## What it does
-    Reports a `backward` that uses up what `forward` stored for it: it deletes an attribute of ctx or sets it to `None`,
-    modifies a stored intermediate in place or gives it other memory, frees a graph that `forward` built, or removes the
-    state under a key of ctx from a container outside of it. The backward of a custom operator is checked by CTX814.
+    Reports a `backward` that uses up what `forward` stored for it: it deletes an attribute of ctx or sets it to `None`
+    or to a result computed from it, modifies a stored intermediate in place or gives it other memory, frees a graph that
+    `forward` built, or removes the state under a key of ctx from a container outside of it. The backward of a custom operator
+    is checked by CTX814.
 
     ## Why is this bad?
     With `retain_graph=True`, or for each output of `torch.autograd.grad` in a loop, `backward` of one call runs several
@@ -104,6 +105,11 @@ def _message(found: UsedUp) -> str:
         return (
             f"`{doer}` replaces the data of the saved tensor `{name}`; {second} computes with the new data. Leave it to "
             f"torch, which frees it."
+        )
+    if end is End.ADVANCED:
+        return (
+            f"`{doer}` sets `{name}` to a result computed from it; {second} silently computes with that. Bind a local name "
+            f"instead."
         )
     if end is End.REMOVED:
         return f"`{doer}` removes its state from `{name}`; {second} does not find it. Set the state on ctx."

@@ -54,7 +54,7 @@ def _flattened(forward: Method) -> Iterator[str]:
     for node in forward.nodes_of(cst.Assign):
         call = node.value
         if isinstance(call, cst.Call) and _sizes(call) == 2 and _is_open(call.args[0].value):
-            owner = dotted(_before_copies(cst.ensure_type(call.func, cst.Attribute).value))
+            owner = dotted(before_copies(cst.ensure_type(call.func, cst.Attribute).value))
             if owner in params:
                 yield owner
 
@@ -120,7 +120,8 @@ def _is_open(node: cst.BaseExpression) -> bool:
     return signed_integer(node) == -1
 
 
-def _before_copies(node: cst.BaseExpression) -> cst.BaseExpression:
+def before_copies(node: cst.BaseExpression) -> cst.BaseExpression:
+    """What is copied or converted: ``x`` of ``x.float().contiguous()``."""
     while isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value in _KEEPING:
         node = node.func.value
     return node

@@ -27,7 +27,7 @@ from ctxlint.model.interpreter.values import (
     is_tensor,
     storage,
 )
-from ctxlint.model.syntax import code_of, dotted, keywords_of, last_name
+from ctxlint.model.syntax import code_of, dotted, keywords_of, last_name, parents_below
 from ctxlint.records import record
 from ctxlint.torch_api import operations
 
@@ -49,6 +49,7 @@ class End(Enum):
     EMPTIED = "other memory, which nothing notices"
     REMOVED = "nothing where the state was, outside of ctx"
     FREED = "a graph without its saved tensors"
+    ADVANCED = "what the first run has computed from it"
 
 
 @record
@@ -74,6 +75,7 @@ def used_up(fn: FunctionClass, backward: Method) -> list[UsedUp]:
     if fn.escapes or backward.name in fn.called_directly:
         return []
     found = [*_dropped(fn, backward), *_modified(fn, backward), *_emptied(fn, backward), *_freed(fn, backward)]
+    found += _advanced(fn, backward)
     found += [UsedUp(each.node, backward.name, each.container, End.REMOVED) for each in removed_state(backward)]
     return sorted(found, key=lambda each: fn.start(each.node))
 
@@ -100,6 +102,39 @@ def _fails_without(read: ContextRead) -> bool:
 def _has_unknown_guard(event: Event) -> bool:
     """Whether another condition than whether gradients are needed, or tensors are None, decides an event."""
     return any(guard.asks is None for guard in event.guards)
+
+
+def _advanced(fn: FunctionClass, backward: Method) -> Iterator[UsedUp]:
+    """The attributes of ctx that backward sets to a result computed from them: ``ctx.state = undo(ctx.state)``."""
+    named = set[str]()
+    for write in backward.facts.of(ContextWrite):
+        attribute, computed = write.attribute, write.value_node
+        if attribute in named or attribute not in fn.writes_by_attribute or write.by:
+            continue
+        if not all(guard.asks is not None or guard.arm == "loop" for guard in write.guards):
+            continue
+        if not isinstance(computed, (cst.Call, cst.BinaryOperation)) or _is_conversion(computed):
+            continue
+        reads = [each for each in backward.facts.of(ContextRead) if each.attribute == attribute]
+        operands = {
+            each for each in parents_below(computed) if backward.is_on_ctx(each) and each.attr.value == attribute
+        }
+        kept = any(each.node in operands and not (each.own or each.guarded) for each in reads)
+        if kept and any(each.node not in operands for each in reads):  # or else a counter
+            named.add(attribute)
+            yield UsedUp(write.node, backward.name, f"{backward.ctx_name}.{attribute}", End.ADVANCED)
+
+
+def _is_conversion(node: cst.BaseExpression) -> bool:
+    """Whether a second call changes nothing more: ``ctx.x.contiguous()``, ``tuple(ctx.sizes)``."""
+    return isinstance(node, cst.Call) and last_name(node.func) in _CONVERSIONS
+
+
+_CONVERSIONS = frozenset(
+    str.split(
+        "as_tensor clone contiguous cpu cuda detach dict flatten float half int list reshape tensor to tuple view"
+    )
+)
 
 
 def _modified(fn: FunctionClass, backward: Method) -> Iterator[UsedUp]:

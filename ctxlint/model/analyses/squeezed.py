@@ -62,7 +62,7 @@ def _squeezed(fn: FunctionClass, method: Method, call: cst.Call) -> Squeezed | N
     keeping: list[bool] = []
     node = squeezed
     while isinstance(node, cst.Call) and _method_of(node) in ("sum", "mean"):
-        dimensions, keeps = _dimensions(node), _keeps_dimensions(node)
+        dimensions, keeps = summed_dimensions(node), keeps_dimensions(node)
         if dimensions is None or keeps is None or (keeping and not (keeps and all(keeping))):
             return None
         summed += dimensions
@@ -83,7 +83,7 @@ def _method_of(call: cst.Call) -> str | None:
     return func.attr.value if isinstance(func, cst.Attribute) and not is_name(func.value, "torch") else None
 
 
-def _dimensions(call: cst.Call) -> list[int] | None:
+def summed_dimensions(call: cst.Call) -> list[int] | None:
     """The dimensions over which a call sums, counted from the first one."""
     given = [each.value for each in call.args if each.keyword is None or each.keyword.value in ("dim", "axis")]
     if not given:
@@ -95,7 +95,7 @@ def _dimensions(call: cst.Call) -> list[int] | None:
     return known if len(known) == len(numbers) else None
 
 
-def _keeps_dimensions(call: cst.Call) -> bool | None:
+def keeps_dimensions(call: cst.Call) -> bool | None:
     """Whether a call has ``keepdim=True``; None if that is not written as a literal."""
     by_position = (each.value for each in call.args[1:] if each.keyword is None)
     given = keywords_of(call).get("keepdim") or next(by_position, None)

@@ -1,0 +1,102 @@
+"""Flags that decide what forward computes, such as ``causal``, and that backward can never know."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from ctxlint.model.analyses.undefined_attributes import attributes_known
+from ctxlint.model.analyses.unread_arguments import unread_by_callee
+from ctxlint.model.interpreter.events import Assigned, ContextRead, Mutation
+from ctxlint.model.syntax import is_name, last_name, names_in, words_of
+from ctxlint.patterns import pattern
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.model.function import FunctionClass, Input
+    from ctxlint.model.interpreter.events import ContextWrite
+    from ctxlint.model.interpreter.method import Method
+
+_MASKING = pattern(r"(?:is_|use_)?causal")
+"""The name of a flag with which attention leaves out what comes later: so does its gradient."""
+_TRAINING = pattern(r"(?:is_)?train(?:ing)?")
+_OF_TRAINING = frozenset(
+    str.split("alpha_dropout batch_norm dropout dropout1d dropout2d dropout3d feature_alpha_dropout feature_dropout")
+)
+"""Functions of torch that are the identity, or use other statistics, unless their flag is set."""
+_STATISTICS = pattern(r"(?i:(?:softmax_)?lse|[lm]|logsumexp|delta|rng_state|philox\w*)")
+"""The names of what a kernel computes next to its result: no flag can be told from them."""
+
+
+def forgotten_flags(fn: FunctionClass, backward: Method) -> Iterator[tuple[Input, ContextWrite | None]]:
+    """The flags among the inputs, each with the attribute of ctx that keeps it for nothing.
+
+    Nothing that backward reads was computed from the flag, or where it decided, apart from the outputs.
+    """
+    forward = fn.forward
+    flags = [each for each in fn.inputs if _MASKING.fullmatch(each.name) or _TRAINING.fullmatch(each.name)]
+    if not flags or forward is None or fn.setup_context is not None or fn.called_directly or backward.raises_only:
+        return
+    if not attributes_known(fn):
+        return
+    words = {each.value for each in (*backward.variables, *(node.attr for node in backward.nodes_of(cst.Attribute)))}
+    for flag in flags:
+        decides, part = (_decides, "causal") if _MASKING.fullmatch(flag.name) else (_decides_training, "train")
+        asserted = any(flag.name in words_of(test) for test in forward.raising_tests)
+        if asserted or any(part in word.lower() for word in words) or not decides(forward, flag.name):
+            continue
+        computed = _computed_from(forward, flag.name)
+        if not _reaches(fn, backward, computed):
+            yield flag, next((each for each in fn.context_writes if is_name(each.value_node, flag.name)), None)
+
+
+def _decides(forward: Method, name: str) -> bool:
+    """Whether forward computes something by a flag: it tests it, or passes it to a function that may read it."""
+    for use in forward.named.get(name, ()):
+        above = forward.parents[use]
+        if isinstance(above, (cst.Param, cst.AssignTarget)):
+            continue
+        if isinstance(above, cst.Assign) and all(forward.is_on_ctx(each.target) for each in above.targets):
+            continue
+        if not isinstance(above, cst.Arg) or unread_by_callee(forward, above) is None:
+            return True
+    return False
+
+
+def _decides_training(forward: Method, name: str) -> bool:
+    """Whether forward passes a flag to a function of torch that is something else for training."""
+    calls = (forward.around(each, cst.Call) for each in forward.named.get(name, ()))
+    return any(each is not None and last_name(each.func) in _OF_TRAINING for each in calls)
+
+
+def _computed_from(forward: Method, name: str) -> set[str]:
+    """The names whose values a flag decides: bound or written with it, or where it is tested."""
+    found = {name}
+    events: list[Assigned | Mutation] = [*forward.facts.of(Assigned), *forward.facts.of(Mutation)]
+    grown = True
+    while grown:
+        before = len(found)
+        for each in events:
+            statement = forward.statement_around(each.node)
+            decides = {word for guard in each.guards for word in guard.words}
+            if statement is not None and not isinstance(statement, cst.BaseCompoundStatement):
+                decides |= names_in(statement)
+            if each.name and not found.isdisjoint(decides):
+                found.add(each.name)
+        grown = len(found) > before
+    return found
+
+
+def _reaches(fn: FunctionClass, backward: Method, names: set[str]) -> bool:
+    """Whether backward reads one of some names from ctx, apart from outputs and statistics, or what depends on them."""
+    results = {slot.node.value for each in fn.outputs for slot in each.slots if isinstance(slot.node, cst.Name)}
+    telling = {each for each in names if each not in results and not _STATISTICS.fullmatch(each)}
+    read = {each.attribute for each in backward.facts.of(ContextRead)}
+    writes = [each for name in read for each in fn.writes_by_attribute.get(name, ())]
+    nodes = [each.value_node for each in writes] + [slot.node for call in fn.saves for slot in call.arguments]
+    tests = {word for each in (*writes, *fn.saves) for guard in each.guards for word in guard.words}
+    return not telling.isdisjoint(tests) or any(
+        node is None or not telling.isdisjoint(names_in(node)) for node in nodes
+    )
