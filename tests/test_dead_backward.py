@@ -116,6 +116,7 @@ def test_every_such_rule_is_tried() -> None:
         "CTX239",
         "CTX243",
         "CTX245",
+        "CTX246",
         "CTX237",
         "CTX318",
         "CTX410",

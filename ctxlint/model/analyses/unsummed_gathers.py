@@ -1,0 +1,109 @@
+"""Gathered tensors of whose gradients backward keeps the part of its own process, without a sum over the others."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from ctxlint.model.index.scopes import resolve_certainly
+from ctxlint.model.syntax import children, dotted, keywords_of, last_name, names_in, root_name, words_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.model.function import FunctionClass
+    from ctxlint.model.interpreter.method import Method
+
+_GATHERS = {"all_gather": "tensor_list", "all_gather_into_tensor": "output_tensor", "_all_gather_base": "output_tensor"}
+"""The collectives that give every process the tensors of all, by the parameter for these."""
+
+_MODULES = ("torch.distributed", "torch.distributed.distributed_c10d")
+
+_LOCAL = frozenset(
+    str.split(
+        "chunk clone contiguous copy_ cumsum detach empty_like get_rank get_world_size int item len narrow rank range "
+        "reshape size slice split sum tensor_split to unbind view world_size zeros_like"
+    )
+)
+"""Functions and methods without which ``backward`` cannot choose a part, and that tell the other processes nothing."""
+
+
+def unsummed_gathers(fn: FunctionClass, backward: Method) -> Iterator[tuple[cst.CSTNode, cst.Call]]:
+    """The gradient that backward returns for a tensor that forward gathers, and that call of forward."""
+    forward = fn.forward
+    if forward is None or fn.escapes or not forward.signature_known or not backward.signature_known:
+        return
+    call = next((each for each in forward.nodes_of(cst.Call) if last_name(each.func) in _GATHERS), None)
+    if call is None or not _is_of_torch(forward, call) or not _gives_output(fn, forward, call):
+        return
+    if not all(last_name(each.func) in _LOCAL for each in backward.nodes_of(cst.Call)):
+        return
+    if not any("rank" in word for word in words_of(backward.node.body)):
+        return
+    gathered = _gathered(forward, call)
+    for returned in fn.gradients:
+        for index, slot in enumerate(returned.slots if returned.known else ()):
+            taken = index < len(fn.inputs) and fn.inputs[index].name == gathered and not slot.starred
+            if taken and slot.node is not None and _takes_a_part(backward, slot.node):
+                yield slot.node, call
+
+
+def _is_of_torch(method: Method, call: cst.Call) -> bool:
+    """Whether it certainly calls ``torch.distributed``."""
+    record = method.home.record if method.home is not None else None
+    meant = resolve_certainly(dotted(call.func) or "", record.scope) if record is not None else None
+    return meant is not None and meant.rpartition(".")[0] in _MODULES
+
+
+def _gathered(forward: Method, call: cst.Call) -> str | None:
+    """The name of the tensor that is gathered, or copied for that."""
+    by_position = [each.value for each in call.args if each.keyword is None and not each.star]
+    own = {"all_gather": "tensor"}.get(last_name(call.func), "input_tensor")
+    node = by_position[1] if len(by_position) > 1 else keywords_of(call).get(own)
+    name = root_name(node)
+    bound = forward.bound_to(name) if name is not None else None
+    return root_name(bound) if bound is not None else name
+
+
+def _gives_output(fn: FunctionClass, forward: Method, call: cst.Call) -> bool:
+    """Whether forward returns what it has gathered, or joins."""
+    first = call.args[0].value if call.args and call.args[0].keyword is None else None
+    into = root_name(first if first is not None else keywords_of(call).get(_GATHERS[last_name(call.func)]))
+    found: set[str] = set()
+    todo = {name for each in forward.nodes_of(cst.Return) if each.value is not None for name in names_in(each.value)}
+    while todo:
+        name = todo.pop()
+        found.add(name)
+        bound = (each.value_node for each in forward.assignments.get(name, ()))
+        todo |= {word for node in bound if node is not None for word in names_in(node)} - found
+    return into in found and bool(fn.outputs)
+
+
+def _takes_a_part(backward: Method, node: cst.CSTNode) -> bool:
+    """Whether a gradient is computed from an element or a slice of an incoming one."""
+    incoming, names, todo = {each.name for each in backward.own_params}, set[str](), [node]
+    nodes: list[cst.CSTNode] = []
+    while todo:
+        part = todo.pop()
+        nodes.append(part)
+        todo += children(part)
+        if isinstance(part, cst.Name) and part.value not in names:
+            names.add(part.value)
+            todo += _given_to(backward, part.value)
+    cuts = any(isinstance(each, cst.Subscript) or _is_cut(each) for each in nodes)
+    return cuts and not incoming.isdisjoint(names)
+
+
+def _given_to(method: Method, name: str) -> Iterator[cst.CSTNode]:
+    """What a name is bound to, and what is stored in the tensor: ``name[:] = x``, ``name.copy_(x)``."""
+    yield from (each.value_node for each in method.assignments.get(name, ()) if each.value_node is not None)
+    for assign in method.nodes_of(cst.Assign):
+        if any(isinstance(each.target, cst.Subscript) and root_name(each.target) == name for each in assign.targets):
+            yield assign.value
+    calls = (each for each in method.nodes_of(cst.Call) if last_name(each.func) == "copy_" and each.args)
+    yield from (each.args[0].value for each in calls if root_name(each.func) == name)
+
+
+def _is_cut(node: cst.CSTNode) -> bool:
+    return isinstance(node, cst.Call) and last_name(node.func) in ("chunk", "narrow", "split", "tensor_split", "unbind")

@@ -1,0 +1,98 @@
+"""CTX246: backward of a gather keeps its own part of the gradient, without a sum over the processes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxlint.model.analyses.unsummed_gathers import unsummed_gathers
+from ctxlint.model.function import FunctionClass
+from ctxlint.model.syntax import last_name
+from ctxlint.rules.base import Category, Finding, Rule
+from ctxlint.rules.related import at
+from ctxlint.rules.wording import quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.config.settings import Settings
+
+
+class UnsummedGather(Rule[FunctionClass]):
+    """
+    ## What it does
+    Reports a Function whose `forward` gathers a tensor from all processes with `torch.distributed.all_gather`, and whose
+    `backward` returns only the part of the gradient that belongs to its own process, as it arrives there.
+
+    ## Why is this bad?
+    Each process computes a loss from the tensors of all, so that a tensor has a gradient from each of these losses.
+    `backward` gets the one from its own loss. If all compute the same loss, that is the whole gradient. But if each computes
+    another one, such as a contrastive loss of its own samples against those of all, the gradients from the losses of the
+    others are silently lost. `torch.distributed.nn.functional.all_gather` sums them.
+
+    ## Example
+    ```python
+    import torch
+    import torch.distributed as dist
+
+
+    class Gather(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            gathered = [torch.empty_like(x) for _ in range(dist.get_world_size())]
+            dist.all_gather(gathered, x.contiguous())
+            return tuple(gathered)
+
+        @staticmethod
+        def backward(ctx, *grads):
+            return grads[dist.get_rank()]
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+    import torch.distributed as dist
+
+
+    class Gather(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            gathered = [torch.empty_like(x) for _ in range(dist.get_world_size())]
+            dist.all_gather(gathered, x.contiguous())
+            return tuple(gathered)
+
+        @staticmethod
+        def backward(ctx, *grads):
+            total = torch.stack(grads)
+            dist.all_reduce(total)
+            return total[dist.get_rank()]
+    ```
+
+    ## Fix safety
+    There is no fix: only the author knows what the processes compute.
+
+    ## Known limits
+    Off by default: tensor parallelism, and losses that each process computes as a whole, want it like this. A `backward`
+    that calls anything but functions that cut, copy or measure tensors is not checked, and neither is one whose `forward`
+    gathers in another function.
+
+    ## References
+    - [torch.distributed.all_gather](https://pytorch.org/docs/stable/distributed.html#torch.distributed.all_gather)
+    """
+
+    code = "CTX246"
+    name = "unsummed-gather"
+    subject = FunctionClass
+    category = Category.SUSPICIOUS
+    default = False
+    about_backward = True
+
+    def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
+        backward = fn.judgeable_backward
+        for node, call in [*unsummed_gathers(fn, backward)][:1] if backward is not None else ():
+            incoming = quoted([each.name for each in backward.own_params][:1]) if backward is not None else ""
+            yield Finding(
+                fn.span(node),
+                f"`backward` of `{fn.name}` returns its own part of {incoming}; unless all processes compute the same loss, the "
+                f"gradients from the losses of the others are silently lost. Call `all_reduce` on a copy first.",
+                related=at(fn, [call], f"`{last_name(call.func)}` here"),
+            )
