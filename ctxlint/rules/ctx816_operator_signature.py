@@ -22,12 +22,14 @@ class OperatorSignature(Rule[SourceFile]):
     """
     ## What it does
     Reports a function under `torch.library.custom_op` or `triton_op` whose signature torch rejects: an annotation that is
-    missing, or of a type that operators do not have; a default that is a list or tuple; `*args`, `**kwargs` and
-    positional-only parameters; or `mutates_args` that names no parameter, or one that is not a tensor.
+    missing, of a type that operators do not have, or with a name that is imported under `TYPE_CHECKING` only; a default
+    that is a list or tuple, infinite, or `None` for a list; `*args`, `**kwargs` and positional-only parameters; or
+    `mutates_args` that names no parameter, or one that is not a tensor, or is a string other than `"unknown"`.
 
     ## Why is this bad?
     Torch infers the schema of the operator from the signature as soon as the function is defined, and raises
-    `ValueError: infer_schema(func): Parameter sizes has unsupported type tuple[int, ...]`. The file cannot be imported.
+    `ValueError: infer_schema(func): Parameter sizes has unsupported type tuple[int, ...]`. Then it reads the schema, and
+    raises `RuntimeError: expected [ but found 'None' here` for `dims: list[int] = None`. The file cannot be imported.
 
     Parameters are `Tensor`, `int`, `float`, `bool`, `str`, `torch.types.Number`, `torch.dtype`, `torch.device`, or
     `Optional` of these; `list` or `Sequence` of `Tensor`, `int`, `float`, `bool` or `Number`; `list[Optional[Tensor]]`;
@@ -75,7 +77,8 @@ class OperatorSignature(Rule[SourceFile]):
         for each in file.rejected_operators if settings.torch.reach(2, 4) else ():
             notes = tuple(Related(span, "torch rejects this, too") for span in each.others)
             fact, remedy = _words(each)
-            yield Finding(each.span, f"{fact}; it raises ValueError at import. {remedy}.", related=notes)
+            error = "RuntimeError" if each.reason is RejectedPart.UNREADABLE_DEFAULT else "ValueError"
+            yield Finding(each.span, f"{fact}; it raises {error} at import. {remedy}.", related=notes)
 
 
 def _words(each: RejectedOperator) -> tuple[str, str]:
@@ -95,6 +98,17 @@ def _words(each: RejectedOperator) -> tuple[str, str]:
         case RejectedPart.DEFAULT:
             default = shown if short else "a list or tuple"
             return f"{name} of {operator} has the default {default}, which torch does not support", "Drop the default"
+        case RejectedPart.UNREADABLE_DEFAULT:
+            default = shown if short else "a text"
+            what = f"has the default {default}, which torch cannot read in a schema"
+            return f"{name} of {operator} {what}", remedy if each.instead else "Drop the default"
+        case RejectedPart.NOT_IMPORTED:
+            whose = name if each.parameter else "The result"
+            what = f"is annotated with `{each.instead}`, which is imported only under `TYPE_CHECKING`"
+            return f"{whose} of {operator} {what}", "Import it at run time"
+        case RejectedPart.TEXT:
+            remedy = f"Write `mutates_args={each.instead}`" if each.instead else "Write a tuple of names"
+            return f"`mutates_args` of {operator} is a string, but not `unknown`", remedy
         case RejectedPart.UNKNOWN_NAME:
             return f"`mutates_args` of {operator} names {name}, which is no parameter", "Name a parameter, or drop it"
         case RejectedPart.NOT_WRITABLE:

@@ -73,14 +73,15 @@ def _base(node: ast.expr, record: ClassRecord) -> tuple[str | None, ...]:
 class _Place(NamedTuple):
     """The surroundings of a statement within its function or class; ``tests`` and ``fallback`` extend beyond it.
 
-    ``conditional``, ``chosen`` and ``handler`` are those of a ``Bound``, ``within``, ``expects_error`` and
-    ``own_names`` those of a ``CallRecord``. ``tests`` are the enclosing conditions, and those that failed before;
+    ``conditional``, ``chosen``, ``handler`` and ``for_types`` are those of a ``Bound``, ``within``, ``expects_error``
+    and ``own_names`` those of a ``CallRecord``. ``tests`` are the enclosing conditions, and those that failed before;
     ``fallback``: it is in an ``except`` clause.
     """
 
     conditional: bool = False
     chosen: bool = False
     handler: bool = False
+    for_types: bool = False
     within: tuple[ast.expr, ...] = ()
     expects_error: bool = False
     tests: tuple[ast.expr, ...] = ()
@@ -228,7 +229,7 @@ class _Indexer:
             scope.conditions.append(node.test)
             place = place._replace(conditional=True, chosen=True, tests=(*place.tests, node.test))
             self.expression(node.test, scope, place)
-            self.body(node.body, scope, place)
+            self.body(node.body, scope, place._replace(for_types=True) if _is_for_types(node.test) else place)
             after = node.orelse[0] if len(node.orelse) == 1 else None
             if not isinstance(after, ast.If):
                 self.body(node.orelse, scope, place)
@@ -456,7 +457,12 @@ def _parts(node: ast.AST) -> list[ast.AST]:
 
 def _bound(kind: str, line: int, place: _Place, target: str = "", value: ast.expr | None = None) -> Bound:
     """A binding at a place."""
-    return Bound(kind, line, place.conditional, target, value, place.chosen, place.handler)
+    return Bound(kind, line, place.conditional, target, value, place.chosen, place.handler, place.for_types)
+
+
+def _is_for_types(test: ast.expr) -> bool:
+    """Whether a test is ``TYPE_CHECKING``, which is false at run time."""
+    return (test.attr if isinstance(test, ast.Attribute) else getattr(test, "id", "")) == "TYPE_CHECKING"
 
 
 def _conditional(place: _Place) -> _Place:

@@ -1,4 +1,4 @@
-"""Signatures of which ``torch.library`` infers no schema: ``custom_op`` raises ValueError where the file is imported.
+"""Signatures of which ``torch.library`` infers no schema: ``custom_op`` raises where the file is imported.
 
 Torch compares annotations with a list of types. Whatever is neither on this list nor certainly absent is unknown.
 """
@@ -6,12 +6,13 @@ Torch compares annotations with a list of types. Whatever is neither on this lis
 from __future__ import annotations
 
 import ast
+import math
 from enum import Enum
 from typing import TYPE_CHECKING
 
 from ctxlint.model.index.scopes import dotted_name, resolve_certainly
 from ctxlint.records import record
-from ctxlint.source.ast_tree import tree_of
+from ctxlint.source.ast_tree import nodes_in, tree_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,7 +27,13 @@ class RejectedPart(Enum):
     """The parameter is positional-only, ``*args`` or ``**kwargs``."""
     MISSING = "missing"
     TYPE = "type"
+    NOT_IMPORTED = "not imported"
+    """The name of the type is imported under ``if TYPE_CHECKING:`` only."""
     DEFAULT = "default"
+    UNREADABLE_DEFAULT = "unreadable default"
+    """One that torch cannot read in the schema that it infers, for which it raises RuntimeError."""
+    TEXT = "text"
+    """``mutates_args`` is a string, and not ``"unknown"``."""
     UNKNOWN_NAME = "unknown name"
     """``mutates_args`` names no parameter."""
     NOT_WRITABLE = "not writable"
@@ -54,36 +61,69 @@ def rejections(function: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope) -
     keywords = {each.arg: each.value for each in decorator.keywords}
     if "mutates_args" not in keywords or not keywords.keys() <= {"mutates_args", "device_types"}:
         return []
-    return [*_of_parameters(function, scope, keywords["mutates_args"]), *_of_result(function, scope)]
+    found = [*_of_parameters(function, scope, keywords["mutates_args"]), *_of_result(function, scope)]
+    return found or list(_unreadable_defaults(function, scope))
 
 
 def _of_parameters(function: ast.FunctionDef, scope: Scope, mutates: ast.expr) -> Iterator[Rejection]:
-    arguments = function.args
-    unnamed = [*arguments.posonlyargs, *filter(None, (arguments.vararg, arguments.kwarg))]
-    if unnamed:
-        yield Rejection(unnamed[0], RejectedPart.KIND, unnamed[0].arg)
-    given = [*arguments.args, *arguments.kwonlyargs]
     named = mutates.elts if isinstance(mutates, (ast.Tuple, ast.List, ast.Set)) else []
     written = {each.value: each for each in named if isinstance(each, ast.Constant)}
-    for each in given:
-        if each.annotation is None:
-            yield Rejection(each, RejectedPart.MISSING, each.arg)
+    text = mutates.value if isinstance(mutates, ast.Constant) and isinstance(mutates.value, str) else _UNKNOWN
+    for parameter, default in _parameters(function.args):
+        if parameter not in (*function.args.args, *function.args.kwonlyargs):
+            yield Rejection(parameter, RejectedPart.KIND, parameter.arg)
             continue
-        annotation = unquoted(each.annotation)
-        kind = _type(annotation, scope)
-        if kind is None:
-            continue
-        if kind not in _TAKEN:
-            yield Rejection(each.annotation, RejectedPart.TYPE, each.arg, _instead(annotation, scope))
-        elif each.arg in written and "Tensor" not in kind:
-            yield Rejection(written[each.arg], RejectedPart.NOT_WRITABLE, each.arg)
-    padded = zip(reversed(given[: len(arguments.args)]), reversed(arguments.defaults))
-    for parameter, default in (*padded, *zip(arguments.kwonlyargs, arguments.kw_defaults)):
+        yield from _of_type(parameter, scope, written.get(parameter.arg))
+        if text != _UNKNOWN:
+            names = {each.arg for each, _default in _parameters(function.args)}
+            yield Rejection(mutates, RejectedPart.TEXT, instead=f'("{text}",)' if text in names else "")
+            text = _UNKNOWN
         if default is not None and _is_refused_default(default):
             yield Rejection(default, RejectedPart.DEFAULT, parameter.arg)
-    if not unnamed:
-        names = {each.arg for each in given}
-        yield from (Rejection(node, RejectedPart.UNKNOWN_NAME, str(n)) for n, node in written.items() if n not in names)
+    names = {each.arg for each, _default in _parameters(function.args)}
+    yield from (Rejection(node, RejectedPart.UNKNOWN_NAME, str(n)) for n, node in written.items() if n not in names)
+
+
+_UNKNOWN = "unknown"
+"""The value of ``mutates_args`` for any arguments."""
+
+
+def _parameters(arguments: ast.arguments) -> Iterator[tuple[ast.arg, ast.expr | None]]:
+    """The parameters in their order, with their defaults."""
+    positional = [*arguments.posonlyargs, *arguments.args]
+    required = len(positional) - len(arguments.defaults)
+    yield from zip(positional, (*[None] * required, *arguments.defaults))
+    if arguments.vararg is not None:
+        yield arguments.vararg, None
+    yield from zip(arguments.kwonlyargs, arguments.kw_defaults)
+    if arguments.kwarg is not None:
+        yield arguments.kwarg, None
+
+
+def _of_type(parameter: ast.arg, scope: Scope, named: ast.Constant | None) -> Iterator[Rejection]:
+    """What is wrong with the annotation of a parameter, which ``mutates_args`` may have ``named``."""
+    if parameter.annotation is None:
+        yield Rejection(parameter, RejectedPart.MISSING, parameter.arg)
+        return
+    annotation = unquoted(parameter.annotation)
+    absent = _not_imported(parameter.annotation, scope)
+    kind = _type(annotation, scope)
+    if absent:
+        yield Rejection(parameter.annotation, RejectedPart.NOT_IMPORTED, parameter.arg, absent)
+    elif kind is not None and kind not in _TAKEN:
+        yield Rejection(parameter.annotation, RejectedPart.TYPE, parameter.arg, _instead(annotation, scope))
+    elif kind is not None and named is not None and "Tensor" not in kind:
+        yield Rejection(named, RejectedPart.NOT_WRITABLE, parameter.arg)
+
+
+def _not_imported(annotation: ast.expr, scope: Scope) -> str:
+    """A name in an annotation, which torch evaluates, that is bound for type checkers only; empty if there is none."""
+    later = any(each.target == "__future__.annotations" for each in scope.names.get("annotations", ()))
+    node = unquoted(annotation)
+    if node is annotation and not later:
+        return ""
+    names = (each.id for each in nodes_in(node) if isinstance(each, ast.Name))
+    return next((each for each in names if scope.names.get(each) and all(b.for_types for b in scope.names[each])), "")
 
 
 def _of_result(function: ast.FunctionDef, scope: Scope) -> Iterator[Rejection]:
@@ -91,6 +131,10 @@ def _of_result(function: ast.FunctionDef, scope: Scope) -> Iterator[Rejection]:
         yield Rejection(function, RejectedPart.MISSING)
         return
     returns = unquoted(function.returns)
+    absent = _not_imported(function.returns, scope)
+    if absent:
+        yield Rejection(function.returns, RejectedPart.NOT_IMPORTED, instead=absent)
+        return
     found = _type(returns, scope)
     if found is None or found in (_NOTHING, *_RESULTS):
         return
@@ -105,6 +149,49 @@ def _is_refused_default(node: ast.expr) -> bool:
     if isinstance(node, ast.Constant):
         return isinstance(node.value, (bytes, complex)) or node.value is ...
     return isinstance(node, (ast.List, ast.Tuple, ast.Dict, ast.Set, ast.Lambda, ast.ListComp, ast.DictComp))
+
+
+def _unreadable_defaults(function: ast.FunctionDef, scope: Scope) -> Iterator[Rejection]:
+    """Defaults that torch writes into the schema, and cannot read there: all are known to be of a supported type."""
+    for parameter, default in _parameters(function.args):
+        if default is None or parameter.annotation is None:
+            continue
+        annotation = unquoted(parameter.annotation)
+        kind = _type(annotation, scope) or ""
+        if _is_infinite(default, scope) or _is_unreadable_text(default):
+            yield Rejection(default, RejectedPart.UNREADABLE_DEFAULT, parameter.arg)
+        elif isinstance(default, ast.Constant) and _is_of_another_type(default, kind):
+            optional = f"Optional[{ast.unparse(annotation)}]"
+            fits = default.value is None and f"{kind}?" in _TAKEN
+            yield Rejection(default, RejectedPart.UNREADABLE_DEFAULT, parameter.arg, optional if fits else "")
+
+
+def _is_of_another_type(default: ast.Constant, kind: str) -> bool:
+    """Whether a literal is no list where torch expects one, None for a device, or a number for a tensor."""
+    if kind == "Tensor":
+        return default.value is not None
+    return kind.endswith("]") or (kind == "device" and default.value is None)
+
+
+def _is_unreadable_text(default: ast.expr) -> bool:
+    text = default.value if isinstance(default, ast.Constant) else None
+    return isinstance(text, str) and any(each in text for each in '"\n')
+
+
+def _is_infinite(default: ast.expr, scope: Scope) -> bool:
+    """Whether a default is ``inf`` or ``nan``, perhaps with a sign."""
+    node = default.operand if isinstance(default, ast.UnaryOp) else default
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, float) and math.isinf(node.value)
+    if isinstance(node, ast.Call):
+        argument = node.args[0] if len(node.args) == 1 else None
+        text = argument.value if isinstance(argument, ast.Constant) else None
+        infinite = isinstance(text, str) and text.lower().strip("+-") in ("inf", "infinity", "nan")
+        return infinite and _meaning(node.func, scope) == "builtins.float"
+    return _meaning(node, scope) in _INFINITE
+
+
+_INFINITE = frozenset(f"{owner}.{name}" for owner in ("math", "torch", "numpy") for name in ("inf", "nan"))
 
 
 # Types, in a normal form: ``list[Tensor?]``, with ``?`` for ``| None``

@@ -37,7 +37,7 @@ class Bound(NamedTuple):
 
     ``target`` is the imported dotted name, or the qualified name of the class or function; ``value`` is the assigned
     expression. ``conditional``: the binding is under ``if``, ``try``, a loop or the like; ``chosen``: an ``if`` or
-    ``match`` decides on it; ``handler``: it is in an ``except`` clause.
+    ``match`` decides on it; ``handler``: it is in an ``except`` clause; ``for_types``: under ``if TYPE_CHECKING:``.
     """
 
     kind: str
@@ -47,6 +47,7 @@ class Bound(NamedTuple):
     value: ast.expr | None = None
     chosen: bool = False
     handler: bool = False
+    for_types: bool = False
 
     @property
     def is_none(self) -> bool:
