@@ -150,7 +150,7 @@ def _by_inherited_backward(fn: FunctionClass) -> Iterator[Finding]:
             yield Finding(
                 fn.span(fn.saves[0].node),
                 fitting(
-                    f"`{fn.name}` saves an output, whose graph is this Function, and the `backward` that it inherits differentiates it; "
+                    f"`{fn.name}` saves an output, whose graph is this Function, and the inherited `backward` differentiates it; "
                     f"{own.fate.value.format(backward.name)}. {remedy}"
                 ),
                 related=at(fn, [each.node], "the inherited `backward` differentiates it here"),
@@ -186,13 +186,12 @@ def _of_output(fn: FunctionClass, method: Method, each: Differentiated, own: Own
 
 
 def _remedy_of_output(fn: FunctionClass, own: OwnOutput) -> str:
-    """What to write, so that a stored output keeps a graph of its own."""
+    """What to write, so that a stored output keeps a graph of its own, which ``setup_context`` never sees."""
     returned = {node.value if isinstance(node, cst.Name) else None for node in own.returned}
     here = returned.pop() if len(returned) == 1 else None
     remedy = f"Return `{here}.detach()`." if here is not None else "Return it detached."
-    home = fn.setup_context or fn.forward
-    if home is not None and untracked(fn, home, own.value):
-        remedy = "Compute it under `torch.enable_grad()`, from inputs with `.detach().requires_grad_()`."
+    if fn.setup_context is not None or (fn.forward is not None and untracked(fn, fn.forward, own.value)):
+        remedy = "Compute it in `backward` under `enable_grad()`, from `.detach().requires_grad_()` inputs."
     return remedy
 
 
