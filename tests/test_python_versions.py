@@ -77,11 +77,25 @@ def test_pyproject(text: str, expected: tuple[str, ...]) -> None:
 def test_setup_cfg_and_setup_py() -> None:
     assert _required(setup__cfg="[options]\npython_requires = >=3.8  # as tested\n") == (">=3.8",)
     assert _required(setup__cfg="[options]\npython_requires =\n    >=3.9, <4\npackages = find:\n") == (">=3.9,<4",)
+    assert _required(setup__cfg="[options]\nPython_Requires = >=3.10\n\n[flake8]\nmax-line-length = 88\n") == (
+        ">=3.10",
+    )
+    assert _required(setup__cfg="[metadata]\nname = a\n[other]\npython_requires = >=3.10\n") == ()
+    _required(setup__cfg="[options]\npython_requires =\n    >=3.9, <4\npackages = find:\n")
     script = "from setuptools import setup\nOLDEST = '>=3.10'\nsetup(python_requires=OLDEST)\n"
     assert _required(setup__py=script) == (">=3.9,<4", ">=3.10")
     assert _required(pyproject__toml="[build-system]\nrequires = ['setuptools']\n") == (">=3.9,<4", ">=3.10")
     assert _required(pyproject__toml="[project]\nrequires-python = '>=3.12'\n") == (">=3.12",)
     assert Configuration(isolated=True).settings_for_file("m.py").project_python == ()
+
+
+def test_a_folder_with_the_options_of_a_linter_is_no_project() -> None:
+    Path("pyproject.toml").write_text("[project]\nrequires-python = '>=3.10'\n", encoding="utf-8")
+    Path("package").mkdir()
+    for text, expected in (("[flake8]\nmax-line-length = 88\n", (">=3.10",)), ("[metadata]\nname = package\n", ())):
+        Path("package", "setup.cfg").write_text(text, encoding="utf-8")
+        forget_other_files()
+        assert Configuration().settings_for_file("package/module.py").project_python == expected
 
 
 _OUTSIDE = """

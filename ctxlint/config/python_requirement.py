@@ -6,13 +6,12 @@ The project is the same as that of the torch requirement. What ``pyproject.toml`
 
 from __future__ import annotations
 
-import os
 import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from ctxlint.config.project_files import nearest, project_tables, read_text, table
-from ctxlint.config.torch_requirement import PROJECT_MARKS, SETUP_CFG, SETUP_PY, from_poetry
+from ctxlint.config.torch_requirement import SETUP_CFG, SETUP_PY, from_poetry, is_project
 from ctxlint.config.torch_versions import LONGEST, is_too_long
 from ctxlint.patterns import pattern
 from ctxlint.records import record
@@ -22,7 +21,8 @@ if TYPE_CHECKING:
 
 _MOST_SPECIFIERS = 50
 _PYTHON_REQUIRES = "python_requires"
-_IN_SETUP_CFG = pattern(r"^python[_-]requires[ \t]*[=:][ \t]*(?:\n[ \t]+)?([^\n#;]+)", re.MULTILINE)
+_SECTION = pattern(r"^\[(?:options|metadata)\][^\n]*\n((?:(?!\[)[^\n]*\n?)*)", re.MULTILINE)
+_IN_SETUP_CFG = pattern(r"^python[_-]requires[ \t]*[=:][ \t]*(?:\n[ \t]+)?([^\n#;]+)", re.MULTILINE | re.IGNORECASE)
 
 
 def python_requirement(folder: str) -> tuple[str, ...]:
@@ -39,7 +39,7 @@ python_requirements: dict[str, tuple[str, ...]] = {}
 
 def _own_requirement(folder: str) -> tuple[str, ...] | None:
     """The specifiers of a project with this folder; None if it is not the folder of a project."""
-    if not any(os.path.exists(os.path.join(folder, name)) for name in PROJECT_MARKS):
+    if not is_project(folder):
         return None
     found = _pyproject(project_tables(folder)) or (*_setup_cfg(folder), *_setup_py(folder))
     specifiers = tuple(dict.fromkeys(re.sub(r"\s", "", each) for each in found if len(each) <= LONGEST))
@@ -55,7 +55,9 @@ def _pyproject(document: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _setup_cfg(folder: str) -> Iterator[str]:
-    yield from _IN_SETUP_CFG.findall(read_text(folder, SETUP_CFG))
+    text = read_text(folder, SETUP_CFG)
+    if "requires" in text.lower():
+        yield from (each for section in _SECTION.findall(text) for each in _IN_SETUP_CFG.findall(section))
 
 
 def _setup_py(folder: str) -> tuple[str, ...]:

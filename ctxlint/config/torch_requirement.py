@@ -1,8 +1,8 @@
 """The torch versions that a project itself requires: the default of ``target-torch``.
 
-The nearest folder with a ``pyproject.toml``, ``setup.cfg``, ``setup.py`` or ``.git`` is the project. Its install
-requirements take precedence; if they have no version of torch, its extras count, then the files that define
-environments. Of several requirements any one may apply, so the oldest version counts: markers and platforms are
+The nearest folder with a ``pyproject.toml``, ``setup.py``, ``.git``, or a ``setup.cfg`` of a package is the project.
+Its install requirements take precedence; if they have no version of torch, its extras count, then the files that
+define environments. Of several requirements any one may apply, so the oldest version counts: markers and platforms are
 ignored. Nothing is executed.
 """
 
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 SETUP_CFG = "setup.cfg"
 SETUP_PY = "setup.py"
-PROJECT_MARKS = (PROJECT_FILE, SETUP_CFG, SETUP_PY, ".git")
+_MARKS = (PROJECT_FILE, SETUP_PY, ".git")
+_OF_A_PACKAGE = pattern(r"^\[(?:metadata|options)\b", re.MULTILINE)
 _MOST_FILES = 100
 _MOST_LINES = 5_000
 """A ``setup.cfg`` with more is ignored: the standard library's parser needs time quadratic in the number of errors."""
@@ -50,9 +51,17 @@ torch_requirements: dict[str, tuple[str, ...]] = {}
 """The results of ``torch_requirement``, by folder."""
 
 
+def is_project(folder: str) -> bool:
+    """Whether a folder is that of a project: a ``setup.cfg`` may have nothing but the options of a linter."""
+    if any(os.path.exists(os.path.join(folder, name)) for name in _MARKS):
+        return True
+    found = os.path.exists(os.path.join(folder, SETUP_CFG))
+    return found and _OF_A_PACKAGE.search(read_text(folder, SETUP_CFG)) is not None
+
+
 def _own_requirement(folder: str) -> tuple[str, ...] | None:
     """The specifiers of a project with this folder; None if it is not the folder of a project."""
-    if not any(os.path.exists(os.path.join(folder, name)) for name in PROJECT_MARKS):
+    if not is_project(folder):
         return None
     sources = (_pyproject(folder), _setup_cfg(folder), _setup_py(folder))
     places: tuple[Iterable[Iterable[str]], ...] = (

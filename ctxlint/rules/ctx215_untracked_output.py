@@ -138,7 +138,7 @@ def _where(fn: FunctionClass, returned: Returned) -> str:
     guards = [guard for guard in made[0].guards if guard.block not in before] if len(made) == 1 else []
     text = guards[0].text if len(guards) == 1 else ""
     if not text or len(text) > _LONGEST_CONDITION or "\n" in text or "`" in text:
-        return ""
+        return " on one path"
     return f" {'if' if guards[0].holds else 'unless'} `{text}`"
 
 

@@ -128,7 +128,7 @@ class UntrackedDifferentiation(Rule[FunctionClass]):
                     continue
                 seen.add(each.node)
                 value = each.value if home is method else kept_value(fn, each.value)
-                views = views_behind(home, value)
+                views = views_behind(home, value, each.node if home is method else None)
                 yield Finding(
                     fn.span(each.node),
                     fitting(_what(fn, method, home, each, fate, has_views=bool(views))),

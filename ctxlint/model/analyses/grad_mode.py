@@ -170,11 +170,13 @@ def differentiated_untracked(fn: FunctionClass, method: Method, value: Value | N
     return next((each for each in homes if untracked(fn, each, stored)), None)
 
 
-def views_behind(method: Method, value: Value | None) -> tuple[cst.CSTNode, ...]:
+def views_behind(method: Method, value: Value | None, call: cst.CSTNode | None = None) -> tuple[cst.CSTNode, ...]:
     """The statements that make, with grad mode off, views from which a method computes a tensor.
 
-    Such a view has no graph, even if its base requires a gradient. One whose own flag is set is a leaf.
+    Such a view has no graph, even if its base requires a gradient. One whose own flag is set is a leaf. Views of others
+    than the tensors that a ``call`` differentiates with respect to need no graph.
     """
+    leaves = _differentiated_by(method, call)
     flagged = {each.value for each in method.facts.of(GradientFlag) if each.switched}
     found: dict[cst.CSTNode, None] = {}
     node = value.node if isinstance(value, (Fresh, Single, View)) else None
@@ -185,11 +187,22 @@ def views_behind(method: Method, value: Value | None) -> tuple[cst.CSTNode, ...]
             if bound in flagged or not isinstance(bound, (Fresh, Single, View)) or not _is_off(method, each.node):
                 continue
             if isinstance(bound, View):
-                if detaches(bound):
+                if detaches(bound) or (leaves and _origin(bound) not in leaves):
                     continue
                 found[each.statement or each.node] = None
             todo += [other for other in _names_in(method, each.value_node) if other not in todo]
     return tuple(found)
+
+
+def _differentiated_by(method: Method, node: cst.CSTNode | None) -> set[Value]:
+    """The tensors to which ``torch.autograd.grad`` differentiates in a call; empty if they are not known."""
+    call = next((each for each in method.facts.of(GenericCall) if each.node is node), None)
+    if call is None or call.callee != "torch.autograd.grad":
+        return set()
+    by = call.arguments[1] if len(call.arguments) > 1 else dict(call.keywords).get("inputs")
+    slots = by.value.slots if by is not None and isinstance(by.value, Sequence) else (by,)
+    values = [option for slot in slots if slot is not None for option in slot.value.options()]
+    return set() if UNKNOWN in values else {_origin(each) for each in values}
 
 
 def _names_in(method: Method, node: cst.CSTNode | None) -> list[str]:
