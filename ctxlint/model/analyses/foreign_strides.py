@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model.analyses.kept_values import kept_value
-from ctxlint.model.analyses.layout_uses import input_of_any_layout, keeps_arguments
+from ctxlint.model.analyses.layout_uses import given_elsewhere, input_of_any_layout, keeps_arguments
 from ctxlint.model.analyses.strides import foreign_strides
 from ctxlint.model.interpreter.strided_launches import any_layout
-from ctxlint.model.interpreter.values import Parameter, before_views
+from ctxlint.model.interpreter.values import Parameter, before_views, is_input
 from ctxlint.records import record
 from ctxlint.torch_api.operations import LAYOUT_KEEPING_FACTORIES
 
@@ -46,18 +46,22 @@ class ForeignLayout:
 def foreign_layouts(fn: FunctionClass) -> Iterator[ForeignLayout]:
     """Where a kernel addresses an input, or a tensor that the Function creates, with the strides of another one.
 
-    Only if the layout of one of them is that of an input as callers pass it. What is addressed with strides of an
-    incoming gradient is not among them, nor is such a gradient.
+    Only if the layout of one of them is that of an input as callers pass it, and no function of the project gets that
+    input too, which may check it. What is addressed with strides of an incoming gradient is not among them, nor is such
+    a gradient.
     """
     if not fn.signature_judgeable or fn.forward is None or not keeps_arguments(fn.forward):
         return
+    checked: set[int] | None = None
     for method in (fn.forward, fn.backward):
         if method is None or method.inherited:
             continue
         groups: dict[tuple[cst.CSTNode, str, Value], list[tuple[ForeignStrides, _Layouts]]] = {}
         for use in foreign_strides(method.facts):
             layouts = _layouts(fn, use)
-            if layouts is not None:
+            if layouts is not None and checked is None:
+                checked = {each.index for each in given_elsewhere(fn.forward) if is_input(each)}
+            if layouts is not None and checked is not None and checked.isdisjoint(layouts.inputs):
                 groups.setdefault((use.node, use.reader, before_views(use.owner)), []).append((use, layouts))
         for found in groups.values():
             yield _grouped(found)
@@ -70,6 +74,11 @@ class _Layouts:
     owner: Input | None
     other: Input | None
     alike: bool
+
+    @property
+    def inputs(self) -> list[int]:
+        """The positions of these inputs."""
+        return [each.index for each in (self.owner, self.other) if each is not None]
 
 
 def _layouts(fn: FunctionClass, use: ForeignStrides) -> _Layouts | None:

@@ -162,14 +162,7 @@ def silent_uses(backward: Method, outputs: Sequence[Returned]) -> list[LayoutUse
     reads, lent = backward.facts.of(MemoryRead), backward.facts.of(ForeignStrides)
     if not lent and not any(each.parameter is not None or each.how == "data_ptr" for each in reads):
         return []
-    readers = {each.node for each in (*reads, *lent)}
-    elsewhere = {
-        option
-        for call in backward.facts.of(GenericCall)
-        if call.node not in readers and not (call.callee or "").startswith(_FROM_OUTSIDE)
-        for slot in (*call.arguments, *(slot for _name, slot in call.keywords))
-        for option in slot.value.options()
-    }
+    elsewhere = given_elsewhere(backward)
     none = {
         at
         for each in outputs
@@ -178,6 +171,18 @@ def silent_uses(backward: Method, outputs: Sequence[Returned]) -> list[LayoutUse
     }
     handled = none.union(at for each in elsewhere if _is_gradient(each) for at in [_position(each)] if at is not None)
     return [each for each in layout_uses(backward, outputs) if each.silent and each.position not in handled]
+
+
+def given_elsewhere(method: Method) -> set[Value]:
+    """What functions get that read no memory of it, as far as is known: they may check its layout."""
+    readers = {each.node for each in (*method.facts.of(MemoryRead), *method.facts.of(ForeignStrides))}
+    return {
+        option
+        for call in method.facts.of(GenericCall)
+        if call.node not in readers and not (call.callee or "").startswith(_FROM_OUTSIDE)
+        for slot in (*call.arguments, *(slot for _name, slot in call.keywords))
+        for option in slot.value.options()
+    }
 
 
 def _reads_of_gradients(backward: Method, asked: set[Value]) -> Iterator[tuple[MemoryRead, cst.BaseExpression, Value]]:
