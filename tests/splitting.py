@@ -55,11 +55,16 @@ def parts_of(text: str) -> tuple[list[Part], list[range]]:
     for node in ast.parse(text).body:
         lines = range(begin, node.end_lineno or node.lineno)
         begin = lines.stop
-        if isinstance(node, (ast.Import, ast.ImportFrom)):
+        if isinstance(node, (ast.Import, ast.ImportFrom)) or _is_for_types(node):
             imports.append(range(node.lineno - 1, lines.stop))
         else:
             statements.append(Part(lines, frozenset(_bound(node)), frozenset(_used(node))))
     return statements, imports
+
+
+def _is_for_types(node: ast.stmt) -> bool:
+    """Whether a statement imports names for type checkers, which no other file can import from there."""
+    return isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
 
 
 def _bound(node: ast.stmt) -> Iterator[str]:

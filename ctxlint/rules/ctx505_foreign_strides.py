@@ -88,9 +88,9 @@ class ForeignStrides(Rule[FunctionClass]):
 
     ## Known limits
     Off by default: callers may only pass contiguous tensors. Not reported if `forward` asks for the layout of one of
-    the tensors, or another function that gets it may do so, if every call in view passes a tensor that its function has computed, or if a decorator of the project
-    may change the arguments. Only inputs that get a gradient count, and none that is called like a parameter. A gradient
-    that is addressed with other strides is CTX410.
+    the tensors, or another function that gets it may do so, if every call in view passes a tensor that its function has
+    computed, or if a decorator of the project may change the arguments. Only inputs that get a gradient count, and none
+    that is called like a parameter. A gradient that is addressed with other strides is CTX410.
 
     ## References
     - [torch.empty_like](https://pytorch.org/docs/stable/generated/torch.empty_like.html)

@@ -102,6 +102,10 @@ def _words(each: RejectedOperator) -> tuple[str, str]:
             default = shown if short else "a text"
             what = f"has the default {default}, which torch cannot read in a schema"
             return f"{name} of {operator} {what}", remedy if each.instead else "Drop the default"
+        case RejectedPart.QUOTED:
+            whose = name if each.parameter else "The result"
+            what = "is annotated with a name in quotes, of which torch sees the string"
+            return f"{whose} of {operator} {what}", "Drop the quotes"
         case RejectedPart.NOT_IMPORTED:
             whose = name if each.parameter else "The result"
             what = f"is annotated with `{each.instead}`, which is imported only under `TYPE_CHECKING`"

@@ -33,13 +33,14 @@ _REMEDIES = (
     ("(Return its gradient), under `[^`]*`", r"\1"),
     (r", as by `[^`]*\.clone\(\)`", ""),
     (r"(Write to a new tensor), or `\.clone\(\)` it first", r"\1"),
-    ("Copy (?:`[^`]*`|them) before the call, and continue with the cop(y|ies)", r"Continue with cop\1"),
+    ("Copy `[^`]*` before the call, and continue with the copy", "Pass a copy, and continue with it"),
+    ("Copy them before the call, and continue with the copies", "Pass copies, and continue with them"),
     ("Compute the gradient from `", "Compute it from `"),
     ("Save `[^`]*` with `save_for_backward`, and", "Save it with `save_for_backward`, and"),
     (r"rite `(\w+\.\w+) = \w+(?:\.\w+)?`", r"rite to `\1`"),
 )
 _FACTS = (
-    ("operations that autograd does not record", "what autograd does not record"),
+    ("operations that autograd does not record", "unrecorded operations"),
     (" stores its state on the instance ", " keeps state on the instance "),
     (" tensor, the saved input `[^`]*`;", " tensor, a saved input;"),
     (", not marked as non-differentiable; if it holds floats,", "; if it holds floats and is not marked,"),
@@ -74,8 +75,8 @@ _CONSEQUENCES = (
     (r" \(for a leaf, this already raises\)", ""),
     ("with autocast on if it is called under autocast", "with autocast on under autocast"),
     (
-        "its arguments by keyword and raises TypeError in a call that needs",
-        "them by keyword and raises TypeError if it needs",
+        "its arguments by keyword and raises TypeError in a call that needs a gradient",
+        "them by keyword and raises TypeError if a gradient is needed",
     ),
     ("if the backward of another operation needs", "if another backward needs"),
     ("later uses (?:of the inputs )?silently bypass this `backward`", "later uses bypass this `backward`"),

@@ -27,6 +27,8 @@ class RejectedPart(Enum):
     """The parameter is positional-only, ``*args`` or ``**kwargs``."""
     MISSING = "missing"
     TYPE = "type"
+    QUOTED = "quoted"
+    """The type is a string in one that is evaluated already, or in brackets of ``typing``: torch sees the string."""
     NOT_IMPORTED = "not imported"
     """The name of the type is imported under ``if TYPE_CHECKING:`` only."""
     DEFAULT = "default"
@@ -108,7 +110,9 @@ def _of_type(parameter: ast.arg, scope: Scope, named: ast.Constant | None) -> It
     annotation = unquoted(parameter.annotation)
     absent = _not_imported(parameter.annotation, scope)
     kind = _type(annotation, scope)
-    if absent:
+    if _stays_a_string(parameter.annotation, scope):
+        yield Rejection(parameter.annotation, RejectedPart.QUOTED, parameter.arg)
+    elif absent:
         yield Rejection(parameter.annotation, RejectedPart.NOT_IMPORTED, parameter.arg, absent)
     elif kind is not None and kind not in _TAKEN:
         yield Rejection(parameter.annotation, RejectedPart.TYPE, parameter.arg, _instead(annotation, scope))
@@ -116,11 +120,30 @@ def _of_type(parameter: ast.arg, scope: Scope, named: ast.Constant | None) -> It
         yield Rejection(named, RejectedPart.NOT_WRITABLE, parameter.arg)
 
 
+def _stays_a_string(annotation: ast.expr, scope: Scope) -> bool:
+    """Whether a type is certainly still a string after torch has evaluated the annotation, which it does once."""
+    later = _are_strings(scope)
+    if _is_text(annotation):
+        return later
+    container, arguments = _parts(annotation)
+    name = _meaning(container, scope)
+    kept = name.startswith("typing.") or (later and name in _SEQUENCES)
+    return kept and name in (*_SEQUENCES, *_TUPLES, "typing.Optional", "typing.Union") and any(map(_is_text, arguments))
+
+
+def _is_text(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+
+
+def _are_strings(scope: Scope) -> bool:
+    """Whether all annotations of the file are strings: after ``from __future__ import annotations``."""
+    return any(each.target == "__future__.annotations" for each in scope.names.get("annotations", ()))
+
+
 def _not_imported(annotation: ast.expr, scope: Scope) -> str:
     """A name in an annotation, which torch evaluates, that is bound for type checkers only; empty if there is none."""
-    later = any(each.target == "__future__.annotations" for each in scope.names.get("annotations", ()))
     node = unquoted(annotation)
-    if node is annotation and not later:
+    if node is annotation and not _are_strings(scope):
         return ""
     names = (each.id for each in nodes_in(node) if isinstance(each, ast.Name))
     return next((each for each in names if scope.names.get(each) and all(b.for_types for b in scope.names[each])), "")
@@ -132,6 +155,9 @@ def _of_result(function: ast.FunctionDef, scope: Scope) -> Iterator[Rejection]:
         return
     returns = unquoted(function.returns)
     absent = _not_imported(function.returns, scope)
+    if _stays_a_string(function.returns, scope):
+        yield Rejection(function.returns, RejectedPart.QUOTED)
+        return
     if absent:
         yield Rejection(function.returns, RejectedPart.NOT_IMPORTED, instead=absent)
         return
@@ -167,7 +193,7 @@ def _unreadable_defaults(function: ast.FunctionDef, scope: Scope) -> Iterator[Re
 
 
 def _is_of_another_type(default: ast.Constant, kind: str) -> bool:
-    """Whether a literal is no list where torch expects one, None for a device, or a number for a tensor."""
+    """Whether a literal is None for a device, a number for a tensor, or anything for a list."""
     if kind == "Tensor":
         return default.value is not None
     return kind.endswith("]") or (kind == "device" and default.value is None)
