@@ -48,7 +48,7 @@ def test_a_place_does_not_change_the_words() -> None:
             ),
             (
                 "`{}` modifies the input `{}` in place without `mark_dirty`; a leaf is silently overwritten, and later uses bypass "
-                "this `backward`. Call `ctx.mark_dirty` for it if it is no leaf, else work on a copy."
+                "this `backward`. Call `ctx.mark_dirty` if it is no leaf, else work on a copy."
             ),
         ),
     ],

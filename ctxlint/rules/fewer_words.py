@@ -81,8 +81,14 @@ _CONSEQUENCES = (
     ("if the backward of another operation needs", "if another backward needs"),
     ("later uses (?:of the inputs )?silently bypass this `backward`", "later uses bypass this `backward`"),
 )
-_COPIES = (
-    (r"Call `([^`]*)\([^`]*\)`((?: in `setup_context`| there)?) if (it is|each)", r"Call `\1` for it\2 if \3"),
+_LAST = (
+    (r"Call `([^`]*)\([^`]*\)`((?: in `setup_context`| there)?) if (it is|each)", r"Call `\1`\2 if \3"),
     (r"([Ww])ork on `[^`]*\.clone\(\)`", r"\1ork on a copy"),
+    (r"(Pass (?:a copy|copies)) to `[^`]*`\.", r"\1."),
+    (r"Write `\w+ = None` first", "Bind `None` first"),
+    ("(in `[^`]*`) of `[^`]*` (differentiates)", r"\1 \2"),
+    (r"returns a gradient for it \((\d+ gradients for \d+ inputs)\)", r"returns \1"),
+    ("in place under `[^`]*` without", "in place on one path without"),
+    ("in place through `[^`]*`(?= unless|;)", "in place"),
 )
-_SHORTER = tuple((pattern(phrase), shorter) for phrase, shorter in (*_REMEDIES, *_FACTS, *_CONSEQUENCES, *_COPIES))
+_SHORTER = tuple((pattern(phrase), shorter) for phrase, shorter in (*_REMEDIES, *_FACTS, *_CONSEQUENCES, *_LAST))
