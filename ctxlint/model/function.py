@@ -571,6 +571,35 @@ class RejectedOperator:
     others: tuple[Span, ...] = ()
 
 
+class FakeFault(Enum):
+    """What does not fit between an operator and its fake."""
+
+    NOT_TAKEN = "the operator passes arguments that the fake does not take"
+    REQUIRED = "the fake needs arguments that the operator does not have"
+    DEFAULT = "the fake has no default where the operator has one"
+    SHIFTED = "a parameter of the fake gets the argument for another one, as one before it is missing"
+    RESULTS = "the fake returns another number of tensors"
+
+
+@record
+class FakeMismatch:
+    """A fake that does not fit its operator ``function``, at the ``span``.
+
+    ``names`` are the parameters in question; of ``SHIFTED``, the missing one, and the one that gets its argument.
+    ``default`` is the code of the operator's default, if it is one parameter. ``sometimes``: only calls that pass the
+    arguments are concerned. ``expected`` and ``returned`` are the numbers of tensors, None for a single one.
+    """
+
+    span: Span
+    function: str
+    fault: FakeFault
+    names: tuple[str, ...] = ()
+    default: str = ""
+    sometimes: bool = False
+    expected: int | None = None
+    returned: int | None = None
+
+
 @record
 class GradModeTest:
     """A call of ``torch.is_grad_enabled()`` in the operator ``function``."""
@@ -616,6 +645,8 @@ class SourceFile:
     """The writes of custom operators that ``torch.compile`` drops."""
     rejected_operators: tuple[RejectedOperator, ...] = ()
     """The custom operators that torch does not define."""
+    fake_mismatches: tuple[FakeMismatch, ...] = ()
+    """The fakes that do not fit their operators."""
     grad_mode_tests: tuple[GradModeTest, ...] = ()
     """Where custom operators ask for grad mode."""
     module_backwards: tuple[ModuleBackward, ...] = ()

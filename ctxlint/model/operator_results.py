@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING
 
 from ctxlint.effort import Effort, EffortExceeded
 from ctxlint.model.analyses.grad_mode_tests import grad_mode_tests
-from ctxlint.model.function import GradModeTest, RejectedOperator, SharedResult, UndeclaredWrite
+from ctxlint.model.function import (
+    FakeFault,
+    FakeMismatch,
+    GradModeTest,
+    RejectedOperator,
+    SharedResult,
+    UndeclaredWrite,
+)
 from ctxlint.model.index.module_backwards import span_of_name
 from ctxlint.model.index.operator_signatures import unquoted
 from ctxlint.model.index.project import Definition
@@ -36,6 +43,7 @@ from ctxlint.model.interpreter.values import (
     View,
     storage,
 )
+from ctxlint.model.operator_fakes import unfit_arguments, unfit_result
 from ctxlint.model.operators import decorated_operators, fakes_of, gives_tensors
 from ctxlint.model.summaries.declared import declared_by
 from ctxlint.patterns import pattern
@@ -51,7 +59,7 @@ if TYPE_CHECKING:
     from ctxlint.model.operators import Fake
 
 
-OperatorResult = SharedResult | UndeclaredWrite | GradModeTest | RejectedOperator
+OperatorResult = SharedResult | UndeclaredWrite | GradModeTest | RejectedOperator | FakeMismatch
 
 
 def operator_results(unit: Unit, project: Project, resolver: Resolver) -> Iterator[OperatorResult]:
@@ -86,7 +94,10 @@ def _rejected(unit: Unit) -> Iterator[RejectedOperator]:
         yield RejectedOperator(span, node.name, first.reason, first.parameter, first.instead, written, tuple(rest))
 
 
-def _results_of_fake(unit: Unit, resolver: Resolver, fake: Fake) -> Iterator[SharedResult]:
+def _results_of_fake(unit: Unit, resolver: Resolver, fake: Fake) -> Iterator[SharedResult | FakeMismatch]:
+    unfit = unfit_arguments(unit, fake)
+    if unfit is not None:
+        yield unfit
     found, home = unit.slices.function_of(fake.function), fake.operator.unit
     declared = home.slices.find_bare_function(fake.operator.qualname)
     if found is None or declared is None or not gives_tensors(home, fake.operator.qualname):
@@ -99,6 +110,12 @@ def _results_of_fake(unit: Unit, resolver: Resolver, fake: Fake) -> Iterator[Sha
     facts = interpret(node, bound_plain(params), scope, resolver, bound_names(node, unit.source.has_walrus))
     tensors = {a.name for a, b in zip(params, given, strict=True) if _TENSOR.search(b.annotation or "")}
     for event in facts.returns if facts.complete and not facts.is_generator else ():
+        counts = unfit_result(event.value, home.index.functions[fake.operator.qualname].node.returns)
+        if counts is not None:
+            expected, returned = counts
+            fault = FakeFault.RESULTS
+            yield FakeMismatch(part.span(event.node), declared.name.value, fault, expected=expected, returned=returned)
+            continue
         shared = _shared(event, tensors, promised=True)
         if shared is not None:
             yield SharedResult(part.span(event.node), fake.name, declared.name.value, *shared, fake=True)

@@ -13,6 +13,7 @@ from ctxlint.model.analyses.returned_views import may_return_view, returns_view
 from ctxlint.model.builder import Builder
 from ctxlint.model.function import (
     Binding,
+    FakeMismatch,
     GivenUp,
     GradModeTest,
     RejectedOperator,
@@ -273,6 +274,7 @@ class Reader:
             shared_results=tuple(each for each in results if isinstance(each, SharedResult)),
             undeclared_writes=tuple(each for each in results if isinstance(each, UndeclaredWrite)),
             rejected_operators=tuple(each for each in results if isinstance(each, RejectedOperator)),
+            fake_mismatches=tuple(each for each in results if isinstance(each, FakeMismatch)),
             grad_mode_tests=tuple(each for each in results if isinstance(each, GradModeTest)),
             module_backwards=() if outside.calls_backward else self.module_backwards,
             broken=(*unit.broken, *unit.slices.broken),
