@@ -6,12 +6,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ctxlint.model.analyses.grad_mode import is_on
+from ctxlint.model.analyses.kept_values import kept_value
 from ctxlint.model.analyses.mutations import computes, through_data
 from ctxlint.model.analyses.saved_state import Buffer, ChangedInBackward, changed_in_backward, restored_in_backward
 from ctxlint.model.analyses.undefined_attributes import never_happens
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.interpreter.summary import KERNEL
-from ctxlint.model.interpreter.values import ContextAttribute, SavedTensor, Tri
+from ctxlint.model.interpreter.values import Tri, is_detached
 from ctxlint.model.syntax import code_of
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.related import at, way_to
@@ -196,7 +197,8 @@ def _is_memory(fn: FunctionClass, change: ChangedInBackward) -> bool:
 def _is_checked(fn: FunctionClass, change: ChangedInBackward) -> bool:
     """Whether backward modifies an input itself, no view of it, with grad mode on: torch refuses that for a leaf."""
     mutation, backward = change.mutation, fn.backward
-    direct = isinstance(mutation.target, (SavedTensor, ContextAttribute)) and not mutation.by
+    kept = kept_value(fn, mutation.target)
+    direct = kept is not None and not is_detached(kept) and not mutation.by
     return backward is not None and direct and change.what == "input" and is_on(backward, mutation.node)
 
 

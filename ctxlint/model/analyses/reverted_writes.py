@@ -56,6 +56,14 @@ _PAIRS = (
 INVERSE = dict((*_PAIRS, *((second, first) for first, second in _PAIRS)))
 
 
+def reverts(later: Mutation, earlier: Mutation) -> bool:
+    """Whether the operation is the inverse of an earlier one: ``sub_`` of ``add_``, or ``add_(-y)`` of ``add_(y)``."""
+    negated = [_operand(each).startswith("-") for each in (later, earlier)]
+    if negated[0] != negated[1]:
+        return later.how == earlier.how and later.how in ("add_", "sub_")
+    return INVERSE.get(later.how) == earlier.how
+
+
 def _operand(mutation: Mutation) -> str:
     """The only argument of an in-place method, or what an augmented assignment changes, and by what; else empty."""
     node = mutation.node

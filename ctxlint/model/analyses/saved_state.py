@@ -14,7 +14,7 @@ from ctxlint.model.analyses.lasting_writes import is_left_for_others, is_overwri
 from ctxlint.model.analyses.mutations import copying_method, gradient_written, through_data, without_gradient
 from ctxlint.model.analyses.outputs import differentiable_outputs
 from ctxlint.model.analyses.repeats import happens_after, repeated
-from ctxlint.model.analyses.reverted_writes import INVERSE, lasting, reverted
+from ctxlint.model.analyses.reverted_writes import lasting, reverted, reverts
 from ctxlint.model.interpreter.events import Assigned, ContextCall, ContextWrite, Mutation, SavedRead, orders_of
 from ctxlint.model.interpreter.values import (
     NONE,
@@ -266,7 +266,7 @@ def _undoes(fn: FunctionClass, backward: Method, mutation: Mutation, tensor: Val
         return any(each.how == mutation.how and not each.guards for each in before)
     target = usual_storage(mutation.target)
     same = [each for each in backward.facts.of(Mutation) if each.target and usual_storage(each.target) == target]
-    return any(INVERSE.get(each.how) == earlier.how for each in same for earlier in before)
+    return any(reverts(each, earlier) for each in same for earlier in before)
 
 
 def restored_in_backward(fn: FunctionClass) -> Iterator[tuple[Mutation, Mutation, str]]:
