@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.fixes.unread_saves import leave_out
+from ctxlint.model.analyses.foreign_names import names_of_forward
 from ctxlint.model.analyses.saved_state import never_read
 from ctxlint.model.analyses.unread_attributes import kept_for_a_test, unread_save
 from ctxlint.model.function import FunctionClass
@@ -90,8 +91,12 @@ class SavedNeverRead(Rule[FunctionClass]):
     unnecessary = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
-        for position, slot in never_read(fn):
-            if slot.node is not None and not _is_not_tensor(fn, slot.value):  # CTX303
+        unread = list(never_read(fn))
+        meant = _names_without_meaning(fn) if unread else set()  # CTX223 tells where backward means one of them
+        for position, slot in unread:
+            if (
+                slot.node is not None and not _is_not_tensor(fn, slot.value) and code_of(slot.node) not in meant
+            ):  # CTX303
                 yield Finding(
                     fn.span(slot.node),
                     f"`{code_of(slot.node)}`, saved tensor {position + 1}, is never read in `backward`; it needlessly stays in "
@@ -115,6 +120,11 @@ class SavedNeverRead(Rule[FunctionClass]):
                 f"`{backward.name}` of `{fn.name}` never reads `{backward.ctx_name}.saved_tensors`; what is saved here needlessly stays "
                 f"in memory. Remove this call, or use the tensors.",
             )
+
+
+def _names_without_meaning(fn: FunctionClass) -> set[str]:
+    """The names of forward that backward reads as well although nothing binds them there."""
+    return {node.value for node, _ in names_of_forward(fn, fn.backward)} if fn.backward is not None else set()
 
 
 def _is_not_tensor(fn: FunctionClass, value: Value) -> bool:
