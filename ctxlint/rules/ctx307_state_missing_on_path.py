@@ -22,7 +22,7 @@ class StateMissingOnPath(Rule[FunctionClass]):
     ## What it does
     Reports a path through `forward` that skips `save_for_backward`, or the assignment of a ctx attribute, although
     `backward` needs it: an early return, a test of `requires_grad` of some inputs while others get
-    gradients as well, one branch of a test of an input's type or value, or of a choice between two computations.
+    gradients as well, one branch of a test of an input's type or value, of a flag for training, or of a choice between two computations.
 
     ## Why is this bad?
     After that path, `backward` raises, far from the cause: `AttributeError: 'FBackward' object has no attribute 'dim'`,
@@ -68,7 +68,7 @@ class StateMissingOnPath(Rule[FunctionClass]):
     There is no fix.
 
     ## Known limits
-    Not reported if a test concerns gradients, training or inference in a form that ctxlint does not understand, if ctx
+    Not reported if a test concerns gradients or inference in a form that ctxlint does not understand, if ctx
     is passed to a helper, or if `backward` tests anything before it reads, except flags of inputs, and incoming
     gradients for which it raises.
 
@@ -116,6 +116,15 @@ def _message(skipped: SkippedState, ctx: str) -> str:
         return (
             f"{provider} {happens} only when {quoted(skipped.flags, 'or')} needs a gradient; `backward` raises {skipped.error} when "
             f"only {who} one. {remedy}"
+        )
+    if skipped.trains:
+        reason = ", as torch keeps nothing where no gradient is needed" if verb == "Call" else ""
+        remedy = f"{verb} it there too{reason}."
+        if skipped.decides_more:
+            remedy = "Keep what it reads there too, or raise a clear error in `backward`."
+        return (
+            f"{provider} {happens} only under `{skipped.condition}`; `backward` raises {skipped.error} for a gradient in evaluation "
+            f"mode. {remedy}"
         )
     if not skipped.holds:
         return f"{provider} is skipped under `{skipped.condition}`; `backward` then raises {skipped.error}. {store} on every path."

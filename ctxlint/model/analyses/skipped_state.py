@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.model.analyses.decided_tests import outcome
 from ctxlint.model.analyses.kept_values import kept_value
 from ctxlint.model.analyses.reachability import returns_no_gradient
 from ctxlint.model.interpreter.conditions import certain_parts
@@ -36,6 +37,9 @@ if TYPE_CHECKING:
 _NO_GRADIENT_WORDS = ("grad", "train", "infer", "eval", "save", "backward", "compil", "scripting", "export")
 """Words which show that a test is about whether backward will run at all."""
 
+_TRAINING = frozenset(("training", "is_training", "train", "is_train", "train_mode", "training_mode"))
+"""Names of flags for training: gradients are needed in evaluation mode as well, and without them nothing is kept."""
+
 
 @record
 class SkippedState:
@@ -45,11 +49,11 @@ class SkippedState:
     ``condition`` the text of the test, and ``holds`` its outcome on the way to the node; ``returns`` means that the
     node is a return that comes too early. ``flags`` are the inputs whose flags decide, if so. ``error`` is what
     backward raises then, first of all. ``alone``: nothing else that backward reads is skipped there. ``decides_more``:
-    the test of flags decides about other code, too. ``others``: further returns that come too early. ``events``
-    store it elsewhere. ``only`` is the input under whose flag alone backward reads it, if not on every path. ``inputs``
-    are those of ``flags``, if backward reads it on every path, at ``read``. ``unserved`` is another input that may
-    need a gradient although backward returns none for it. ``by_type``: the tests ask for the type of something that is
-    saved, which may be no tensor otherwise.
+    the test of flags, or the flag for training, decides about other code, too. ``others``: further returns that come
+    too early. ``events`` store it elsewhere. ``only`` is the input under whose flag alone backward reads it, if not on
+    every path. ``inputs`` are those of ``flags``, if backward reads it on every path, at ``read``. ``unserved`` is
+    another input that may need a gradient although backward returns none for it. ``by_type``: the tests ask for the
+    type of something that is saved, which may be no tensor otherwise. ``trains``: the test is a flag for training.
     """
 
     node: cst.CSTNode
@@ -68,6 +72,7 @@ class SkippedState:
     read: cst.CSTNode | None = None
     unserved: str = ""
     by_type: bool = False
+    trains: bool = False
 
 
 @record
@@ -86,9 +91,9 @@ class _Needed:
 
 def skipped_state(fn: FunctionClass) -> list[SkippedState]:
     """The skipped state that backward reads first: there it raises. Empty if ctx escapes."""
-    if skipped_state not in fn.code_notes:
-        fn.code_notes[skipped_state] = tuple(_skipped_state(fn))
-    return list(fn.code_notes[skipped_state])
+    if skipped_state not in fn.notes:
+        fn.notes[skipped_state] = tuple(_skipped_state(fn))
+    return list(fn.notes[skipped_state])
 
 
 def _skipped_state(fn: FunctionClass) -> list[SkippedState]:
@@ -105,7 +110,8 @@ def _skipped_state(fn: FunctionClass) -> list[SkippedState]:
     _node, first = min(found, key=lambda pair: fn.start(pair[0]))
     alone = all(each.what == first.what for _node, each in found if each.node is first.node)
     by_flags = bool(first.flags) and not first.returns
-    return [replace(first, alone=alone, decides_more=by_flags and _decides_more(fn, first.events[0]))]
+    decides_more = first.decides_more or (by_flags and _decides_more(fn, first.events[0]))
+    return [replace(first, alone=alone, decides_more=decides_more)]
 
 
 def lacks_state_before(fn: FunctionClass, node: cst.CSTNode, flags: frozenset[int]) -> bool:
@@ -215,6 +221,8 @@ def _early_returns(fn: FunctionClass, forward: Method, what: str, events: list[C
         refused = _refused_inputs(each.guards)
         if each.bare or refused is None or not _others_get_gradients(fn, refused):
             continue
+        if any(_always_passed(fn, forward, guard) is False for guard in each.guards):
+            continue
         names = tuple(fn.inputs[at].name for at in sorted(refused) if at < len(fn.inputs))
         test = _nearest(each.guards)
         by_type = _asks_for_types(each.guards, events)
@@ -241,7 +249,7 @@ def _refused_inputs(guards: tuple[Guard, ...]) -> set[int] | None:
             text = guard.text
             if guard.has_parts:  # its parts about flags have guards of their own
                 text = text.replace("requires_grad", "").replace("needs_input_grad", "")
-            if any(word in text.lower() for word in _NO_GRADIENT_WORDS):
+            if _about_gradients(text):
                 return None
         elif asks.question is Question.GRAD_MODE:
             return None
@@ -251,6 +259,17 @@ def _refused_inputs(guards: tuple[Guard, ...]) -> set[int] | None:
                 return None
             refused.add(index)
     return refused
+
+
+def _about_gradients(text: str) -> bool:
+    """Whether a test is about whether backward will run at all."""
+    return any(word in text.lower() for word in _NO_GRADIENT_WORDS)
+
+
+def _asks_for_training(guard: Guard) -> bool:
+    """Whether a test is a flag for training, and nothing else: ``training``, ``not self.training``."""
+    flag = _without_not(guard.test)
+    return flag is not None and (dotted(flag) or "").rpartition(".")[2] in _TRAINING
 
 
 def _input_tested(guard: Guard) -> int | None:
@@ -332,6 +351,20 @@ def _decides_more(fn: FunctionClass, event: ContextEvent) -> bool:
     tests = [guard.test for guard in event.guards if _flags_for(fn, event, guard)]
     ifs = [node for node in forward.nodes_of(cst.If) if any(node.test is test for test in tests)]
     return any(node.orelse is not None or not _only_stores(forward, node.body) for node in ifs)
+
+
+def _computes_by(forward: Method, guard: Guard) -> bool:
+    """Whether a flag is used for more than to decide what is stored on ctx: a kernel may compute less without it."""
+    flag = _without_not(guard.test)
+    nodes: list[cst.BaseExpression] = [*forward.nodes_of(cst.Name), *forward.nodes_of(cst.Attribute)]
+    uses = [each for each in nodes if flag is not None and dotted(each) == dotted(flag)]
+    ifs = [each for each in forward.nodes_of(cst.If) if each.orelse is None and _only_stores(forward, each.body)]
+    return any(all(each is not node.test for node in ifs) for each in uses)
+
+
+def _without_not(test: cst.BaseExpression | None) -> cst.BaseExpression | None:
+    """The operand of ``not``, or the test itself."""
+    return test.expression if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not) else test
 
 
 def _only_stores(forward: Method, body: cst.BaseSuite) -> bool:
@@ -416,14 +449,21 @@ def _flags_tested(guard: Guard) -> frozenset[int]:
 
 def _one_arm(fn: FunctionClass, forward: Method, what: str, events: list[ContextEvent]) -> SkippedState | None:
     """Every event that stores it is in one branch of a test of an input, or of a choice between two computations."""
-    first, shared = events[0], set.intersection(*(set(event.guards) for event in events))
-    always = shared & _always(forward)
-    guards = tuple(guard for guard in first.guards if guard in shared - always)
+    first, *others = events
+    always = _always(forward)
+    guards = tuple(
+        guard
+        for guard in first.guards
+        if guard not in always
+        and not _always_passed(fn, forward, guard)
+        and all(any(_is_same(forward, guard, each) for each in event.guards) for event in others)
+    )
     if any(not {*guard.words}.isdisjoint(other.words) for guard in guards for other in always):
         return None  # a test that raises otherwise may decide it
-    known = [each for each in guards if _tests_type(each) or _tests_input_for_none(each) or _compares(forward, each)]
     if not guards:
         return None
+    plain = [each for each in guards if _tests_type(each) or _tests_input_for_none(each)]
+    known = plain + [each for each in guards if _compares(forward, each) or _trains(forward, each)]
     if len(known) < len(guards) and not all(_chooses(forward, guard) for guard in _whole(guards)):
         return None
     orders, in_vain = orders_of(events), _without_backward(fn)
@@ -431,12 +471,21 @@ def _one_arm(fn: FunctionClass, forward: Method, what: str, events: list[Context
         return None
     test = _nearest([guard for guard in guards if guard.holds] or guards)
     by_type = _asks_for_types(guards, events)
-    return SkippedState(first.node, what, test.text, returns=False, holds=test.holds, by_type=by_type)
+    state = SkippedState(first.node, what, test.text, returns=False, holds=test.holds, by_type=by_type)
+    trains = _asks_for_training(test) and test.holds
+    return replace(state, trains=trains, decides_more=trains and _computes_by(forward, test))
+
+
+def _is_same(forward: Method, guard: Guard, other: Guard) -> bool:
+    """Whether two guards are the same, or ask the same of names that keep their values: ``if training:``, twice."""
+    if guard == other or guard.holds != other.holds or not guard.reads_like(other):
+        return guard == other
+    return "(" not in guard.text and forward.binders.keys().isdisjoint(guard.words)
 
 
 def _chooses(forward: Method, guard: Guard) -> bool:
     """Whether a test, not about gradients or training, chooses between two branches that both compute something."""
-    if guard.test is None or any(word in guard.text.lower() for word in _NO_GRADIENT_WORDS):
+    if guard.test is None or _about_gradients(guard.text):
         return False
     node = next((each for each in forward.nodes_of(cst.If) if each.test is guard.test), None)
     other = node and (node.orelse if guard.holds else node.body)
@@ -467,7 +516,20 @@ def _compares(forward: Method, guard: Guard) -> bool:
         return False
     literal = isinstance(other, (cst.Integer, cst.Float, cst.SimpleString))
     own = name not in forward.binders and any(param.name == name for param in forward.own_params)
-    return literal and own and not any(word in guard.text.lower() for word in _NO_GRADIENT_WORDS)
+    return literal and own and not _about_gradients(guard.text)
+
+
+def _always_passed(fn: FunctionClass, forward: Method, guard: Guard) -> bool | None:
+    """Whether what all calls in view pass for a flag lets a guard hold; None if that is unknown."""
+    decided = outcome(fn, forward, guard.test) if guard.test is not None else None
+    return None if decided is None else decided is guard.holds
+
+
+def _trains(forward: Method, guard: Guard) -> bool:
+    """Whether a test is a flag for training that forward does not test in order to raise."""
+    return _asks_for_training(guard) and not any(
+        set(guard.words) <= set(words_of(each)) for each in forward.raising_tests
+    )
 
 
 def _tests_type(guard: Guard) -> bool:
