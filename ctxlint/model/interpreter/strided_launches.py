@@ -71,10 +71,13 @@ def note_foreign_strides(walk: Walk, node: cst.Call, arguments: Arguments, kerne
 def are_alike(walk: Walk, slot: Slot, parameters: Mapping[int, KernelParameter], arguments: Arguments) -> bool:
     """Whether a kernel addresses only a tensor and others that are created with its layout: ``empty_like(x)``."""
     into, others = parameters[id(slot)], (*arguments.positional, *arguments.keywords.values())
-    pointers = pointers_of(into.kernel, into.aliases) - {into.name}
-    given = [each.value for each in others if id(each) in parameters and parameters[id(each)].name in pointers]
     base = before_views(slot.value)
-    return 0 < len(given) == len(pointers) and all(made_by(walk, each)[1] == base for each in given)
+    alike = {parameters[id(each)].name for each in others if id(each) in parameters and _is_made_like(walk, each, base)}
+    return bool(alike) and pointers_of(into.kernel, into.aliases) - {into.name} == alike
+
+
+def _is_made_like(walk: Walk, slot: Slot, base: Value) -> bool:
+    return isinstance(before_views(slot.value), Fresh) and made_by(walk, slot.value)[1] == base
 
 
 def _common_owner(owners: Mapping[cst.CSTNode, Value], strides: Iterable[cst.Call]) -> Value | None:
