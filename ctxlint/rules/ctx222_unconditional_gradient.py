@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.fixes.gradient_flags import compute_under_flag
+from ctxlint.model.analyses.precomputed_gradients import precomputed_gradients
 from ctxlint.model.analyses.unconditional_gradients import unconditional_gradients
 from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
@@ -20,7 +21,8 @@ class UnconditionalGradient(Rule[FunctionClass]):
     """
     ## What it does
     Reports a matrix product or a convolution in `backward` that computes the gradient of a single input without a test
-    of `ctx.needs_input_grad`, if another input gets a gradient, too.
+    of `ctx.needs_input_grad`, if another input gets a gradient, too. Also one in `forward`, of which `backward` only scales
+    the result, as fused losses do.
 
     ## Why is this bad?
     Autograd runs `backward` if any input needs a gradient, and drops the gradients of the others. With a frozen weight
@@ -94,4 +96,10 @@ class UnconditionalGradient(Rule[FunctionClass]):
                 fn.span(each.value),
                 fitting(f"`{fn.backward.name}` of `{fn.name}` {computed_in_vain(each, input_name, fn.reading_ctx)}"),
                 fix=compute_under_flag(fn, each),
+            )
+        for each in precomputed_gradients(fn) if fn.judgeable_backward is not None else ():
+            input_name = fn.inputs[each.slot].name
+            yield Finding(
+                fn.span(each.value),
+                fitting(f"`forward` of `{fn.name}` {computed_in_vain(each, input_name, fn.storing_ctx)}"),
             )

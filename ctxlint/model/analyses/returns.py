@@ -19,6 +19,7 @@ from ctxlint.model.interpreter.values import (
     is_container,
     join_all,
 )
+from ctxlint.model.syntax import names_in
 
 
 def returned_by(method: Method) -> list[Returned]:
@@ -61,3 +62,15 @@ def joined(facts: MethodFacts) -> Value:
     if facts.falls_through is not Tri.NO:
         values.append(NONE)
     return join_all(values)
+
+
+def names_behind_returns(method: Method) -> set[str]:
+    """The names that what a method returns is computed from, by assignments."""
+    found: set[str] = set()
+    todo = {name for each in method.nodes_of(cst.Return) if each.value is not None for name in names_in(each.value)}
+    while todo:
+        name = todo.pop()
+        found.add(name)
+        bound = (each.value_node for each in method.assignments.get(name, ()))
+        todo |= {word for node in bound if node is not None for word in names_in(node)} - found
+    return found

@@ -97,7 +97,7 @@ def _expensive_gradient(method: Method, at: int, slot: Slot, slots: tuple[Slot, 
     is_for_a_parameter = any(_wanted(each) and not _is_a_sum(method, each) for each in slots)
     for computed in (_computed, _filled):
         value, name, guards = computed(method, slot) or (None, None, [])
-        operation = _expensive(value) if value is not None else None
+        operation = expensive(value) if value is not None else None
         earlier = operation is None and value is not None
         if earlier and value is not None:
             by_kernel = is_for_a_parameter and _sums_what_a_kernel_writes(method, value)
@@ -116,7 +116,7 @@ def _in_helpers(backward: Method, slots: tuple[Slot, ...]) -> Iterator[Unconditi
             continue
         placed = _gradients_of(backward, node, slots)
         has_ctx = any(isinstance(slot.value, Context) for slot in call.arguments)
-        returned = _helper(backward, home) if len(placed) > 1 else None
+        returned = called_as_method(backward, home) if len(placed) > 1 else None
         for index, at in sorted(placed.items()) if returned is not None else ():
             helper, elements = returned or (backward, ())
             found = _expensive_gradient(helper, at, elements[index], elements) if index < len(elements) else None
@@ -136,7 +136,7 @@ def _gradients_of(method: Method, call: cst.Call, slots: tuple[Slot, ...]) -> di
     names = [each.value.value if isinstance(each.value, cst.Name) else None for each in elements]
     found: dict[int, int] = {}
     for at, slot in enumerate(slots):
-        node = _without_layout(slot.node)
+        node = without_layout(slot.node)
         if isinstance(node, cst.Name) and node.value in names and len(method.named.get(node.value, ())) == _ONCE_EACH:
             found[names.index(node.value)] = at
     return found
@@ -146,7 +146,7 @@ _ONCE_EACH = 2
 """How often a name occurs that is bound once and read once."""
 
 
-def _helper(caller: Method, home: Definition) -> tuple[Method, tuple[Slot, ...]] | None:
+def called_as_method(caller: Method, home: Definition) -> tuple[Method, tuple[Slot, ...]] | None:
     """A project function as a method, and the elements of the only tuple that it returns."""
     walked = walk_alone(home.unit, home.qualname)
     if walked is None:
@@ -175,7 +175,7 @@ def _computed(method: Method, slot: Slot) -> tuple[cst.BaseExpression, str | Non
     arms = all(one.excludes(other) for one in bindings for other in bindings if one is not other)
     values = [each.value_node for each in bindings]
     value = values[0]
-    if value is None or not arms or (len(values) > 1 and any(each is None or not _expensive(each) for each in values)):
+    if value is None or not arms or (len(values) > 1 and any(each is None or not expensive(each) for each in values)):
         return None
     return value, name, _deciding(bindings)
 
@@ -193,7 +193,7 @@ def _apart_from_layout(method: Method, name: str) -> tuple[list[Assigned], list[
     for each in method.facts.of(Assigned):
         if each.name != name:
             continue
-        base = _without_layout(each.value_node)
+        base = without_layout(each.value_node)
         if base is each.value_node or not isinstance(base, cst.Name) or base.value != name or each.in_loop:
             bindings.append(each)
         else:
@@ -202,7 +202,7 @@ def _apart_from_layout(method: Method, name: str) -> tuple[list[Assigned], list[
     return bindings, nodes
 
 
-def _without_layout(node: cst.BaseExpression | None) -> cst.BaseExpression | None:
+def without_layout(node: cst.BaseExpression | None) -> cst.BaseExpression | None:
     """``g`` for ``g.reshape(…).to(…)``."""
     while isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value in _LAYOUT:
         node = node.func.value
@@ -214,7 +214,7 @@ def _filled(method: Method, slot: Slot) -> tuple[cst.BaseExpression, str, list[s
 
     None if anything else reads the tensor.
     """
-    returned = _without_layout(slot.node)
+    returned = without_layout(slot.node)
     name = returned.value if isinstance(returned, cst.Name) else None
     bindings, nodes = _apart_from_layout(method, name or "")
     bindings = [each for each in bindings if not each.augmented]
@@ -223,7 +223,7 @@ def _filled(method: Method, slot: Slot) -> tuple[cst.BaseExpression, str, list[s
     nodes = [each for each in nodes if each is not returned and each is not bindings[0].node]
     written = [_written_to(method, each) for each in nodes]
     values = [each for each in written if each is not None]
-    found = next((each for each in values if _expensive(each) is not None), None)
+    found = next((each for each in values if expensive(each) is not None), None)
     if found is None or len(values) < len(written):
         return None
     tests = (each.test for each in method.above(found) if isinstance(each, (cst.If, cst.IfExp)))
@@ -262,7 +262,7 @@ _PRODUCTS = frozenset(_words("addmm_ baddbmm_ addbmm_"))
 _TAKING = frozenset(_words("add_ copy_ sub_"))
 
 
-def _expensive(node: cst.BaseExpression) -> str | None:
+def expensive(node: cst.BaseExpression) -> str | None:
     """The expensive operation of an expression, possibly in another layout.
 
     A matrix product, a convolution, or the sum of a product of tensors, as for the weight of a normalization.
@@ -275,20 +275,20 @@ def _expensive(node: cst.BaseExpression) -> str | None:
     if name in _EXPENSIVE or name in _PRODUCTS:
         return name
     operand = node.args[0].value if dotted(node.func) == "torch.sum" and node.args else node.func.value
-    if name == "sum" and _factors(_without_layout(operand)) > 1:
+    if name == "sum" and _factors(without_layout(operand)) > 1:
         return name
-    return _expensive(node.func.value) if name in _LAYOUT else None
+    return expensive(node.func.value) if name in _LAYOUT else None
 
 
 def _expensive_before(method: Method, node: cst.BaseExpression) -> str | None:
     """The same of a name that the expression gives another layout, or sums, if nothing else reads it."""
-    base = _without_layout(node)
+    base = without_layout(node)
     name = base.value if isinstance(base, cst.Name) else None
     only = method.only_assignment(name) if name and len(method.named.get(name, ())) == _ONCE_EACH else None
     bound = only.value_node if only is not None else None
     if only is None or bound is None or only.guards or only.in_loop:
         return None
-    return _expensive(bound) or ("sum" if _sums(node) and _factors(_without_layout(bound)) > 1 else None)
+    return expensive(bound) or ("sum" if _sums(node) and _factors(without_layout(bound)) > 1 else None)
 
 
 def _is_a_sum(method: Method, slot: Slot) -> bool:
@@ -298,7 +298,7 @@ def _is_a_sum(method: Method, slot: Slot) -> bool:
 
 def _sums_what_a_kernel_writes(method: Method, node: cst.BaseExpression) -> bool:
     """Whether an expression sums a new tensor that nothing else gets but one call: ``dw.sum(0)``."""
-    base = _without_layout(node)
+    base = without_layout(node)
     name = base.value if isinstance(base, cst.Name) else None
     if name is None or not _sums(node) or not _is_new(method.bound_to(name)):
         return False

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.model.analyses.returns import names_behind_returns
 from ctxlint.model.index.scopes import resolve_certainly
-from ctxlint.model.syntax import children, dotted, keywords_of, last_name, names_in, root_name, words_of
+from ctxlint.model.syntax import children, dotted, keywords_of, last_name, root_name, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -70,14 +71,7 @@ def _gives_output(fn: FunctionClass, forward: Method, call: cst.Call) -> bool:
     """Whether forward returns what it has gathered, or joins."""
     first = call.args[0].value if call.args and call.args[0].keyword is None else None
     into = root_name(first if first is not None else keywords_of(call).get(_GATHERS[last_name(call.func)]))
-    found: set[str] = set()
-    todo = {name for each in forward.nodes_of(cst.Return) if each.value is not None for name in names_in(each.value)}
-    while todo:
-        name = todo.pop()
-        found.add(name)
-        bound = (each.value_node for each in forward.assignments.get(name, ()))
-        todo |= {word for node in bound if node is not None for word in names_in(node)} - found
-    return into in found and bool(fn.outputs)
+    return into in names_behind_returns(forward) and bool(fn.outputs)
 
 
 def _takes_a_part(backward: Method, node: cst.CSTNode) -> bool:
