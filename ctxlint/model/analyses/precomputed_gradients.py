@@ -34,7 +34,7 @@ _FLAGS = ("requires_grad", "needs_", "grad_enabled", "needed", "frozen", "train"
 
 
 def precomputed_gradients(fn: FunctionClass) -> Iterator[Unconditional]:
-    """The gradients, next to others, that forward computes by a product or convolution, without a test of who needs them."""
+    """The gradients, next to others, that forward computes by a product or convolution without such a test."""
     forward, backward = fn.forward, fn.backward
     if forward is None or backward is None or forward.ctx is None or len(fn.saves) != 1 or len(fn.gradients) != 1:
         return
