@@ -9,7 +9,7 @@ import libcst as cst
 from ctxlint.model.analyses.undefined_attributes import attributes_known
 from ctxlint.model.analyses.unread_arguments import unread_by_callee
 from ctxlint.model.interpreter.events import Assigned, ContextRead, Mutation
-from ctxlint.model.syntax import is_name, last_name, names_in, words_of
+from ctxlint.model.syntax import is_name, last_name, names_in, root_name, words_of
 from ctxlint.patterns import pattern
 
 if TYPE_CHECKING:
@@ -74,19 +74,36 @@ def _decides_training(forward: Method, name: str) -> bool:
 def _computed_from(forward: Method, name: str) -> set[str]:
     """The names whose values a flag decides: bound or written with it, or where it is tested."""
     found = {name}
-    events: list[Assigned | Mutation] = [*forward.facts.of(Assigned), *forward.facts.of(Mutation)]
+    decided = [*_decided(forward)]
     grown = True
     while grown:
         before = len(found)
-        for each in events:
-            statement = forward.statement_around(each.node)
-            decides = {word for guard in each.guards for word in guard.words}
-            if statement is not None and not isinstance(statement, cst.BaseCompoundStatement):
-                decides |= names_in(statement)
-            if each.name and not found.isdisjoint(decides):
-                found.add(each.name)
+        found |= {each for each, deciding in decided if not found.isdisjoint(deciding)}
         grown = len(found) > before
     return found
+
+
+def _decided(method: Method) -> Iterator[tuple[str, set[str]]]:
+    """The names that a method binds or may write to, each with the names that decide the value there."""
+    events: list[Assigned | Mutation] = [*method.facts.of(Assigned), *method.facts.of(Mutation)]
+    for event in events:
+        tests = {word for guard in event.guards for word in guard.words}
+        yield event.name or "", tests | _deciding(method.statement_around(event.node))
+    for each in method.nodes_of(cst.FunctionDef):
+        yield each.name.value, set(names_in(each.body))
+    for call in method.nodes_of(cst.Call):
+        name = root_name(call.func)
+        if name is not None and isinstance(method.parents[call], cst.Expr):  # ``tensors.append(mask)``
+            tests = {word for above in method.above(call) if isinstance(above, cst.If) for word in words_of(above.test)}
+            yield name, tests | names_in(call)
+
+
+def _deciding(statement: cst.CSTNode | None) -> set[str]:
+    """The names in a statement that decide what it binds."""
+    if isinstance(statement, (cst.For, cst.With)):
+        parts: list[cst.CSTNode] = [statement.iter] if isinstance(statement, cst.For) else [*statement.items]
+        return {name for part in parts for name in names_in(part)}
+    return set(names_in(statement)) if isinstance(statement, cst.BaseSmallStatement) else set()
 
 
 def _reaches(fn: FunctionClass, backward: Method, names: set[str]) -> bool:
