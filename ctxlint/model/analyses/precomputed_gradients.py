@@ -36,17 +36,19 @@ _FLAGS = ("requires_grad", "needs_", "grad_enabled", "needed", "frozen", "train"
 def precomputed_gradients(fn: FunctionClass) -> Iterator[Unconditional]:
     """The gradients, next to others, that forward computes by a product or convolution without such a test."""
     forward, backward = fn.forward, fn.backward
-    if forward is None or backward is None or forward.ctx is None or len(fn.saves) != 1 or len(fn.gradients) != 1:
+    if forward is None or backward is None or forward.ctx is None or not fn.saves or len(fn.gradients) != 1:
         return
     slots = fn.gradients[0].slots if fn.gradients[0].known and not fn.escapes else ()
     if sum(slot.value != NONE for slot in slots) < 2 or any(slot.starred for slot in slots) or _asks(forward):
         return
     for at, slot in enumerate(slots[: len(fn.inputs)]):
         index = _saved_index(backward, slot.node) if slot.node is not None else None
-        saved = fn.saves[0].arguments[: index + 1] if index is not None else ()
-        if index is None or len(saved) <= index or any(each.starred for each in saved):
+        saved = [call.arguments[: index + 1] for call in fn.saves] if index is not None else []
+        if index is None or any(len(each) <= index or any(slot.starred for slot in each) for each in saved):
             continue
-        name = _tensor(saved[index].node)
+        name, *others = {_tensor(each[index].node) for each in saved} or {None}
+        if others:
+            continue
         if name is not None and name in forward.assignments and name not in names_behind_returns(forward):
             yield from _computed(forward, at, name)
 
