@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ctxlint.model.analyses.forgotten_flags import forgotten_flags
 from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Finding, Rule
+from ctxlint.rules.wording import fitting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -90,14 +91,13 @@ class IgnoredFlag(Rule[FunctionClass]):
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         backward = fn.judgeable_backward
         for flag, write in forgotten_flags(fn, backward) if backward is not None else ():
-            node = write.node if write is not None else flag.param.node.name
-            unread = f"never reads `{fn.storing_ctx}.{write.attribute}`" if write is not None else "does not know it"
-            if write is not None:
-                remedy = f"Use `{fn.reading_ctx}.{write.attribute}` in `backward`"
-            else:
-                remedy = f"Write `{fn.storing_ctx}.{flag.name} = {flag.name}`, and use it in `backward`"
+            node, ctx = write.node if write is not None else flag.param.node.name, fn.storing_ctx
+            unread = f"never reads `{ctx}.{write.attribute}`" if write is not None else f"does not know `{flag.name}`"
+            keep = f"Write `{ctx}.{flag.name} = {flag.name}`, and use it" if write is None else "Use it"
             yield Finding(
                 fn.span(node),
-                f"`forward` of `{fn.name}` computes something else if `{flag.name}` is set, but `backward` {unread}; gradients "
-                f"are silently wrong for one of its values. {remedy}.",
+                fitting(
+                    f"`backward` of `{fn.name}` {unread}, which decides what `forward` computes; gradients are silently "
+                    f"wrong for one of its values. {keep} in `backward`."
+                ),
             )
