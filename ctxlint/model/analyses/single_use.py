@@ -27,7 +27,7 @@ from ctxlint.model.interpreter.values import (
     is_tensor,
     storage,
 )
-from ctxlint.model.syntax import code_of, dotted, keywords_of, last_name, parents_below
+from ctxlint.model.syntax import code_of, dotted, keywords_of, last_name, parents_below, words_of
 from ctxlint.records import record
 from ctxlint.torch_api import operations
 
@@ -120,9 +120,18 @@ def _advanced(fn: FunctionClass, backward: Method) -> Iterator[UsedUp]:
             each for each in parents_below(computed) if backward.is_on_ctx(each) and each.attr.value == attribute
         }
         kept = any(each.node in operands and not (each.own or each.guarded) for each in reads)
-        if kept and any(each.node not in operands for each in reads):  # or else a counter
+        if (
+            kept and not _gets_a_buffer(computed, attribute) and any(each.node not in operands for each in reads)
+        ):  # no counter
             named.add(attribute)
             yield UsedUp(write.node, backward.name, f"{backward.ctx_name}.{attribute}", End.ADVANCED)
+
+
+def _gets_a_buffer(node: cst.BaseExpression, attribute: str) -> bool:
+    """Whether a call gets an attribute behind other arguments, as memory for its result: ``grad(x, ctx.buffer)``."""
+    if not isinstance(node, cst.Call):
+        return False
+    return all(attribute not in words_of(each) for each in (node.func, *node.args[:1]))
 
 
 def _is_conversion(node: cst.BaseExpression) -> bool:
