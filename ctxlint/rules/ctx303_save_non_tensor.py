@@ -23,7 +23,7 @@ from ctxlint.model.interpreter.values import (
     is_none,
     is_tensor,
 )
-from ctxlint.model.syntax import code_of
+from ctxlint.model.syntax import code_of, words_of
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.rules.related import way_to
 from ctxlint.rules.wording import fitting
@@ -123,7 +123,7 @@ class SaveNonTensor(Rule[FunctionClass]):
                     message = _message_of_plain(method, call.method, argument.node)
                     yield Finding(fn.span(argument.node), fitting(message), related=way_to(fn, call))
                 continue
-            kind = _certain_kind(fn, argument.value)
+            kind = _certain_kind(fn, argument.value) or _number_by_default(fn, method, call, argument.value)
             if kind is not None:
                 written = isinstance(call.node, cst.Call) and any(
                     argument.node is each.value for each in call.node.args
@@ -266,6 +266,23 @@ def _kind_of_input(fn: FunctionClass, index: int) -> str | None:
         return None
     default = " by default" * against.by_default
     return f"not a tensor{default} ({against.reason.replace('it is annotated', 'annotated')})"
+
+
+def _number_by_default(fn: FunctionClass, method: Method, call: ContextCall, value: Value) -> str | None:
+    """What an input without a gradient is if a function around a call of ``apply`` leaves it to a number as default."""
+    entry = fn.inputs[value.index] if is_input(value) and value.index < len(fn.inputs) else None
+    if entry is None or entry.gradient is not Tri.NO or entry.is_tensor is Tri.NO:
+        return None
+    tests = [*method.raising_tests, *(guard.test for guard in call.guards if guard.test is not None)]
+    if any(entry.name in words_of(test) for test in tests):
+        return None
+    for each in fn.calls:
+        number = dict(each.numbers).get(entry.index) if each.applies and not each.expects_error else None
+        if number is not None and not each.under_no_grad:
+            return (
+                f"not a tensor by default ({each.place} passes `{each.names[entry.index]}`, which is `{number}` then)"
+            )
+    return None
 
 
 def _may_be_none(annotation: str | None, default: Value | None) -> bool:

@@ -441,6 +441,7 @@ class CallSites:
             detached=tuple(detached),
             handed_on=tuple(handed_on),
             literals=tuple(literals),
+            numbers=tuple(self.numbers_by_default(arguments[: len(plain)], record.scope)) if how in APPLIES else (),
             of_module=tuple(of_module),
             settled=tuple(settled),
             frozen=tuple(frozen),
@@ -647,12 +648,23 @@ class CallSites:
         parameters = record.node.args
         if parameters.vararg is not None and parameters.vararg.arg == node.id:
             return ArgumentKind.CONTAINER
-        by_position = [*parameters.posonlyargs, *parameters.args]
-        defaults = [*zip(reversed(by_position), reversed(parameters.defaults))]
-        for parameter, default in (*defaults, *zip(parameters.kwonlyargs, parameters.kw_defaults)):
-            if parameter.arg == node.id and isinstance(default, ast.Constant):
-                return _BY_DEFAULT.get(type(default.value), ArgumentKind.OTHER)
-        return ArgumentKind.OTHER
+        default = _default_of(parameters, node.id)
+        kind = _BY_DEFAULT.get(type(default.value)) if isinstance(default, ast.Constant) else None
+        return kind if kind is not None else ArgumentKind.OTHER
+
+    def numbers_by_default(self, arguments: list[ast.expr], scope: Scope) -> Iterator[tuple[int, str]]:
+        """The arguments that certainly are parameters with a number as default of the function around the call.
+
+        Not those that this function tests: what it passes may be something else then.
+        """
+        for at, node in enumerate(arguments):
+            given = self.given_to_function(node, scope)
+            if given is None or not isinstance(node, ast.Name):
+                continue
+            default = _default_of(given, node.id)
+            plain = isinstance(default, ast.Constant) and type(default.value) in (int, float)
+            if default is not None and plain and not self.tests(node.id, scope):
+                yield at, ast.unparse(default)
 
     def parameter_handed_on(self, node: ast.expr, scope: Scope) -> int | None:
         """The position of the parameter of a function of the module that an argument in its body certainly is."""
@@ -685,6 +697,13 @@ class CallSites:
             return False
         if any(each.line != record.node.lineno for each in scope.names.get(name, ())):
             return True
+        return self.tests(name, scope)
+
+    def tests(self, name: str, scope: Scope) -> bool:
+        """Whether a function has a test with this name in it."""
+        record = self.index.function_of(scope)
+        if record is None:
+            return False
         if scope.qualname not in self.tested:
             tests = [test for node in nodes_in(record.node) for test in _tests_in(node)]
             names = (part.id for test in tests for part in nodes_in(test) if isinstance(part, ast.Name))
@@ -925,6 +944,14 @@ def _is_short(value: object) -> bool:
 
 _LONGEST_LITERAL = 40
 _LARGEST_LITERAL = 10**9
+
+
+def _default_of(parameters: ast.arguments, name: str) -> ast.expr | None:
+    """The default of the parameter of that name; None if it has none."""
+    by_position = [*parameters.posonlyargs, *parameters.args]
+    defaults = [*zip(reversed(by_position), reversed(parameters.defaults))]
+    by_keyword = zip(parameters.kwonlyargs, parameters.kw_defaults)
+    return next((default for each, default in (*defaults, *by_keyword) if each.arg == name), None)
 
 
 def _is_none_by_default(name: str, parameters: ast.arguments) -> bool:
