@@ -154,7 +154,8 @@ def _is_cast(backward: Method) -> bool:
         or (isinstance(node, cst.Call) and last_name(node.func) in CAST_UNDER_AUTOCAST)
         for node in backward.parents
     ) or any(
-        isinstance(getattr(node, "op", None), (ast.MatMult, ast.Pow)) or getattr(node, "attr", "") in CAST_UNDER_AUTOCAST
+        isinstance(getattr(node, "op", None), (ast.MatMult, ast.Pow))
+        or getattr(node, "attr", "") in CAST_UNDER_AUTOCAST
         for record in records
         for node in (nodes_in(record.node) if record is not None else ())
     )

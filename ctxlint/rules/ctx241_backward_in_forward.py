@@ -90,7 +90,7 @@ class BackwardInForward(Rule[FunctionClass]):
                     fn.span(call.node),
                     fitting(
                         f"`backward` in `forward` of `{fn.name}` runs through the graph of the input `{entry.name}`; a leaf silently "
-                        f"gets this gradient too, and for others the caller's backward raises RuntimeError. "
+                        f"gets this gradient too, and for others the caller's backward raises RuntimeError if their graph saves tensors. "
                         f"Use `{entry.name}.detach()`."
                     ),
                 )

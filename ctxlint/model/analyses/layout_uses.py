@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model.analyses.output_shapes import is_flat, is_without_dimensions
+from ctxlint.model.analyses.output_shapes import is_flat, is_integral, is_without_dimensions
 from ctxlint.model.analyses.strides import foreign_strides, without_last_stride
 from ctxlint.model.index.kernel_parameters import gets_bare_address, reads_one_element
 from ctxlint.model.interpreter.events import ForeignStrides, GenericCall, LayoutAsked, MemoryRead
@@ -201,7 +201,9 @@ def _reads_of_gradients(backward: Method, asked: set[Value]) -> Iterator[tuple[M
 
 def _has_one_layout(outputs: Sequence[Returned], position: int, how: str) -> bool:
     """Whether the gradient of an output is as good as contiguous for such a use."""
-    return is_without_dimensions(outputs, position) or (how == "view" and is_flat(outputs, position))
+    if is_without_dimensions(outputs, position) or (how == "view" and is_flat(outputs, position)):
+        return True
+    return is_integral(outputs, position)  # torch passes zeros for it
 
 
 def _only_adds_dimensions(node: cst.CSTNode) -> bool:

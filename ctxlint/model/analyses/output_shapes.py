@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model.interpreter.values import NONE, Fresh, View
+from ctxlint.model.interpreter.values import NONE, Fresh, Kind, View, kind_of
 from ctxlint.model.syntax import dotted, signed_integer
 
 if TYPE_CHECKING:
@@ -29,6 +29,12 @@ def is_flat(outputs: Sequence[Returned], position: int) -> bool:
         return False
     options = [option for each in outputs for option in each.slots[position].value.options()]
     return all(isinstance(each, (Fresh, View)) and _is_flattening(each.node) for each in options)
+
+
+def is_integral(outputs: Sequence[Returned], position: int) -> bool:
+    """Whether an output certainly is a tensor of integers or bools, which gets no gradient."""
+    known = bool(outputs) and all(each.exact and position < len(each.slots) for each in outputs)
+    return known and all(kind_of(each.slots[position].value) is Kind.INTEGRAL for each in outputs)
 
 
 def _is_flattening(node: cst.CSTNode | None) -> bool:
