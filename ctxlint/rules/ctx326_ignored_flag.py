@@ -76,7 +76,7 @@ class IgnoredFlag(Rule[FunctionClass]):
 
     ## Known limits
     The flag is known by its name. Not reported if `forward` asserts something about it, if a tensor or attribute that
-    `backward` reads may depend on it, apart from outputs and statistics such as `lse`, or if `backward` uses a name that
+    `backward` reads may depend on it, apart from statistics such as `lse` and the result of attention, or if `backward` uses a name that
     contains that of the flag. Other attributes that `backward` never reads are reported by CTX325, which is off by default.
 
     ## References

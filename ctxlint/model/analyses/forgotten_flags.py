@@ -28,6 +28,10 @@ _OF_TRAINING = frozenset(
 """Functions of torch that are the identity, or use other statistics, unless their flag is set."""
 _STATISTICS = pattern(r"(?i:(?:softmax_)?lse|[lm]|logsumexp|delta|rng_state|philox\w*)")
 """The names of what a kernel computes next to its result: no flag can be told from them."""
+_SUM_OF_VALUES = pattern(r"(?i:o|out|outputs?|(?:attn|attention)_out(?:put)?)")
+"""The names of the result of attention, which does not tell the mask: that of a softmax or a dropout does."""
+_OF_ATTENTION = 3
+"""How many inputs attention saves: queries, keys and values."""
 
 
 def forgotten_flags(fn: FunctionClass, backward: Method) -> Iterator[tuple[Input, ContextWrite | None]]:
@@ -106,9 +110,20 @@ def _deciding(statement: cst.CSTNode | None) -> set[str]:
     return set(names_in(statement)) if isinstance(statement, cst.BaseSmallStatement) else set()
 
 
+def _untelling_results(fn: FunctionClass) -> set[str]:
+    """The names of the outputs that are results of attention."""
+    inputs = {each.name for each in fn.inputs}
+    nodes = [slot.node for call in fn.saves for slot in call.arguments if slot.node is not None]
+    saved = {name for node in nodes for name in names_in(node)}
+    if len(saved & inputs) < _OF_ATTENTION:
+        return set()
+    returned = (slot.node for each in fn.outputs for slot in each.slots)
+    return {each.value for each in returned if isinstance(each, cst.Name) and _SUM_OF_VALUES.fullmatch(each.value)}
+
+
 def _reaches(fn: FunctionClass, backward: Method, names: set[str]) -> bool:
-    """Whether backward reads one of some names from ctx, apart from outputs and statistics, or what depends on them."""
-    results = {slot.node.value for each in fn.outputs for slot in each.slots if isinstance(slot.node, cst.Name)}
+    """Whether backward reads one of some names, or what depends on it, from ctx: no such results, no statistics."""
+    results = _untelling_results(fn)
     telling = {each for each in names if each not in results and not _STATISTICS.fullmatch(each)}
     read = {each.attribute for each in backward.facts.of(ContextRead)}
     writes = [each for name in read for each in fn.writes_by_attribute.get(name, ())]
