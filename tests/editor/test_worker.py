@@ -82,11 +82,16 @@ def test_a_document_that_was_opened_is_not_traversed_while_its_reader_types(coll
 
 
 def test_everything_is_collected_in_a_longer_pause(collections: Collections) -> None:
-    worker = Worker()
-    node = worker.submit(Node).result()
-    gone = weakref.ref(node)
-    time.sleep(0.1)
-    del node  # it was alive when the young objects were collected
+    for _attempt in range(5):
+        collections.sizes.clear()
+        worker = Worker()
+        node = worker.submit(Node).result()
+        gone = weakref.ref(node)
+        time.sleep(0.1)
+        is_too_late = 2 in [generation for generation, _ in collections.sizes]
+        del node  # it was alive when the young objects were collected
+        if not is_too_late:  # unless the machine stood still until the longer pause
+            break
     assert wait_for(lambda: gone() is None)
     assert 2 in [generation for generation, _ in collections.sizes]
     assert wait_for(gc.get_freeze_count)
