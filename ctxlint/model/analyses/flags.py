@@ -213,7 +213,7 @@ def _may_raise(call: GenericCall) -> bool:
     gets = "needs_input_grad" in code or any(isinstance(each, NeedsInputGrad) for each in found)
     if not gets or ("raise" not in code and "assert" not in code):
         return False
-    nodes = [*nodes_in(function.node)]
+    nodes = nodes_in(function.node)
     reads = any(isinstance(node, ast.Attribute) and node.attr == "needs_input_grad" for node in nodes)
     gets = reads or any(isinstance(each, NeedsInputGrad) for each in found)
     return gets and any(isinstance(node, (ast.Raise, ast.Assert)) for node in nodes)

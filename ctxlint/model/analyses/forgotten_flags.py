@@ -37,7 +37,8 @@ _OF_ATTENTION = 3
 def forgotten_flags(fn: FunctionClass, backward: Method) -> Iterator[tuple[Input, ContextWrite | None]]:
     """The flags among the inputs, each with the attribute of ctx that keeps it for nothing.
 
-    Nothing that backward reads was computed from the flag, or where it decided, apart from the outputs.
+    Nothing that backward reads was computed from the flag, or where it decided, apart from statistics and the result of
+    attention.
     """
     forward = fn.forward
     flags = [each for each in fn.inputs if _MASKING.fullmatch(each.name) or _TRAINING.fullmatch(each.name)]

@@ -16,6 +16,7 @@ from ctxlint.patterns import pattern
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ctxlint.model.index.kernel_addresses import Access
     from ctxlint.model.index.project import Definition
 
 
@@ -70,21 +71,14 @@ _LOADED = pattern(r"\bload\(\s*(\w+)\s*\)")
 
 def reads_neighbours(definition: Definition, aliases: Aliases) -> frozenset[str]:
     """The parameters that a kernel of Triton reads with stride 1: ``load(p + row * stride + tl.arange(0, N))``."""
-    record = definition.unit.index.functions.get(definition.qualname)
-    if record is None or not record.certain:
-        return frozenset()
-    spend(100)
-    loads = (each.address.terms for each in accesses_in(record.node, record.scope, aliases) if each.called == LOAD)
+    loads = (each.address.terms for each in _accesses(definition, aliases) or () if each.called == LOAD)
     return frozenset(name for terms in loads if STEP in terms for name in terms if name != STEP)
 
 
 def pointers_of(definition: Definition, aliases: Aliases) -> frozenset[str | None]:
     """The parameters that a kernel of Triton adds offsets to, to read or write there; None for an unknown one."""
-    record = definition.unit.index.functions.get(definition.qualname)
-    if record is None or not record.certain:
-        return frozenset([None])
-    spend(100)
-    return frozenset(each.address.pointer for each in accesses_in(record.node, record.scope, aliases))
+    accesses = _accesses(definition, aliases)
+    return frozenset([None]) if accesses is None else frozenset(each.address.pointer for each in accesses)
 
 
 def strides_by_pointer(definition: Definition, aliases: Aliases) -> Mapping[str, frozenset[str]]:
@@ -93,13 +87,18 @@ def strides_by_pointer(definition: Definition, aliases: Aliases) -> Mapping[str,
     ``{"x": {"stride"}}`` for ``load(x + row * stride + tl.arange(0, N))``. None of an address with a name that has
     several values.
     """
-    record = definition.unit.index.functions.get(definition.qualname)
-    if record is None or not record.certain:
-        return {}
-    spend(100)
     found: dict[str, frozenset[str]] = {}
-    for each in accesses_in(record.node, record.scope, aliases):
+    for each in _accesses(definition, aliases) or ():
         pointer, factors = each.address.pointer, each.address.factors
         if pointer is not None and UNSURE not in factors:
             found[pointer] = found.get(pointer, frozenset()) | factors
     return found
+
+
+def _accesses(definition: Definition, aliases: Aliases) -> tuple[Access, ...] | None:
+    """What a kernel reads and writes; None if it is not known which function that is."""
+    record = definition.unit.index.functions.get(definition.qualname)
+    if record is None or not record.certain:
+        return None
+    spend(100)
+    return accesses_in(record.node, record.scope, aliases)

@@ -150,7 +150,7 @@ _ANY = "*"
 
 def _changes_table(tree: ast.Module, name: str) -> bool:
     """Whether a file, other than the one that creates a dict, may change it after it imports it."""
-    nodes = tuple(nodes_in(tree))
+    nodes = nodes_in(tree)
     imported = (alias for node in nodes if isinstance(node, ast.ImportFrom) for alias in node.names)
     names = [alias.asname or name for alias in imported if alias.name == name]
     return not (
@@ -161,7 +161,7 @@ def _changes_table(tree: ast.Module, name: str) -> bool:
 
 def _derives_from(tree: ast.Module, name: str) -> bool:
     """Whether a file may have a subclass of a class that it imports by its name."""
-    nodes = list(nodes_in(tree))
+    nodes = nodes_in(tree)
     imports = (alias for node in nodes if isinstance(node, ast.ImportFrom) for alias in node.names)
     names = {name, *(each.asname for each in imports if each.name == name and each.asname is not None)}
     bases = (part for node in nodes if isinstance(node, ast.ClassDef) for base in node.bases for part in nodes_in(base))
@@ -170,7 +170,7 @@ def _derives_from(tree: ast.Module, name: str) -> bool:
 
 def _takes(tree: ast.Module, name: str) -> bool:
     """Whether a file may take a name of torch from a module that it imports, which is not one of torch."""
-    nodes, scope = list(nodes_in(tree)), index_module(tree).module
+    nodes, scope = nodes_in(tree), index_module(tree).module
     imports = [each for each in nodes if isinstance(each, ast.ImportFrom) and not _is_of_torch(each.module)]
     attributes = (each for each in nodes if isinstance(each, ast.Attribute) and each.attr == name)
     return any(alias.name in (name, "*") for each in imports for alias in each.names) or any(
@@ -237,7 +237,7 @@ def _passes(tree: ast.Module, asked: ProjectQuestion) -> bool:
         index = index_module(tree)
         calls_of = [each for each in index.calls if what_is_passed(each, asked.position) == sort]
         return any(_is_import_of(asked.name, meant(each.node.func, each.scope)) for each in calls_of)
-    nodes = list(nodes_in(tree))
+    nodes = nodes_in(tree)
     calls = [node for node in nodes if isinstance(node, ast.Call)]
     if asked.deed == "passes-leaf":
         parameters = parameters_among(nodes)
