@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ctxlint.config.settings import ALL, Settings
 from ctxlint.config.torch_versions import ALL_RELEASES
 from ctxlint.diagnostic import Diagnostic, Severity
-from ctxlint.effort import Effort, EffortExceeded, steps
+from ctxlint.effort import Effort, EffortExceeded, spend, steps
 from ctxlint.fix import Applicability, with_line_endings_of
 from ctxlint.model.analyses.certain_raises import backward_is_unreached, is_unreached
 from ctxlint.model.analyses.reachability import backward_never_runs
@@ -30,7 +30,7 @@ from ctxlint.rules.ctx903_too_complex import TooComplex, too_complex
 from ctxlint.source.source import WHOLE_FILE, Span
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from ctxlint.diagnostic import Related
     from ctxlint.model.function_store import KnownFindings
@@ -114,24 +114,11 @@ def _run_rules(
     rules = _those_that_are_on(all_rules(), settings)
     if settings.per_file_ignores or settings.extend_per_file_ignores:
         rules = tuple(each for each in rules if not settings.is_ignored_in(path, each.code, each.name))
-    functions = subjects.get(FunctionClass, ())
-    known = _known(functions, rules, settings, effort)
-    limited = {id(each): settings.limited_to(each.releases) for each in functions if each.releases != ALL_RELEASES}
-    still_to_check = _still_to_check(functions, known)
-    for rule in rules:
-        of_rule = subjects.get(rule.subject, ())
-        for subject in of_rule if rule.subject is not FunctionClass else still_to_check(rule.code):
-            stored = known.get(id(subject))
-            found: list[Diagnostic] = []
-            try:
-                reported = _findings_of(rule, subject, limited.get(id(subject), settings), effort, stored)
-                found.extend(_diagnostic(source, rule, each, settings, subject) for each in reported)
-            except EffortExceeded:
-                found.extend(_given_up(subject, source, settings))
-            except RecursionError:
-                found.append(nested_too_deeply(path))
-            except Exception as error:  # noqa: BLE001  (one rule must not silence the others)
-                found.append(internal_error(path, describe(f"{rule.code} ({rule.name})", error)))
+    known = _known(subjects.get(FunctionClass, ()), rules, settings, effort)
+    for kind, of_kind in subjects.items():
+        about_it = tuple(each for each in rules if each.subject is kind)
+        for subject in of_kind:
+            found = _findings_about(subject, about_it, source, settings, effort, known.get(id(subject)))
             yield from ((subject, each) for each in found)
 
 
@@ -154,47 +141,51 @@ def _known(
     return found
 
 
-def _still_to_check(
-    functions: Sequence[FunctionClass], known: Mapping[int, KnownFindings | None]
-) -> Callable[[str], Sequence[FunctionClass]]:
-    """By the code of a rule, the Functions of which it is not known already that the rule reports nothing."""
-    if not known:
-        return lambda _code: functions
-    reported = ((key, each.reported) for key, each in known.items() if each is not None)
-    settled = {key: codes for key, codes in reported if codes is not None}
-    codes = frozenset().union(*settled.values())
-    rest = [each for each in functions if id(each) not in settled]
+def _findings_about(
+    subject: Any,
+    rules: Sequence[Rule[Any]],
+    source: Source,
+    settings: Settings,
+    effort: Effort,
+    stored: KnownFindings | None,
+) -> list[Diagnostic]:
+    """What some rules report about a subject."""
+    if stored is not None and stored.reported is not None:
+        rules = [each for each in rules if each.code in stored.reported]
+    releases = getattr(subject, "releases", ALL_RELEASES)
+    within = settings.limited_to(releases) if releases != ALL_RELEASES else settings
+    found: list[Diagnostic] = []
+    exceeded = False
+    with effort.on(getattr(subject, "qualname", None)):
+        for rule in rules:
+            try:
+                reported = _findings_of(rule, subject, within, stored)
+                found.extend(_diagnostic(source, rule, each, settings, subject) for each in reported)
+            except EffortExceeded:
+                exceeded = True
+            except RecursionError:
+                found.append(nested_too_deeply(source.path))
+            except Exception as error:  # noqa: BLE001  (one rule must not silence the others)
+                found.append(internal_error(source.path, describe(f"{rule.code} ({rule.name})", error)))
+    return [*found, *_given_up(subject, source, settings)] if exceeded else found
 
-    def of(code: str) -> Sequence[FunctionClass]:
-        if code not in codes:
-            return rest
-        return [each for each in functions if id(each) not in settled or code in settled[id(each)]]
 
-    return of
-
-
-def _findings_of(
-    rule: Rule[Any], subject: Any, settings: Settings, effort: Effort, stored: KnownFindings | None
-) -> Iterator[Finding]:
+def _findings_of(rule: Rule[Any], subject: Any, settings: Settings, stored: KnownFindings | None) -> Iterator[Finding]:
     """The findings of a rule about a subject, computed or known."""
-    name = getattr(subject, "qualname", None)
     earlier = stored.get(rule.code) if stored is not None else None
-    if (
-        earlier is not None
-        and stored is not None
-        and (stored.reported is not None or effort.charge(name, earlier.steps))
-    ):
+    if earlier is not None and stored is not None and (stored.reported is not None or earlier.steps <= steps.left):
+        if stored.reported is None:
+            spend(earlier.steps)
         yield from earlier.findings
         return
-    with effort.on(name):
-        before, found = steps.left, []
-        if not rule.about_backward or not (_is_out_of_use(subject, settings) or backward_never_runs(subject)):
-            for each in rule.check(subject, settings):
-                if _may_come_true(rule, subject, each):
-                    found.append(_with_helpers(subject, each))
-                    yield found[-1]
-        if stored is not None:
-            stored.keep(rule.code, found, before - steps.left)
+    before, found = steps.left, []
+    if not rule.about_backward or not (_is_out_of_use(subject, settings) or backward_never_runs(subject)):
+        for each in rule.check(subject, settings):
+            if _may_come_true(rule, subject, each):
+                found.append(_with_helpers(subject, each))
+                yield found[-1]
+    if stored is not None:
+        stored.keep(rule.code, found, before - steps.left)
 
 
 def _may_come_true(rule: Rule[Any], subject: Any, finding: Finding) -> bool:
