@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.linting import SHARED_BY_WORKERS
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -68,6 +70,17 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         for name in ("CTXLINT_CACHE_DIR", "CTXLINT_CACHE_KEY"):
             patch.delenv(name, raising=False)
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _shared_findings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A folder that all workers of this session share."""
+    own = tmp_path_factory.getbasetemp()
+    folder = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "findings"
+    folder.mkdir(exist_ok=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(SHARED_BY_WORKERS, str(folder))
         yield
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import pickle
 import tempfile
 from functools import cache
 from pathlib import Path
@@ -14,10 +16,13 @@ from ctxlint.source.source import Source
 from tests.fixture_reader import Extent, Mark
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from ctxlint.diagnostic import Diagnostic
-    from tests.fixture_reader import Case
+    from tests.fixture_reader import Case, Fixture
+
+SHARED_BY_WORKERS = "CTXLINT_TESTS_FINDINGS"
+"""The environment variable with the folder for what one worker of pytest finds and the others read."""
 
 
 def settings_from(options: str) -> Settings:
@@ -82,8 +87,24 @@ def listing(diagnostics: Iterable[Diagnostic]) -> str:
 
 @cache
 def findings_in(case: Case) -> tuple[Diagnostic, ...]:
-    """The findings of all rules in a case of a fixture, with its options; several test files read them."""
-    return tuple(lint(case.marked.text, case.path, every_rule(case.options)))
+    """The findings of all rules in a case of a fixture, with its options; several test files and workers read them."""
+    if SHARED_BY_WORKERS not in os.environ:
+        return tuple(lint(case.marked.text, case.path, every_rule(case.options)))
+    kept = Path(os.environ[SHARED_BY_WORKERS], f"{case.place}.pickle")
+    if not kept.exists():
+        found = tuple(lint(case.marked.text, case.path, every_rule(case.options)))
+        unfinished = kept.with_suffix(f".{os.getpid()}")
+        unfinished.write_bytes(pickle.dumps(found))
+        unfinished.replace(kept)
+    diagnostics: tuple[Diagnostic, ...] = pickle.loads(kept.read_bytes())
+    return diagnostics
+
+
+def shared_out(fixtures: Sequence[Fixture]) -> list[Fixture]:
+    """The fixtures, from another place on in each worker of pytest: so none waits for what another is linting."""
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    start = worker * len(fixtures) // int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    return [*fixtures[start:], *fixtures[:start]]
 
 
 def every_rule(options: str = "") -> Settings:

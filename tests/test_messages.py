@@ -9,7 +9,7 @@ import pytest
 
 from ctxlint.rules import all_rules
 from tests.fixture_reader import rule_fixtures
-from tests.linting import findings_in
+from tests.linting import findings_in, shared_out
 
 if TYPE_CHECKING:
     from ctxlint.diagnostic import Diagnostic
@@ -68,7 +68,7 @@ ERRORS = re.compile(r"\b(?:[A-Z][a-z]+)+Error\b")
 def _findings(code: str = "") -> dict[str, list[Diagnostic]]:
     """What all rules find in all blocks of the fixtures, or of one rule's fixture, by code."""
     found: dict[str, list[Diagnostic]] = {}
-    for fixture in rule_fixtures():
+    for fixture in shared_out(rule_fixtures()):
         if not fixture.code.startswith(code.upper()):
             continue
         for case in fixture.cases:
