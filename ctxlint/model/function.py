@@ -579,6 +579,10 @@ class FakeFault(Enum):
     DEFAULT = "the fake has no default where the operator has one"
     SHIFTED = "a parameter of the fake gets the argument for another one, as one before it is missing"
     RESULTS = "the fake returns another number of tensors"
+    DIMENSIONS = "the fake returns a tensor with another number of dimensions"
+    SIZES = "the fake returns a tensor with other sizes"
+    DTYPE = "the fake returns a tensor of another dtype"
+    LAYOUT = "the fake returns a tensor with other strides"
 
 
 @record
@@ -588,6 +592,9 @@ class FakeMismatch:
     ``names`` are the parameters in question; of ``SHIFTED``, the missing one, and the one that gets its argument.
     ``default`` is the code of the operator's default, if it is one parameter. ``sometimes``: only calls that pass the
     arguments are concerned. ``expected`` and ``returned`` are the numbers of tensors, None for a single one.
+
+    ``at`` is the number of the result in question, None for the only one; ``here`` and ``there`` are its sizes, dtype
+    or layout in the fake and in the operator. They differ only for some tensors if ``of`` is a parameter that decides.
     """
 
     span: Span
@@ -598,6 +605,10 @@ class FakeMismatch:
     sometimes: bool = False
     expected: int | None = None
     returned: int | None = None
+    at: int | None = None
+    here: str = ""
+    there: str = ""
+    of: str = ""
 
 
 @record

@@ -1,4 +1,4 @@
-"""Whether the fake of a custom operator takes its arguments, and returns as many tensors.
+"""Whether the fake of a custom operator takes its arguments, and returns as many tensors, of the same kind.
 
 Torch calls a fake as the operator is called, without trailing arguments that are its defaults, and believes it.
 """
@@ -7,13 +7,17 @@ from __future__ import annotations
 
 import ast
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ctxlint.model.function import FakeFault, FakeMismatch
 from ctxlint.model.index.module_backwards import span_of_name
+from ctxlint.model.index.result_layouts import LEADING, Laid, Size, results_of
 from ctxlint.model.interpreter.values import Sequence, Tri, is_tensor
+from ctxlint.source.ast_tree import nodes_in
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from ctxlint.model.index.module_unit import Unit
     from ctxlint.model.interpreter.values import Value
     from ctxlint.model.operators import Fake
@@ -96,3 +100,123 @@ def unfit_result(value: Value, returns: ast.expr | None) -> tuple[int | None, in
         certain = value.exact and value.kind in ("tuple", "list") and len(value.slots) != expected
         return (expected, len(value.slots)) if certain else None
     return (expected, None) if expected is not None and is_tensor(value) is Tri.YES else None
+
+
+def unlike_results(unit: Unit, fake: Fake) -> Iterator[FakeMismatch]:
+    """The results of a fake in a file whose sizes, dtype or strides are not those of the operator's result."""
+    operator = fake.operator.unit.index.functions[fake.operator.qualname].node
+    own, passed = _Parameters(fake.function.node.args), _Parameters(operator.args)
+    if own.rest or own.others or passed.rest or passed.others:
+        return
+    annotated = (*operator.args.posonlyargs, *operator.args.args, *operator.args.kwonlyargs)
+    written = {each.arg: ast.unparse(each.annotation) for each in annotated if each.annotation is not None}
+    numbers = frozenset(name for name, text in written.items() if "Tensor" not in text)
+    names = dict(zip(own.positional, passed.positional)) | {each: each for each in passed.by_name}
+    here = results_of(fake.function.node, names, frozenset(each for each in names if names[each] in numbers))
+    there = results_of(operator, {name: name for name in written}, numbers) if here is not None else None
+    if here is None or there is None or len(here) != len(there):
+        return
+    tested = _tested(operator)
+    for at, ((node, ours), (_node, theirs)) in enumerate(zip(here, there)):
+        if ours is not None and theirs is not None:
+            found = _difference(ours, theirs)
+            if found is not None and (not found.of or not tested & _ABOUT[found.fault]):
+                number = at if len(here) > 1 else None
+                span = unit.source.span_of(node)
+                yield FakeMismatch(
+                    span, operator.name, found.fault, at=number, here=found.here, there=found.there, of=found.of
+                )
+
+
+def _tested(operator: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
+    """The attributes that an operator mentions in a comparison, an assertion or a test."""
+    tests = [each.test for each in nodes_in(operator) if isinstance(each, (ast.Assert, ast.If, ast.IfExp))]
+    compared = [each for each in nodes_in(operator) if isinstance(each, ast.Compare)]
+    called = [each.args[0] for each in nodes_in(operator) if isinstance(each, ast.Call) and each.args]
+    inside = (node for each in (*tests, *compared, *called) for node in nodes_in(each))
+    return {each.attr for each in inside if isinstance(each, ast.Attribute)}
+
+
+_ABOUT = {
+    FakeFault.DIMENSIONS: frozenset({"dim", "ndim"}),
+    FakeFault.SIZES: frozenset[str](),
+    FakeFault.DTYPE: frozenset({"dtype"}),
+    FakeFault.LAYOUT: frozenset({"is_contiguous", "stride"}),
+}
+"""What an operator may test, so that what would make a difference never gets there."""
+
+
+class _Difference(NamedTuple):
+    """What differs between a result of a fake, and that of the operator, as in ``FakeMismatch``."""
+
+    fault: FakeFault
+    here: str
+    there: str
+    of: str = ""
+
+
+def _difference(ours: Laid, theirs: Laid) -> _Difference | None:
+    """The first certain difference between what a fake and its operator return."""
+    return _other_sizes(ours, theirs) or _other_dtype(ours, theirs) or _other_layout(ours, theirs)
+
+
+def _other_sizes(ours: Laid, theirs: Laid) -> _Difference | None:
+    if ours.like and theirs.like:
+        if ours.like != theirs.like or ours.fewer == theirs.fewer:
+            return None
+        return _Difference(FakeFault.DIMENSIONS, _dimensions(ours), _dimensions(theirs))
+    one, other = (_counted(each) for each in (ours, theirs))
+    if one is not None and other is not None:
+        if one == other:
+            return None
+        return _Difference(FakeFault.DIMENSIONS, _dimensions(ours), _dimensions(theirs))
+    if (theirs.sizes == () and ours.like) or (ours.sizes == () and theirs.like):
+        return _Difference(FakeFault.DIMENSIONS, _dimensions(ours), _dimensions(theirs))
+    if ours.like and not ours.fewer and theirs.sizes:
+        last = _replaced_last(ours.like, theirs.sizes)
+        return _Difference(FakeFault.SIZES, ours.like, last) if last else None
+    return None
+
+
+def _counted(laid: Laid) -> int | None:
+    """The number of dimensions, if the sizes are written out."""
+    whole = laid.sizes is None or any(each.at == LEADING for each in laid.sizes)
+    return None if whole or laid.sizes is None else len(laid.sizes)
+
+
+def _dimensions(laid: Laid) -> str:
+    """The number of dimensions in words."""
+    if laid.fewer:
+        return f"{laid.fewer} dimension{'s' * (laid.fewer > 1)} less than `{laid.like}`"
+    if laid.sizes is None:
+        return f"the dimensions of `{laid.like}`"
+    return "1 dimension" if len(laid.sizes) == 1 else f"{len(laid.sizes)} dimensions"
+
+
+def _replaced_last(tensor: str, sizes: tuple[Size, ...]) -> str:
+    """The code of the last size, if all others are those of a tensor, and it is another one."""
+    *leading, last = sizes
+    count = len(sizes)
+    own = [each.of == tensor and each.at in (at, at - count, LEADING) for at, each in enumerate(leading)]
+    if not leading or not all(own):
+        return ""
+    if last.text:
+        return last.text
+    return f"{last.of}.shape[{last.at}]" if last.of and last.of != tensor and last.at != LEADING else ""
+
+
+def _other_dtype(ours: Laid, theirs: Laid) -> _Difference | None:
+    if ours.dtype and theirs.dtype:
+        return _Difference(FakeFault.DTYPE, ours.dtype, theirs.dtype) if ours.dtype != theirs.dtype else None
+    of = ours.dtype_of or theirs.dtype_of
+    if not of or not (ours.dtype or theirs.dtype):
+        return None
+    return _Difference(FakeFault.DTYPE, ours.dtype, theirs.dtype, of)
+
+
+def _other_layout(ours: Laid, theirs: Laid) -> _Difference | None:
+    if ours.order and theirs.order:
+        return _Difference(FakeFault.LAYOUT, ours.order, theirs.order) if ours.order != theirs.order else None
+    of = ours.order_of or theirs.order_of
+    order = ours.order or theirs.order
+    return _Difference(FakeFault.LAYOUT, ours.order, theirs.order, of) if of and order else None

@@ -43,7 +43,7 @@ from ctxlint.model.interpreter.values import (
     View,
     storage,
 )
-from ctxlint.model.operator_fakes import unfit_arguments, unfit_result
+from ctxlint.model.operator_fakes import unfit_arguments, unfit_result, unlike_results
 from ctxlint.model.operators import decorated_operators, fakes_of, gives_tensors
 from ctxlint.model.summaries.declared import declared_by
 from ctxlint.patterns import pattern
@@ -98,6 +98,8 @@ def _results_of_fake(unit: Unit, resolver: Resolver, fake: Fake) -> Iterator[Sha
     unfit = unfit_arguments(unit, fake)
     if unfit is not None:
         yield unfit
+    else:
+        yield from unlike_results(unit, fake)
     found, home = unit.slices.function_of(fake.function), fake.operator.unit
     declared = home.slices.find_bare_function(fake.operator.qualname)
     if found is None or declared is None or not gives_tensors(home, fake.operator.qualname):

@@ -1,10 +1,11 @@
-"""CTX818: the fake of a custom operator takes other arguments, or returns another number of tensors."""
+"""CTX818: the fake of a custom operator takes other arguments, or returns other tensors."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from ctxlint.model.function import FakeFault, SourceFile
+from ctxlint.model.index.result_layouts import CONTIGUOUS, TRANSPOSED
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.wording import counted, fitting, quoted, them
 
@@ -19,13 +20,15 @@ class OperatorFakeMismatch(Rule[SourceFile]):
     """
     ## What it does
     Reports a fake, registered with `register_fake`, that does not take the arguments of its operator, or that returns
-    another number of tensors.
+    another number of tensors, or a tensor with other sizes, another dtype or other strides than the operator's.
 
     ## Why is this bad?
     Calls in eager mode work: torch runs the fake only when it traces the operator. `torch.export` then raises TypeError,
     and `torch.compile` breaks the graph, for arguments that the fake does not take. Torch also omits trailing arguments
     that are the operator's defaults, so that the fake needs them as well. If the fake returns too many tensors, the
     process crashes; if it returns too few, compiled code gets no more, or torch breaks the graph where it unpacks them.
+    Code that inductor compiles asserts the sizes and strides of the fake's result, and relies on its dtype: a wrong one
+    raises in some programs, and rounds to it in others.
 
     ## Example
     ```python
@@ -62,8 +65,10 @@ class OperatorFakeMismatch(Rule[SourceFile]):
 
     ## Known limits
     Only operators that a single decorator `custom_op` or `triton_op` defines are judged, without `tags` and `schema`, and
-    fakes under a single decorator. The shapes, types and layouts of the results are not compared; see
-    `torch.library.opcheck`.
+    fakes under a single decorator. Sizes, dtypes and layouts are compared where the statements of both functions show
+    them: those of new tensors, conversions, transposed views, sums and matrix products, without branches and helpers. What the
+    operator tests or asserts may never differ, and is not reported. `torch.library.opcheck` compares all of them for
+    given arguments.
 
     ## References
     - [torch.library.register_fake](https://pytorch.org/docs/stable/library.html#torch.library.register_fake)
@@ -103,7 +108,50 @@ def _message(each: FakeMismatch) -> str:
             return (
                 f"{fake} returns {_tensors(each.returned)} but the operator {_tensors(each.expected)}; {_effect(each)}."
             )
+        case FakeFault.DIMENSIONS | FakeFault.SIZES:
+            return _about_sizes(each)
+        case FakeFault.DTYPE:
+            return _about_dtypes(each)
+        case FakeFault.LAYOUT:
+            return _about_layouts(each)
     raise AssertionError
+
+
+def _about_sizes(each: FakeMismatch) -> str:
+    """What a fake says wrongly about sizes."""
+    if each.fault is FakeFault.SIZES:
+        what = f"{_its(each)} the shape of `{each.here}`, but the last size of the operator's is `{each.there}`"
+        return f"{what}; compiled code raises unless they agree. Return a tensor of that shape."
+    what = f"{_its(each)} {each.here}, but the operator's has {each.there}"
+    return f"{what}; compiled code raises. Return a tensor of that shape."
+
+
+def _about_dtypes(each: FakeMismatch) -> str:
+    """What a fake says wrongly about a dtype."""
+    here, there = (f"torch.{text}" if text else f"{each.of}.dtype" for text in (each.here, each.there))
+    when = f" if `{each.of}` has another dtype" if each.of else ""
+    what = f"{_its(each)} the dtype `{here}`, but the operator's has `{there}`"
+    return f"{what}; compiled code raises RuntimeError or is silently wrong{when}. Pass `dtype={there}`."
+
+
+def _about_layouts(each: FakeMismatch) -> str:
+    """What a fake says wrongly about strides."""
+    here, there = (_LAYOUTS.get(text, f"the strides of `{each.of}`") for text in (each.here, each.there))
+    raises = "code that inductor compiles raises AssertionError"
+    if each.of:
+        raises += f" {'unless' if TRANSPOSED in (each.here, each.there) else 'if'} `{each.of}` is transposed"
+    new = each.of and each.there == CONTIGUOUS
+    remedy = f"Return `{each.of}.new_empty(...)`" if new else "Return the same layout from both"
+    return f"{_its(each)} {here}, but the operator's has {there}; {raises}. {remedy}."
+
+
+_LAYOUTS = {CONTIGUOUS: "contiguous strides", TRANSPOSED: "transposed strides"}
+
+
+def _its(each: FakeMismatch) -> str:
+    """The subject: the result of the fake."""
+    result = "The result" if each.at is None else f"Result {each.at}"
+    return f"{result} of the fake of `{each.function}` has"
 
 
 def _effect(each: FakeMismatch) -> str:
