@@ -19,11 +19,11 @@ from ctxlint.model.analyses.attribute_uses import (
     written_by_backward,
 )
 from ctxlint.model.analyses.empty_tensors import implies_empty
-from ctxlint.model.analyses.inputs import given_by_a_call
+from ctxlint.model.analyses.inputs import given_by_a_call, gradient_of
 from ctxlint.model.analyses.outputs import differentiable_outputs, may_be_given_back
 from ctxlint.model.analyses.saved_state_uses import KeptUses, Place, uses_of_kept
 from ctxlint.model.analyses.upstream import is_call_for_zeros
-from ctxlint.model.analyses.variadic_inputs import all_get_gradients, some_get_gradients
+from ctxlint.model.analyses.variadic_inputs import all_get_gradients, elements_named, some_get_gradients
 from ctxlint.model.interpreter.events import (
     Assigned,
     ContextItemWrite,
@@ -431,7 +431,7 @@ def _on_every_path(value: Value) -> frozenset[str]:
     if isinstance(value, Choice):
         held = [_on_every_path(option) for option in value.alternatives if option != NONE]
         return frozenset.intersection(*held) if held else frozenset()
-    rest = _of_variadic(value)
+    rest = _of_variadic(value) if _element(value) is None else None
     if rest is not None:
         return frozenset([f"*{rest.name}"])
     if isinstance(value, (Sequence, Mapping)):
@@ -439,6 +439,9 @@ def _on_every_path(value: Value) -> frozenset[str]:
     if isinstance(value, ProjectObject):
         return frozenset[str]().union(*(_on_every_path(slot.value) for _name, slot in value.attributes))
     origin = usual_storage(value)  # it is rarely a copy
+    element = _element(origin)
+    if element is not None:
+        return frozenset(elements_named([element]))
     return frozenset([origin.name]) if is_input(origin) else frozenset()
 
 
@@ -501,17 +504,13 @@ def _classified(fn: FunctionClass, write: ContextStore, leaf: Value, contained: 
     if _saved_too(fn, write, leaf):
         return
     origin = _same_memory(leaf)
+    element = _element(origin)
+    if element is not None:
+        if _is_kept_element(fn, element, leaf):
+            yield _Kept(Held.INPUT, contained, *elements_named([element]))
+        return
     if is_input(origin):
-        if _is_excluded(origin, write.guards) or _starts_a_graph(fn, write, leaf):
-            return
-        if leaf == origin and _is_returned_dirty(fn, origin):
-            yield _Kept(Held.OUTPUT, contained)
-            return
-        entry = fn.inputs[origin.index] if origin.index < len(fn.inputs) else None
-        if entry is None or entry.gradient is not Tri.YES or entry.against_a_gradient:
-            return
-        if is_tensor(leaf) is Tri.YES and _gets_more_than_zeros(fn, entry.index):
-            yield _Kept(Held.INPUT, contained, entry.name)
+        yield from _classified_input(fn, write, leaf, origin, contained)
         return
     if _is_output(fn, moved_to_cpu(leaf) or leaf) and not _may_be_an_input(leaf):
         if _is_of_this_iteration(fn, write, leaf):
@@ -522,6 +521,38 @@ def _classified(fn: FunctionClass, write: ContextStore, leaf: Value, contained: 
         yield _Kept(Held.COMPUTED, contained)
     elif _holds_output(fn, leaf):
         yield _Kept(Held.OUTPUT, True)
+
+
+def _classified_input(
+    fn: FunctionClass, write: ContextStore, leaf: Value, origin: Parameter, contained: bool
+) -> Iterator[_Kept]:
+    """The same of an input, or a view of it: the output if it is returned, as it is marked dirty."""
+    if _is_excluded(origin, write.guards) or _starts_a_graph(fn, write, leaf):
+        return
+    if leaf == origin and _is_returned_dirty(fn, origin):
+        yield _Kept(Held.OUTPUT, contained)
+        return
+    entry = fn.inputs[origin.index] if origin.index < len(fn.inputs) else None
+    if entry is None or entry.gradient is not Tri.YES or entry.against_a_gradient:
+        return
+    if is_tensor(leaf) is Tri.YES and _gets_more_than_zeros(fn, entry.index):
+        yield _Kept(Held.INPUT, contained, entry.name)
+
+
+def _is_kept_element(fn: FunctionClass, element: Item, leaf: Value) -> bool:
+    """Whether an element of ``*args``, or a view of it, is certainly an input that could be saved."""
+    index = len(fn.inputs) + (element.key if isinstance(element.key, int) else 0)
+    gets_gradient = gradient_of(index, index + 1, fn.gradients) is Tri.YES
+    if any(True for _call in fn.context_calls("mark_dirty")):
+        return False
+    return gets_gradient and _gets_more_than_zeros(fn, index) and not is_detached(leaf)
+
+
+def _element(origin: Value) -> Item | None:
+    """The value as a numbered element of forward's ``*args``, if it is one: ``args[0]``, ``x, w = args``."""
+    if not isinstance(origin, Item) or not isinstance(origin.of, Variadic) or origin.of.role != "input":
+        return None
+    return origin if isinstance(origin.key, int) and origin.key >= 0 else None
 
 
 def _is_excluded(entry: Parameter, guards: Iterable[Guard]) -> bool:

@@ -54,7 +54,7 @@ def results_of(
 ) -> list[tuple[ast.expr, Laid | None]] | None:
     """What a function returns, each tensor after its expression; None if it does not end in its only return.
 
-    ``names`` are the parameters, with the names to call them by, and ``numbers`` those which are no tensors.
+    ``names`` are the parameters, with the names to call them by, and ``numbers`` those that are not tensors.
     """
     walk = _Walk({own: Size(text=name) if name in numbers else _parameter(name) for own, name in names.items()})
     returned = walk.run(function.body)

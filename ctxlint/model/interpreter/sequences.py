@@ -177,6 +177,8 @@ def rest_of(value: Value, star: int, count: int, node: cst.CSTNode) -> Sequence:
         return Sequence("list", value.slots[star : len(value.slots) - (count - 1 - star)], node)
     if isinstance(value, SavedTensors) and star == count - 1:
         return Sequence("list", (Slot(SavedTensors(value.via, value.start + star, sliced=True), starred=True),), node)
+    if isinstance(value, Variadic) and value.role == "input":
+        return Sequence("list", (Slot(Item(value, node), starred=True),), node)
     return unknown_many("list", node)
 
 
