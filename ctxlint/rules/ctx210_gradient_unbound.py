@@ -30,7 +30,7 @@ from ctxlint.model.interpreter.events import Assigned, MaybeNone, MaybeUnbound, 
 from ctxlint.model.syntax import code_of
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.rules.related import at, way_to
-from ctxlint.rules.wording import fitting, if_it_runs, moment, names_of, quoted
+from ctxlint.rules.wording import fitting, if_it_runs, moment, name_with_the_words_of, names_of, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -151,7 +151,7 @@ def _unbound_locals(fn: FunctionClass, method: Method, seen: set[str]) -> Iterat
             fn.span(first.node),
             fitting(
                 f"{names} in `{method.name}` of `{fn.name}` {are} not bound on any path to this read; it raises "
-                f"UnboundLocalError {moment(method)}{if_it_runs(fn, method, first.node)}. Bind {them} first."
+                f"UnboundLocalError {moment(method)}{if_it_runs(fn, method, first.node)}. Bind {them} first{_or_meant(method, first)}."
             ),
         )
     for branch in unbound_branches(fn, method):
@@ -168,6 +168,12 @@ def _unbound_locals(fn: FunctionClass, method: Method, seen: set[str]) -> Iterat
                 ),
                 related=at(fn, [shown], f"this branch does not bind `{use.name}`") if shown is not None else (),
             )
+
+
+def _or_meant(method: Method, use: MaybeUnbound) -> str:
+    """The name that may be meant instead."""
+    meant = name_with_the_words_of(method, use.name)
+    return f", or write `{meant}` if that is meant" if meant is not None else ""
 
 
 def _first_part(branch: UnboundBranch) -> cst.CSTNode | None:
@@ -199,7 +205,7 @@ _SHORT = 40
 def _bind_there(method: Method, branch: UnboundBranch) -> str:
     """The remedy: the branch may bind a misspelt name that nothing reads."""
     if branch.body is None:
-        return "Bind it first"
+        return "Bind it before the test, or use it only under that test"
     similar = get_close_matches(branch.use.name, sorted(branch.binds - method.facts.names_read), n=1, cutoff=0.8)
     return f"Bind it there too, or rename `{similar[0]}` if it is meant" if similar else "Bind it there too"
 
@@ -255,7 +261,7 @@ def _unbound_inside(fn: FunctionClass, method: Method) -> Iterator[Finding]:
             fn.span(call.node),
             fitting(
                 f"`{call.by}` binds `{call.name}` only if {names} {needs} a gradient but reads it without that test; it "
-                f"raises UnboundLocalError {when}. Bind it before the test there."
+                f"raises UnboundLocalError {when}. Bind it before the test there, or use it only under that test."
             ),
             related=way_to(fn, call),
         )
@@ -289,9 +295,10 @@ def _unbound_in_forward(fn: FunctionClass, seen: set[str]) -> Iterator[Finding]:
                 else "if some input needs a gradient but read here without that test; it raises UnboundLocalError if no "
                 "input does"
             )
-            yield Finding(
-                fn.span(each.use.node), fitting(f"`{each.use.name}` is bound only {fact}. Bind it before the test.")
+            remedy = (
+                "Bind it before the test" if each.always else "Bind it before the test, or use it only under that test"
             )
+            yield Finding(fn.span(each.use.node), fitting(f"`{each.use.name}` is bound only {fact}. {remedy}."))
 
 
 def _used(place: MaybeNone | Mutation) -> tuple[str, str]:
@@ -335,7 +342,7 @@ def _remedy(fn: FunctionClass, backward: Method, use: MaybeUnbound, flags: froze
         return f"Write `{use.name} = None` first, and test `{use.name} is not None` here"
     tests = quoted([_test(fn, backward, index) for index in sorted(asked)])
     save = "Save and bind" if stored_only_under_others(fn, backward, use.name, asked) else "Bind"
-    return f"{save} it under {tests} too" if asked else f"{save} it before the test"
+    return f"{save} it under {tests} too" if asked else f"{save} it before the test, or use it only under that test"
 
 
 def _test(fn: FunctionClass, backward: Method, index: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,7 @@ from ctxlint.model.analyses.saved_tensors import mismatched, saved_counts, savin
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.syntax import is_name
 from ctxlint.rules.base import Finding, Rule
-from ctxlint.rules.wording import if_it_runs, quoted
+from ctxlint.rules.wording import if_it_runs, name_with_the_words_of, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -138,9 +139,12 @@ def _undefined(fn: FunctionClass, method: Method, seen: set[str]) -> Iterator[Fi
         names, more = [each.value for each in nodes[:_MOST_NAMES]], len(nodes) - _MOST_NAMES
         named = quoted(names) if more <= 0 else f"{', '.join(f'`{each}`' for each in names)} and {more} more"
         what = f"{named} in `{method.name}` of `{fn.name}` {'is' if len(nodes) == 1 else 'are'} not defined"
-        advice = "Define or import them"
+        meant = [each for name in names if (each := name_with_the_words_of(method, name)) is not None]
+        advice = (
+            f"Define them, or write {quoted(meant)} if these are meant" if len(meant) == len(nodes) else _DEFINE_ALL
+        )
         if len(nodes) == 1:
-            advice = remedy if remedy != _DEFINE else _similar(method, names[0])
+            advice = remedy if remedy != _DEFINE else _similar(fn, method, names[0])
         effect = f"it raises NameError at {when}{if_it_runs(fn, method, nodes[0])}"
         if advice == _DEFINE and _lacks_a_parameter(fn, method):
             effect = "every call of `apply` raises"  # NameError, or TypeError if the call passes it
@@ -155,6 +159,7 @@ def _lacks_a_parameter(fn: FunctionClass, method: Method) -> bool:
 
 
 _DEFINE = "Define or import it"
+_DEFINE_ALL = "Define or import them"
 _SHORT = 4
 """The length of names that are often alike by chance."""
 _MOST_NAMES = 3
@@ -182,12 +187,29 @@ def _definition(fn: FunctionClass, method: Method, node: cst.Name) -> str:
     return _DEFINE
 
 
-def _similar(method: Method, name: str) -> str:
-    """The remedy for a single name, which may be a misspelt one: of one that the method never reads, or very similar."""
+def _similar(fn: FunctionClass, method: Method, name: str) -> str:
+    """The remedy for a single name, which may be a misspelt one: of one that the method never reads, or very similar.
+
+    Or of the only similar one that the file imports and never uses.
+    """
     bound = {*method.binders, *(each.name for each in method.own_params)}
     similar = get_close_matches(name, sorted(bound - method.facts.names_read), n=1, cutoff=0.8)
     similar = similar or [each for each in sorted(bound) if _is_misspelt(name, each)]
+    similar = similar or [each for each in (name_with_the_words_of(method, name),) if each is not None]
+    similar = similar or _unused_imports(fn, method, name)
     return f"Define it, or write `{similar[0]}` if that is meant" if similar else _DEFINE
+
+
+def _unused_imports(fn: FunctionClass, method: Method, name: str) -> list[str]:
+    """The only import of the file that is never used and has a similar name."""
+    module = method.home.unit.index.module.names if method.home is not None else {}
+    imported = [each for each, bounds in module.items() if all(bound.kind == "import" for bound in bounds)]
+    alike = get_close_matches(name, imported, n=2, cutoff=0.8)
+    if not alike:
+        return []
+    fn.source.read_whole()
+    unused = [each for each in alike if len(re.findall(rf"\b{each}\b", fn.source.text)) == 1]
+    return unused if len(unused) == 1 else []
 
 
 def _is_misspelt(name: str, other: str) -> bool:

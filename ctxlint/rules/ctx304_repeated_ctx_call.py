@@ -88,8 +88,8 @@ class RepeatedCtxCall(Rule[FunctionClass]):
 
     ## Known limits
     Calls in different branches of one test, or under tests that look opposite, are not reported. Neither is a second
-    call under a test if it has all arguments of the first and more, nor a call in a loop that can be left early, or under a
-    test in a loop.
+    call under a test if it has all arguments of the first and more, a call in a loop that can be left early, or under a
+    test in a loop, nor a mark of tensors of integers, which never have a gradient.
 
     ## References
     - [FunctionCtx.save_for_backward](https://pytorch.org/docs/stable/generated/torch.autograd.function.FunctionCtx.save_for_backward.html)
@@ -171,8 +171,8 @@ def _of_mark(fn: FunctionClass, earlier: ContextCall, later: ContextCall) -> str
         )
     if before is not None:
         return f"that mark would stop the gradient that `backward` reads as `{before}`. Drop that call."
-    if marks_integers(earlier, later):
-        return "that mark does nothing, as integers never have a gradient. Drop that call, or pass all tensors to one."
+    if marks_integers(earlier, later):  # they never have a gradient: that mark changes nothing
+        return ""
     if not leaves_differentiable(fn, (earlier, later)):
         return "that mark is silently dropped. Mark all outputs without a gradient in one call."
     return "the tensors passed there are silently dropped. Pass all tensors to one call."

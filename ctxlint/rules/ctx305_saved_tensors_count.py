@@ -13,7 +13,7 @@ from ctxlint.model.function import ContextCall, FunctionClass, Trust, Unpacking
 from ctxlint.model.interpreter.values import Mapping, Sequence, Tri, is_input
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.rules.related import at, saves, way_to
-from ctxlint.rules.wording import counted, doer, fitting, if_it_runs, quoted, them
+from ctxlint.rules.wording import counted, doer, fitting, if_it_happens, if_it_runs, quoted, them
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -165,7 +165,7 @@ def _given(fn: FunctionClass, method: Method, call: str, saved: frozenset[int]) 
 
 def _error(fn: FunctionClass, method: Method, call: str, taken: Unpacking | SavedItem) -> str:
     error = "ValueError" if isinstance(taken, Unpacking) else "IndexError"
-    error += if_it_runs(fn, method, taken.node)
+    error += if_it_happens(fn, method, taken)
     others = _others_saved(fn, call)
     if not others:
         return error

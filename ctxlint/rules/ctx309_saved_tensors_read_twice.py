@@ -16,7 +16,7 @@ from ctxlint.model.index.indexer import EXPECT_ERRORS
 from ctxlint.model.syntax import dotted
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
 from ctxlint.rules.related import way_to
-from ctxlint.rules.wording import fitting, if_it_runs
+from ctxlint.rules.wording import fitting, if_it_happens
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -114,10 +114,7 @@ class SavedTensorsReadTwice(Rule[FunctionClass]):
             if again is not None:
                 read, when = again
                 remedy, fix = _remedy(fn, method, reads, read)
-                before = dict(repeated(reads)).get(read)
-                together = before is not None and before.guards == read.guards
-                sure = together and not raises_before(fn, method, read.node)
-                runs = "" if sure else if_it_runs(fn, method, read.node).strip()
+                runs = _if_both_run(fn, method, dict(repeated(reads)).get(read), read)
                 yield Finding(
                     fn.span(read.node),
                     fitting(
@@ -127,6 +124,16 @@ class SavedTensorsReadTwice(Rule[FunctionClass]):
                     fix,
                     way_to(fn, *reads),
                 )
+
+
+def _if_both_run(fn: FunctionClass, method: Method, before: SavedRead | None, read: SavedRead) -> str:
+    """The condition under which both reads happen: of the later one, of the earlier one, or of both."""
+    if before is not None and before.guards == read.guards and not raises_before(fn, method, read.node):
+        return ""
+    later = if_it_happens(fn, method, read).strip()
+    if before is None or read.implies(before) or before.node is read.node:
+        return later
+    return "if both run" if later else f"if {fn.line(before.node)} ran"
 
 
 def _subject(read: SavedRead) -> str:

@@ -11,7 +11,7 @@ from ctxlint.model.analyses.saved_tensors import saved_counts, saving_call
 from ctxlint.model.function import FunctionClass, GradientsUsedAsTensor, SavedRead, TupleUsedAsTensor
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.rules.related import way_to
-from ctxlint.rules.wording import if_it_runs
+from ctxlint.rules.wording import if_it_happens
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -94,7 +94,7 @@ class SavedTupleAsTensor(Rule[FunctionClass]):
                 if read.called:
                     yield Finding(
                         fn.span(read.node),
-                        f"`{read.via}` is a tuple; calling it raises TypeError{if_it_runs(fn, method, read.node)}. "
+                        f"`{read.via}` is a tuple; calling it raises TypeError{if_it_happens(fn, method, read)}. "
                         "Write it without the parentheses.",
                         None if read.by else without_call(fn, method, read),
                         way_to(fn, read),

@@ -293,6 +293,15 @@ def _saved_before(fn: FunctionClass, tensor: Parameter, mutation: Mutation) -> b
     return any(usual_storage(each.value) == tensor for call in saves for each in call.arguments)
 
 
+def _kept_for_backward(fn: FunctionClass, tensor: Parameter, mutation: Mutation) -> bool:
+    """Whether the new values of an input are meant for backward alone: forward saves them, and does not return them."""
+    if returns_memory_of(fn, tensor):
+        return False
+    calls = fn.forward.facts.of(ContextCall) if fn.forward is not None else ()
+    saves = (call for call in calls if call.method == "save_for_backward" and call.may_follow(mutation))
+    return any(usual_storage(each.value) == tensor for call in saves for each in call.arguments)
+
+
 def _is_differentiable_output(fn: FunctionClass, tensor: Parameter) -> bool:
     """Whether an input without a gradient leads to an output that has one."""
     hidden = marked_non_differentiable(fn)
@@ -340,6 +349,8 @@ def _message(fn: FunctionClass, tensor: Parameter, mutation: Mutation) -> str:
         also = f", and read the gradient from {_incoming(fn)}"
     elif _saved_before(fn, tensor, mutation):
         leaf, effect = leaf.replace("silently ", ""), "the saved tensor silently has the new values"
+    elif _kept_for_backward(fn, tensor, mutation):
+        effect, also = f"other uses of `{name}` silently read the new values", ", unless this is its only use"
     when = unless or under_flag(mutation)
     before = ", or modify it before `apply`, under `torch.no_grad()`" if _given_a_leaf(fn, tensor) and not also else ""
     return f"`{mutation.doer}` modifies the input `{name}` in place{when} without `mark_dirty`; {leaf}{effect}. {remedy} on `{name}.clone()`{also or before}."

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 from typing import TYPE_CHECKING
 
 from ctxlint.model.analyses.attached_gradients import passed_inputs
 from ctxlint.model.function import SourceFile
+from ctxlint.model.index.scopes import dotted_name
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.wording import fitting
+from ctxlint.source.ast_tree import nodes_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -91,14 +94,25 @@ class DiscardedOutput(Rule[SourceFile]):
                 continue
             inputs = passed_inputs(fn)
             if inputs:
-                yield Finding(call.span, fitting(_message(call, fn, inputs)))
+                yield Finding(call.span, fitting(_message(file, call, fn, inputs)))
 
 
-def _message(call: ApplyCall, fn: FunctionClass, inputs: list[Parameter]) -> str:
+def _message(file: SourceFile, call: ApplyCall, fn: FunctionClass, inputs: list[Parameter]) -> str:
     called = call.alias or f"{fn.name}.apply"
     names = [call.names[each.index] if each.index < len(call.names) else "" for each in inputs]
     remedy = f"Write `{', '.join(names)} = {called}(...)`" if all(map(str.isidentifier, names)) else "Use the result"
+    module = next((name for name in names if name.startswith("self.") and _is_called(file, call, name)), None)
+    if module is not None:
+        remedy = f"Pass tensors, unlike `{module}`, and use the result"
     return (
         f"The result of `{called}` is dropped, but autograd runs `{fn.backward.name if fn.backward else 'backward'}` of `{fn.name}` only for "
         f"what is computed from it; so it silently never runs. {remedy}."
     )
+
+
+def _is_called(file: SourceFile, call: ApplyCall, name: str) -> bool:
+    """Whether the class around a call also calls an attribute ``self.name``, as it does a module, not a tensor."""
+    around = call.inside.partition(".")[0]
+    classes = (each for each in file.tree.body if isinstance(each, ast.ClassDef)) if file.tree is not None else ()
+    nodes = (node for each in classes if each.name == around for node in nodes_in(each))
+    return any(isinstance(node, ast.Call) and dotted_name(node.func) == name for node in nodes)

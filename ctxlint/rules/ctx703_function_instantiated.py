@@ -157,7 +157,8 @@ def _of_instance(file: SourceFile, fn: FunctionClass, call: ApplyCall) -> Iterat
         remedy = f"Use `{name}.apply`, and change the test on {at}, which expects an instance."
     else:
         fact = f"`{made}` creates an instance; torch deprecates instances, and raises RuntimeError when one is called."
-        otherwise = f"or drop the `{made[len(name) :]}` if it is never called"
+        wanted = " and what expects an instance" * (not _OF_INSTANCES.isdisjoint(fn.methods))
+        otherwise = f"or drop the `{made[len(name) :]}`{wanted} if it is never called"
         if (own := _own_method(fn)) is not None:
             otherwise = f"and make `{own}` static to call it without an instance"
         remedy = f"Use `{name}.apply`, {f'with {_given(fn)}' if has_arguments else otherwise}."
@@ -184,6 +185,10 @@ def _serves_as_object(file: SourceFile, fn: FunctionClass, use: InstanceUse) -> 
     if not names or use is InstanceUse.SHARED:
         return bool(names)
     return use is InstanceUse.UNKNOWN and any(file.instances.is_read(name, outside=fn.name) for name in names)
+
+
+_OF_INSTANCES = frozenset({"__repr__", "__str__", "__name__", "__hash__", "__eq__", "__len__", "__getattr__"})
+"""Methods that only an instance has a use for: it is made on purpose."""
 
 
 def _is_namespace(fn: FunctionClass, instance: Instance) -> bool:

@@ -78,7 +78,7 @@ class OperatorIgnoredGradient(Rule[SourceFile]):
 
     ## Known limits
     Checked only for outputs that the operator's own Python code certainly computes as floating-point tensors. A name
-    that begins with `_` or contains `unused`, and `del grad`, state that the gradient is dropped on purpose.
+    that begins with `_` or contains `unused`, `dummy`, `ignored` or `none`, and `del grad`, state that the gradient is dropped on purpose.
 
     ## References
     - [torch.library.register_autograd](https://pytorch.org/docs/stable/library.html#torch.library.register_autograd)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model.analyses.certain_raises import reached
+from ctxlint.model.analyses.certain_raises import raises_inside_before, reached
 from ctxlint.model.analyses.conditional_code import Runs
 from ctxlint.model.analyses.context_parameter import works_by_accident
 from ctxlint.model.analyses.mutations import usually_no_copy
@@ -126,6 +126,13 @@ def doer(fn: FunctionClass, method: Method, event: ContextEvent | Unpacking) -> 
     return f"`{helper}`, called by {own}," if helper else own
 
 
+def name_with_the_words_of(method: Method, name: str) -> str | None:
+    """The name in a method that has the words of another one in another order, as ``x_grad`` for ``grad_x``."""
+    words = sorted(name.split("_"))
+    names = sorted({*method.binders, *(each.name for each in method.own_params)} - {name})
+    return next((each for each in names if len(words) > 1 and sorted(each.split("_")) == words), None)
+
+
 def moment(method: Method) -> str:
     """When torch calls a method: ``at backward``."""
     return _MOMENTS.get(method.name, "at `apply`")
@@ -142,6 +149,12 @@ _MOMENTS = {
 def if_it_runs(fn: FunctionClass, method: Method, node: cst.CSTNode) -> str:
     """`` if this line runs`` unless code always runs: a condition may skip it, or something before it raises."""
     return _IF_IT_RUNS[reached(fn, method, node)]
+
+
+def if_it_happens(fn: FunctionClass, method: Method, use: ContextEvent | Unpacking) -> str:
+    """The same for a use of ctx: a function that the method calls may not get to it."""
+    there = use.conditional or raises_inside_before(fn, method, use)
+    return if_it_runs(fn, method, use.node) or " if that line runs" * there
 
 
 _IF_IT_RUNS = {Runs.ALWAYS: "", Runs.STATEMENT: " if this line runs", Runs.OPERAND: " if this is evaluated"}

@@ -23,13 +23,14 @@ from ctxlint.model.analyses.saved_tensors import mismatched, saved_counts, savin
 from ctxlint.model.analyses.shape_unpackings import shape_mismatches
 from ctxlint.model.analyses.unbound_locals import read_too_early
 from ctxlint.model.analyses.undefined_attributes import undefined_reads
-from ctxlint.model.interpreter.events import MisfitCall, SavedRead, TupleUsedAsTensor
+from ctxlint.model.interpreter.events import MisfitCall, SavedItem, SavedRead, TupleUsedAsTensor, Unpacking
 from ctxlint.model.syntax import dotted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.model.function import FunctionClass
+    from ctxlint.model.interpreter.events import ContextEvent
     from ctxlint.model.interpreter.method import Method
     from ctxlint.source.source import Span
 
@@ -144,22 +145,44 @@ def _raising(fn: FunctionClass, method: Method) -> Iterator[cst.CSTNode]:
     yield from (node for node, _error in misused_builtins(fn, method))
     yield from (read.node for read in read_too_early(fn, method))
     yield from _deleted(method)
-    yield from (read.node for reader, read in undefined_reads(fn) if reader is method)
+    yield from (each.node for each in _raising_events(fn, method) if not each.conditional)
     for call in method.facts.of(MisfitCall):
         if call.misfit is not None and not (call.misfit.conditional or call.tried):
             yield call.node
     if method is fn.backward:
         yield from (node for node, _error in names_of_forward(fn, method))
     if method in fn.reading_methods:
-        saved = saved_counts(fn, saving_call(method))
-        yield from () if saved is None else (each.node for each in mismatched(method, saved))
+        yield from (each.node for each in _misread(fn, method) if not each.conditional)
         yield from (each.here.statement for each in shape_mismatches(fn, method))
-    called = (read for read in method.facts.of(SavedRead) if read.called)
-    yield from (use.node for use in (*method.facts.of(TupleUsedAsTensor), *called) if not use.tried)
     if method is fn.backward:
         yield from (read.node for read, _store, what in lost_attributes(fn) if what == "output")
     ends = chain(method.nodes_of(cst.Raise), _ends(method))
     yield from (each for each in ends if not never_runs(fn, method, each))
+
+
+def _raising_events(fn: FunctionClass, method: Method) -> list[ContextEvent]:
+    """The uses of ctx that raise, in a method or in a function that it calls."""
+    called = (read for read in method.facts.of(SavedRead) if read.called)
+    found: list[ContextEvent] = [use for use in (*method.facts.of(TupleUsedAsTensor), *called) if not use.tried]
+    return [*found, *(read for reader, read in undefined_reads(fn) if reader is method)]
+
+
+def _misread(fn: FunctionClass, method: Method) -> list[Unpacking | SavedItem]:
+    """Where a method that reads saved tensors, or a function that it calls, reads another number of them."""
+    saved = saved_counts(fn, saving_call(method)) if method in fn.reading_methods else None
+    return [] if saved is None else [*mismatched(method, saved)]
+
+
+def raises_inside_before(fn: FunctionClass, method: Method, use: ContextEvent | Unpacking) -> bool:
+    """Whether a function that a method calls certainly raises before a use of ctx there."""
+    if not use.by:
+        return False
+    reads = method.facts.of(SavedRead)
+    event = next((each for each in reads if use in each.unpackings), None) if isinstance(use, Unpacking) else use
+    wrong = _misread(fn, method)
+    unpacked = (read for read in reads if read.bound_to is None and any(each in wrong for each in read.unpackings))
+    earlier = (*_raising_events(fn, method), *unpacked, *(each for each in wrong if isinstance(each, SavedItem)))
+    return event is not None and any(each.node is event.node and event.implies(each) for each in earlier)
 
 
 def _deleted(method: Method) -> Iterator[cst.Name]:

@@ -501,8 +501,11 @@ def output_name(fn: FunctionClass, index: int) -> str | None:
 
 
 def _named_as_unused(name: str) -> bool:
-    """Whether the name marks it as unused: ``_``, ``_grad``, ``unused_grad``."""
-    return name.startswith("_") or "unused" in name.lower()
+    """Whether the name marks it as unused: ``_``, ``_grad``, ``unused_grad``, ``grad_mask_is_none``."""
+    return name.startswith("_") or not _UNUSED.isdisjoint(name.lower().split("_")) or "unused" in name.lower()
+
+
+_UNUSED = frozenset({"dummy", "ignore", "ignored", "none"})
 
 
 def _receivers(fn: FunctionClass, backward: Method) -> Iterator[tuple[int, Param]]:

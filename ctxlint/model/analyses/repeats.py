@@ -9,7 +9,7 @@ import libcst as cst
 from ctxlint.model.analyses.gradient_values import reads_values
 from ctxlint.model.analyses.outputs import never_wants_gradients, output_values
 from ctxlint.model.interpreter.values import NONE, Kind, Tri, is_tensor, kind_of, same_object
-from ctxlint.model.syntax import children, names_in
+from ctxlint.model.syntax import children, last_name, names_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -45,12 +45,21 @@ def repeats_arguments(earlier: ContextCall, later: ContextCall) -> bool:
 
 
 def marks_integers(earlier: ContextCall, later: ContextCall) -> bool:
-    """Whether what the earlier call marks and the later one does not are certainly tensors of integers."""
+    """Whether what the earlier call marks and the later one does not are tensors of integers, or are named so."""
     kept = [argument.value for argument in later.arguments]
-    lost = [argument.value for argument in earlier.arguments if argument.value not in kept]
-    return earlier.exact and all(
-        is_tensor(option) is Tri.YES and kind_of(option) is Kind.INTEGRAL for each in lost for option in each.options()
-    )
+    return earlier.exact and all(_holds_integers(each) for each in earlier.arguments if each.value not in kept)
+
+
+def _holds_integers(slot: Slot) -> bool:
+    """Whether a value is a tensor of integers; the name decides where nothing is known of it: ``node_ids``."""
+    if all(is_tensor(option) is Tri.YES and kind_of(option) is Kind.INTEGRAL for option in slot.value.options()):
+        return True
+    words = last_name(slot.node).lower().split("_") if slot.node is not None else []
+    return not _INDICES.isdisjoint(words) and kind_of(slot.value) is Kind.UNKNOWN
+
+
+_INDICES = frozenset({"id", "ids", "idx", "idxs", "ind", "index", "indexes", "indices", "inds"})
+"""Words in the names of tensors of integers."""
 
 
 def leaves_differentiable(fn: FunctionClass, marks: Sequence[ContextCall]) -> bool:

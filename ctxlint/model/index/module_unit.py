@@ -85,6 +85,13 @@ class Unit:
         return may_use_transforms(self.source.text.encode("utf-8", "surrogatepass"))
 
     @cached_property
+    def may_bind_more(self) -> bool:
+        """Whether the code, not only a comment, mentions what binds names without a statement for each."""
+        if not any(map(self.source.mentions, _BINDING_MORE)):
+            return False
+        return any(map(_binds_more, nodes_in(self.module)))
+
+    @cached_property
     def instances(self) -> Instances:
         """The instances of Functions that the file creates."""
         return Instances(self.source, self.tree)
@@ -92,6 +99,15 @@ class Unit:
     def with_source(self, source: Source) -> Unit:
         """The unit of another ``source`` with the same text: it has LibCST nodes of its own."""
         return replace(self, source=source, slices=Slices(source, self.index, self.slices.as_written))
+
+
+_BINDING_MORE = ("exec", "globals", "vars", "__dict__", "modules")
+
+
+def _binds_more(node: ast.AST) -> bool:
+    """Whether a node is one of these names, as a variable, an attribute, a text or an import."""
+    written = (getattr(node, each, None) for each in ("id", "attr", "value", "name"))
+    return any(each in _BINDING_MORE for each in written if isinstance(each, str))
 
 
 def read_unit(source: Source) -> Unit:

@@ -392,7 +392,7 @@ class Project:
         other = self.unit(place.path) if place is not None else None
         if place is None or other is None or place.rest != name or hops > _MAX_HOPS:
             return False
-        if any(map(other.source.mentions, _BINDING_MORE)):
+        if other.may_bind_more:
             return False
         return name not in other.index.module.names and self._binds_none(other, name, hops + 1, of_project=of_project)
 
@@ -563,10 +563,6 @@ class Project:
 
     def _named_bases(self, definition: Definition) -> list[Meaning]:
         return [base for alternatives in self.bases(definition) for base in alternatives]
-
-
-_BINDING_MORE = ("exec", "globals", "vars", "__dict__", "modules")
-"""A module that mentions one of these may bind names without a statement for each."""
 
 
 def _has_text_of(unit: Unit, source: Source) -> bool:

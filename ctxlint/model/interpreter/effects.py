@@ -243,7 +243,13 @@ class _Replay:
         """Record one event of the function."""
         walk = self.walk
         captured_by = event.captured_by or self.captured_by
-        changes: dict[str, Any] = {"node": self.node, "by": self.by, "captured_by": captured_by}
+        conditional = event.conditional or self._may_be_skipped(event)
+        changes: dict[str, Any] = {
+            "node": self.node,
+            "by": self.by,
+            "captured_by": captured_by,
+            "conditional": conditional,
+        }
         if isinstance(event, (ContextCall, ContextWrite)):
             changes["statement"] = walk.statement
         if isinstance(event, Escape):
@@ -256,7 +262,7 @@ class _Replay:
             changes["own"] = event.own or event.attribute in walk.state.attributes
             changes["guarded"] = event.guarded or walk.protected > 0
         elif isinstance(event, SavedRead):
-            changes["unpackings"] = tuple(map(self.unpacking, event.unpackings))
+            changes["unpackings"] = tuple(self.unpacking(each, conditional) for each in event.unpackings)
         before, maybe = self.before | self._here(event.before), self.maybe | self._here(event.maybe_before)
         order = walk.recorder.replay(
             replace(event, **changes),
@@ -271,13 +277,26 @@ class _Replay:
             if self.effects.done >> event.order & 1:
                 walk.state.done |= 1 << order
 
-    def unpacking(self, unpacking: Unpacking) -> Unpacking:
-        """The saved tensors are unpacked in the function."""
+    def _may_be_skipped(self, event: ContextEvent) -> bool:
+        """Whether the function may not get to an event; that loops run is assumed."""
+        if self.effects.done >> event.order & 1:
+            return False
+        return not event.in_loop or _is_tested(event)
+
+    def unpacking(self, unpacking: Unpacking, conditional: bool) -> Unpacking:
+        """The saved tensors are unpacked in the function, if they are read there or under another test."""
+        conditional = conditional or unpacking.conditional or _is_tested(unpacking)
         guards = (*self.walk.state.guards, *unpacking.guards)
         captured_by = unpacking.captured_by or self.captured_by
         statement = self.walk.statement
         return replace(
-            unpacking, node=self.node, statement=statement, guards=guards, by=self.by, captured_by=captured_by
+            unpacking,
+            node=self.node,
+            statement=statement,
+            guards=guards,
+            by=self.by,
+            captured_by=captured_by,
+            conditional=conditional,
         )
 
     def end(self) -> None:
@@ -295,6 +314,11 @@ class _Replay:
             if orders >> there & 1:
                 found |= 1 << here
         return found
+
+
+def _is_tested(event: ContextEvent | Unpacking) -> bool:
+    """Whether a test in the function decides about an event."""
+    return any(guard.test is not None for guard in event.guards)
 
 
 def _given_as(target: Value, slots: tuple[Slot, ...]) -> cst.BaseExpression | None:

@@ -235,12 +235,13 @@ class ContextEvent(Event):
 
     If a project function that gets the ctx does it, ``node`` is the call of that function, ``by`` is its name, and
     ``through`` are the positions from there to the actual use. ``captured_by``: no call passes the ctx there, but this
-    function sees it, as it is defined in the method.
+    function sees it, as it is defined in the method. ``conditional``: that function may not get there.
     """
 
     by: str = ""
     through: tuple[Step, ...] = ()
     captured_by: str = ""
+    conditional: bool = False
 
 
 @record
@@ -299,7 +300,8 @@ class ContextRead(ContextEvent):
 class Unpacking:
     """``a, b = ctx.saved_tensors``: the names in order (None for a target that is not a plain name).
 
-    ``guards`` is the path condition. ``by``, ``through`` and ``captured_by`` are as for a ``ContextEvent``.
+    ``guards`` is the path condition. ``by``, ``through``, ``captured_by`` and ``conditional`` are as for a
+    ``ContextEvent``.
     """
 
     names: tuple[str | None, ...]
@@ -310,6 +312,7 @@ class Unpacking:
     by: str = ""
     through: tuple[Step, ...] = ()
     captured_by: str = ""
+    conditional: bool = False
 
     @property
     def minimum(self) -> int:
