@@ -89,6 +89,7 @@ class TooFewGradients(Rule[FunctionClass]):
     name = "too-few-gradients"
     subject = FunctionClass
     holds_unreached = True
+    about_gradients = True
     fix = FixAvailability.SOMETIMES
     about_backward = True
 

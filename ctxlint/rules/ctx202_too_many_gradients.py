@@ -87,6 +87,7 @@ class TooManyGradients(Rule[FunctionClass]):
     name = "too-many-gradients"
     subject = FunctionClass
     holds_unreached = True
+    about_gradients = True
     about_backward = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:

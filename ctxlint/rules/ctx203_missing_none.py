@@ -85,6 +85,7 @@ class MissingNone(Rule[FunctionClass]):
     name = "missing-none"
     subject = FunctionClass
     holds_unreached = True
+    about_gradients = True
     fix = FixAvailability.SOMETIMES
     about_backward = True
 

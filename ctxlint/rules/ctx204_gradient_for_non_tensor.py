@@ -104,6 +104,7 @@ class GradientForNonTensor(Rule[FunctionClass]):
     name = "gradient-for-non-tensor"
     subject = FunctionClass
     holds_unreached = True
+    about_gradients = True
     fix = FixAvailability.SOMETIMES
     about_backward = True
 

@@ -80,6 +80,7 @@ class ImplicitNoneReturn(Rule[FunctionClass]):
     name = "implicit-none-return"
     subject = FunctionClass
     holds_unreached = True
+    about_gradients = True
     about_backward = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:

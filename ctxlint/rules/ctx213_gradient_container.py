@@ -84,6 +84,7 @@ class GradientContainer(Rule[FunctionClass]):
     name = "gradient-container"
     subject = FunctionClass
     holds_unreached = True
+    about_gradients = True
     fix = FixAvailability.SOMETIMES
     about_backward = True
 

@@ -84,6 +84,8 @@ class TensorListInput(Rule[FunctionClass]):
     code = "CTX216"
     name = "tensor-list-input"
     subject = FunctionClass
+    holds_unreached = True
+    about_gradients = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         if not fn.count_judgeable or fn.forward is None or fn.forward.inherited:

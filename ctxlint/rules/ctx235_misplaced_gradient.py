@@ -78,6 +78,7 @@ class MisplacedGradient(Rule[FunctionClass]):
     name = "misplaced-gradient"
     subject = FunctionClass
     holds_unreached = True
+    about_gradients = True
     fix = FixAvailability.SOMETIMES
     about_backward = True
 

@@ -160,6 +160,15 @@ def if_it_happens(fn: FunctionClass, method: Method, use: ContextEvent | Unpacki
 _IF_IT_RUNS = {Runs.ALWAYS: "", Runs.STATEMENT: " if this line runs", Runs.OPERAND: " if this is evaluated"}
 
 
+def if_backward_gets_there(fn: FunctionClass, message: str) -> str:
+    """A message about what happens at backward, with the condition that nothing raises before it."""
+    fact, mark, consequence = message.partition("; ")
+    backward = fn.backward.name if fn.backward is not None else "backward"
+    and_if = consequence.startswith("if ")
+    rest = consequence.removeprefix("if ")
+    return fitting(f"{fact}{mark}if `{backward}` gets that far{' and ' if and_if else ', '}{rest}") if mark else message
+
+
 def refusal(fn: FunctionClass, method: Method) -> str:
     """The clause about what torch passes, if a method takes one parameter too many."""
     if works_by_accident(fn, method):

@@ -15,7 +15,7 @@ from ctxlint.config.torch_versions import ALL_RELEASES
 from ctxlint.diagnostic import Diagnostic, Severity
 from ctxlint.effort import Effort, EffortExceeded, spend, steps
 from ctxlint.fix import Applicability, with_line_endings_of
-from ctxlint.model.analyses.certain_raises import backward_is_unreached, is_unreached
+from ctxlint.model.analyses.certain_raises import backward_is_unreached, backward_raises, is_unreached
 from ctxlint.model.analyses.reachability import backward_never_runs
 from ctxlint.model.function import ApplyCall, FunctionClass, SourceFile
 from ctxlint.model.function_store import STORE
@@ -182,7 +182,7 @@ def _findings_of(rule: Rule[Any], subject: Any, settings: Settings, stored: Know
     if not rule.about_backward or not (_is_out_of_use(subject, settings) or backward_never_runs(subject)):
         for each in rule.check(subject, settings):
             if _may_come_true(rule, subject, each):
-                found.append(_with_helpers(subject, each))
+                found.append(_as_it_stands(rule, subject, _with_helpers(subject, each)))
                 yield found[-1]
     if stored is not None:
         stored.keep(rule.code, found, before - steps.left)
@@ -195,6 +195,17 @@ def _may_come_true(rule: Rule[Any], subject: Any, finding: Finding) -> bool:
     if rule.about_backward and backward_is_unreached(subject):
         return False
     return rule.holds_unreached or not is_unreached(subject, finding.span)
+
+
+def _as_it_stands(rule: Rule[Any], subject: Any, finding: Finding) -> Finding:
+    """The finding, with the condition of what torch does with gradients where backward certainly raises before."""
+    if not rule.about_gradients or not isinstance(subject, FunctionClass):
+        return finding
+    if not (backward_raises(subject) or is_unreached(subject, finding.span)):
+        return finding
+    from ctxlint.rules.wording import if_backward_gets_there
+
+    return replace(finding, message=if_backward_gets_there(subject, finding.message))
 
 
 def _is_out_of_use(subject: Any, settings: Settings) -> bool:

@@ -103,6 +103,11 @@ def backward_is_unreached(fn: FunctionClass) -> bool:
     return bool(fn.notes[backward_is_unreached])
 
 
+def backward_raises(fn: FunctionClass) -> bool:
+    """Whether backward raises whenever it is called."""
+    return _always_raises(fn, fn.backward)
+
+
 def _always_raises(fn: FunctionClass, method: Method | None) -> bool:
     """Whether a method raises whenever it is called."""
     return method is not None and any(
