@@ -89,7 +89,7 @@ class DeadRequiresGradTest(Rule[FunctionClass]):
     ## Known limits
     In a function that is called, only one tensor that certainly is a copy or a result counts, and only if the function
     sets neither flags nor grad mode. Not reported for views (`view`, `transpose`, an index) and conversions by `to` of an input, which have the
-    flag of the input if they copy nothing, unless `to` has a literal `torch.float32`; if the method enables gradients itself
+    flag of the input if they copy nothing, unless `to` has a floating dtype such as `torch.float32`; if the method enables gradients itself
     (`requires_grad_()`); or if it may switch grad mode on. A copy that only some layouts need is not reported if no call
     in view passes on a tensor that it was passed, or a view such as `x.t()`. Nor is a flag that the method only gives to a
     tensor that it creates, as in `torch.zeros(n, requires_grad=x.requires_grad)`.

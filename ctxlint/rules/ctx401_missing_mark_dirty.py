@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ctxlint.fixes.in_place import mark_dirty
 from ctxlint.model.analyses.conditional_writes import (
     condition_of,
-    input_written_if_float32,
+    input_written_if_converted,
     input_written_if_permuted,
 )
 from ctxlint.model.analyses.mutations import (
@@ -51,8 +51,8 @@ class MissingMarkDirty(Rule[FunctionClass]):
     `mark_dirty`: in-place methods, `op=`, item assignment, `out=`, `inplace=True`, `torch.distributed.all_reduce`. A view
     of the input counts as the input, and so do `contiguous()` and `reshape`. The contiguous view of a permuted input,
     `x.transpose(1, 2).contiguous()`, is the input itself if that is permuted already: reported if `forward` returns the
-    result permuted back, since each output of a call is such an input of the next. So is `x.float()` if `x` is float32;
-    where only one path converts, the other modifies tensors of any dtype.
+    result permuted back, since each output of a call is such an input of the next. So is `x.float()` if `x` is float32,
+    and what converts to another dtype by its name; where only one path converts, the other modifies tensors of any dtype.
     `inplace=True` means that a function modifies its first argument, also one of another library.
     An input that gets a gradient is also reported if its values are replaced through `.data` by a result:
     `x.data.round_()`, `x.data = x.round()`. And so is an input whose own shape changes: `x.unsqueeze_(0)`.
@@ -133,7 +133,7 @@ class MissingMarkDirty(Rule[FunctionClass]):
         for mutation in happening_mutations(fn, forward):
             tensor = input_written(mutation)
             found = changed if tensor is not None else conditional
-            tensor = tensor or input_written_if_permuted(fn, mutation) or input_written_if_float32(mutation)
+            tensor = tensor or input_written_if_permuted(fn, mutation) or input_written_if_converted(mutation)
             if tensor is None or tensor in marked or tensor.index in found or tensor.index >= len(fn.inputs):
                 continue
             if (
@@ -319,7 +319,7 @@ def _message_of_several(changed: list[tuple[Parameter, Mutation]]) -> str:
 
 
 def _message_if_not_copied(names: list[str], mutation: Mutation) -> str:
-    """For inputs that may be copied: they are not if they have the layout of the output, or are float32, or on some paths."""
+    """For inputs that may be copied: they are not if they have the layout of the output, or the dtype, or on some paths."""
     modifies, several = f"`{mutation.doer}` modifies", len(names) > 1
     condition = condition_of(mutation, "the outputs are" if several else "the output is", several)
     inputs = f"inputs {quoted(names)}" if several else f"input `{names[0]}`"

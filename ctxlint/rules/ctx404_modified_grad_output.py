@@ -10,7 +10,7 @@ import libcst as cst
 from ctxlint.fixes.in_place import copy_gradient
 from ctxlint.model.analyses.conditional_writes import (
     condition_of,
-    gradient_written_if_float32,
+    gradient_written_if_converted,
     gradient_written_if_permuted,
 )
 from ctxlint.model.analyses.later_reads import wants_old_values
@@ -88,7 +88,7 @@ class ModifiedGradOutput(Rule[FunctionClass]):
     ## Known limits
     A compiled kernel that writes to a gradient is not detected, nor is a helper outside the project, unless it is called with
     `inplace=True`. Not reported if
-    the gradient may be a copy: after a conversion, except to float32 without a test of the dtype around both, or if one branch copies it. If one branch replaces it
+    the gradient may be a copy: after a conversion, except to a dtype by its name without a test of the dtype around both, or if one branch copies it. If one branch replaces it
     with a product or a sum, the others are still checked. Where a flag decides whether a result uses the memory of the
     gradient, only its default is checked.
 
@@ -150,10 +150,10 @@ def _by_default(fn: FunctionClass, method: Method, certain: set[str]) -> Iterato
 
 
 def _if_not_copied(fn: FunctionClass, method: Method, certain: set[str]) -> Iterator[Finding]:
-    """Gradients that may be copied first: they are not if they have the layout of the returned ones, or are float32."""
+    """Gradients that may be copied first: they are not if they have the layout of the returned ones, or the dtype."""
     found: dict[str, Mutation] = {}
     for mutation in happening_mutations(fn, method):
-        gradient = gradient_written_if_permuted(fn, mutation) or gradient_written_if_float32(mutation)
+        gradient = gradient_written_if_permuted(fn, mutation) or gradient_written_if_converted(mutation)
         if gradient is not None and gradient not in certain and not on_a_temporary(mutation):
             found.setdefault(gradient, mutation)
     for at in {(each.node, condition_of(each)): None for each in found.values()}:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.model.interpreter.values import (
+    CONVERTING,
     Alias,
     Choice,
     Constant,
@@ -54,7 +55,7 @@ _VIEWS = {
     Alias.USUALLY: "reshaped",
     Alias.IF_PERMUTED: "laid out",
     Alias.POSSIBLY: "converted",
-    Alias.IF_FLOAT32: "float32",
+    **{alias: alias.value for alias in CONVERTING},
 }
 
 _WORDS: dict[type, str] = {

@@ -1,6 +1,7 @@
 """Writes to what may be a copy of a tensor: they modify the tensor itself if nothing has to be copied.
 
-The contiguous view of a permuted tensor copies it unless it is permuted already, and ``float()`` unless it is float32.
+The contiguous view of a permuted tensor copies it unless it is permuted already, and ``float()`` unless it is float32;
+so do conversions to other dtypes.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import libcst as cst
 from ctxlint.model.analyses.mutations import through_data, usually_no_copy
 from ctxlint.model.interpreter.type_tests import looks_excluded_as_tensor
 from ctxlint.model.interpreter.values import (
-    Alias,
+    CONVERTING,
     Choice,
     Parameter,
     View,
@@ -40,8 +41,8 @@ def input_written_if_permuted(fn: FunctionClass, mutation: Mutation) -> Paramete
     return found[0] if back and not looks_excluded_as_tensor(found[0].name, mutation.guards) else None
 
 
-def input_written_if_float32(mutation: Mutation) -> Parameter | None:
-    """The input that is modified if it is float32, so that the conversion returns it as it is; None if none is."""
+def input_written_if_converted(mutation: Mutation) -> Parameter | None:
+    """The input that is modified if it has a dtype, so that the conversion returns it as it is; None if none is."""
     found = converted_storage(mutation.target)
     if found is None or not is_input(found[0]) or through_data(mutation.target) or _may_be_for_copies(mutation):
         return None
@@ -70,8 +71,8 @@ def gradient_written_if_permuted(fn: FunctionClass, mutation: Mutation) -> str |
     return found[0].name if any(_permutes_back(value, found[1]) for value in values) else None
 
 
-def gradient_written_if_float32(mutation: Mutation) -> str | None:
-    """Like ``input_written_if_float32``, for an incoming gradient."""
+def gradient_written_if_converted(mutation: Mutation) -> str | None:
+    """Like ``input_written_if_converted``, for an incoming gradient."""
     found = converted_storage(mutation.target)
     tensor = found[0] if found is not None and not _may_be_for_copies(mutation) else None
     return tensor.name if isinstance(tensor, Parameter) and tensor.role == "gradient" else None
@@ -83,21 +84,21 @@ def condition_of(mutation: Mutation, others: str = "the others are", several: bo
     ``others`` have the layout: "the output is".
     """
     it, them = ("they are", "them") if several else ("it is", "it")
-    by, copying = _converter(mutation), usually_no_copy(mutation)
+    (by, dtype), copying = _converter(mutation), usually_no_copy(mutation)
     if not by:
         return f" if {it} {_how_permuted(mutation)}, as {others}"
     if not _is_converted(mutation.target):
         copying = f" or `{copying}`" if copying not in ("", by) else ""
         return f" unless `{by}`{copying} copies {them}"
     if copying:
-        return f" if {it} float32 and `{copying}` does not copy {them}"
-    return f" if {it} float32, which `{by}` does not copy"
+        return f" if {it} {dtype} and `{copying}` does not copy {them}"
+    return f" if {it} {dtype}, which `{by}` does not copy"
 
 
 def _is_converted(value: Value | None) -> bool:
-    """Whether a value is converted to float32 on every path."""
+    """Whether a value is converted to one dtype on every path."""
     while isinstance(value, View):
-        if value.alias is Alias.IF_FLOAT32:
+        if value.alias in CONVERTING:
             return True
         value = value.of
     return isinstance(value, Choice) and all(map(_is_converted, value.alternatives))
@@ -110,11 +111,11 @@ def _how_permuted(mutation: Mutation) -> str:
     return "permuted" if there is not None and there[0] == "permute" else "transposed"
 
 
-def _converter(mutation: Mutation) -> str:
-    """The method, or function of the project, that converts to float32 what is then modified; empty if none does."""
+def _converter(mutation: Mutation) -> tuple[str, str]:
+    """The method, or function of the project, that converts what is then modified, and its dtype; or nothing."""
     found = converted_storage(mutation.target)
     called = getattr(found[1].node, "func", None) if found is not None else None
-    return last_name(called) if called is not None else ""
+    return (last_name(called), found[1].alias.value) if found is not None and called is not None else ("", "")
 
 
 def _permutes_back(value: Value, contiguous: View) -> bool:

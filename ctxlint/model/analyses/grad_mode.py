@@ -11,6 +11,7 @@ from ctxlint.model.index.scopes import Scope, resolve_certainly
 from ctxlint.model.interpreter.events import GenericCall, GradientFlag, LayoutAsked
 from ctxlint.model.interpreter.local_names import only_assigned
 from ctxlint.model.interpreter.values import (
+    CONVERTING,
     UNKNOWN,
     Alias,
     Constant,
@@ -151,12 +152,8 @@ def _input_if_not_copied(method: Method, value: Value) -> _Copied | None:
 
 
 def _may_copy(view: View) -> bool:
-    """Whether a view is a copy in some layouts, or unless it has a literal dtype already: ``float()``."""
-    converts = isinstance(view.node, cst.Call) and last_name(view.node.func) in _CONVERTERS
-    return view.alias in (Alias.USUALLY, Alias.IF_FLOAT32) or converts
-
-
-_CONVERTERS = frozenset(["half", "bfloat16", "double"])
+    """Whether a view is a copy in some layouts, or unless its base has a dtype already: ``float()``."""
+    return view.alias is Alias.USUALLY or view.alias in CONVERTING
 
 
 def differentiated_untracked(fn: FunctionClass, method: Method, value: Value | None) -> Method | None:

@@ -394,15 +394,28 @@ def _view_of(receiver: Value, name: str, node: cst.Call, arguments: Arguments, s
         return View(receiver, node, unless_copied(receiver), shown)
     if name in operations.FLOAT_CONVERSIONS:
         converts = kind_of(receiver) is Kind.INTEGRAL
-        alias = Alias.IF_FLOAT32 if name == "float" and not arguments.keywords else Alias.POSSIBLY
+        alias = Alias.POSSIBLY if arguments.keywords else _FLOATING[name]
         return None if converts else View(receiver, node, alias, shown, Kind.FLOAT)
     if name in operations.CONVERSIONS:
         keeps = name in ("cuda", "cpu", "conj") or (name == "to" and _only_moves(arguments))
         kind = None if keeps else _converted(arguments)
         only = arguments.value(0, "dtype") if len(arguments.positional) + len(arguments.keywords) == 1 else None
-        to_float32 = isinstance(only, Imported) and only.name in ("torch.float", "torch.float32")
-        return View(receiver, node, Alias.IF_FLOAT32 if to_float32 else Alias.POSSIBLY, shown, kind)
+        package, _, dtype = only.name.rpartition(".") if isinstance(only, Imported) else ("", "", "")
+        alias = _FLOATING.get(dtype, Alias.POSSIBLY) if package == "torch" else Alias.POSSIBLY
+        return View(receiver, node, alias, shown, kind)
     return None
+
+
+_FLOATING = {
+    "float": Alias.IF_FLOAT32,
+    "float32": Alias.IF_FLOAT32,
+    "double": Alias.IF_FLOAT64,
+    "float64": Alias.IF_FLOAT64,
+    "half": Alias.IF_FLOAT16,
+    "float16": Alias.IF_FLOAT16,
+    "bfloat16": Alias.IF_BFLOAT16,
+}
+"""The alias of a conversion, by its method, or by the name of the dtype."""
 
 
 def _converts_to_itself(walk: Walk, receiver: Value, arguments: Arguments) -> bool:

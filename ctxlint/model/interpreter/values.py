@@ -255,10 +255,17 @@ class Alias(Enum):
     """Unless the base has an unusual layout: ``contiguous``, ``reshape``."""
     IF_PERMUTED = "if permuted"
     """If the base of the permutation is permuted itself: ``contiguous`` and ``reshape`` after ``transpose``."""
-    IF_FLOAT32 = "if float32"
-    """If it has that dtype already: ``float()``, ``to(torch.float32)``."""
+    IF_FLOAT32 = "float32"
+    """If it has that dtype already, as for the next ones: ``float()``, ``to(torch.float32)``."""
+    IF_FLOAT64 = "float64"
+    IF_FLOAT16 = "float16"
+    IF_BFLOAT16 = "bfloat16"
     POSSIBLY = "possibly"
-    """If no conversion is needed: ``half``, ``to``."""
+    """If no conversion is needed: ``to(dtype)``, ``cuda()``."""
+
+
+CONVERTING = frozenset((Alias.IF_FLOAT32, Alias.IF_FLOAT64, Alias.IF_FLOAT16, Alias.IF_BFLOAT16))
+"""The aliases of conversions to one dtype, which is the value of each."""
 
 
 @record
@@ -554,7 +561,7 @@ def permuted_storage(value: Value | None) -> tuple[Parameter | Argument, View] |
 
 
 def converted_storage(value: Value | None) -> tuple[Value, View] | None:
-    """The tensor that a write modifies if it is float32 already, with the view that converts any other to float32.
+    """The tensor that a write modifies if it has a dtype already, with the view that converts any other to that dtype.
 
     ``x.float() if flag else x`` is ``x`` itself on either path if that is float32.
     """
@@ -563,15 +570,23 @@ def converted_storage(value: Value | None) -> tuple[Value, View] | None:
 
 
 def _unless_converted(value: Value | None) -> tuple[Value | None, View | None]:
-    """The origin of views that copy nothing of a float32 tensor, and the first of them that converts any other."""
+    """The origin of views that copy nothing of a tensor of one dtype, and the first of them that converts any other.
+
+    The origin is None if the views are to several dtypes: one of them copies.
+    """
     converted = None
-    while isinstance(value, View) and value.alias in (Alias.ALWAYS, Alias.USUALLY, Alias.IF_FLOAT32):
-        converted = value if value.alias is Alias.IF_FLOAT32 else converted
+    while isinstance(value, View) and (value.alias in (Alias.ALWAYS, Alias.USUALLY) or value.alias in CONVERTING):
+        if value.alias in CONVERTING:
+            if converted is not None and converted.alias is not value.alias:
+                return None, converted
+            converted = value
         value = value.of
     if not isinstance(value, Choice):
         return value, converted
     origins, conversions = zip(*map(_unless_converted, value.alternatives))
-    return origins[0] if len(set(origins)) == 1 else None, converted or next(filter(None, conversions), None)
+    found = [each for each in (converted, *conversions) if each is not None]
+    same = len(set(origins)) == 1 and len({each.alias for each in found}) <= 1
+    return origins[0] if same else None, next(iter(found), None)
 
 
 def before_views(value: Value) -> Value:
