@@ -11,7 +11,6 @@ from ctxlint.fixes.autocast_pair import add_other_half, move_to_setup_context
 from ctxlint.model.function import Escape, FunctionClass, GenericCall, Style
 from ctxlint.model.syntax import last_name
 from ctxlint.rules.base import Finding, FixAvailability, Rule
-from ctxlint.rules.wording import fitting
 from ctxlint.source.ast_tree import nodes_in
 from ctxlint.torch_api.autograd import CAST_UNDER_AUTOCAST
 
@@ -113,19 +112,15 @@ class UnpairedCustomFwd(Rule[FunctionClass]):
             effect = ", where nothing reads it" if exit_ is None else " and raises AttributeError at backward"
             yield Finding(
                 fn.span(entry.node),
-                fitting(
-                    f"`custom_fwd` decorates `forward` of `{fn.name}`, which gets no ctx if `setup_context` is defined; it writes "
-                    f"the autocast state to the first input{effect}. {_advice(fn, entry, exit_)}"
-                ),
+                f"`custom_fwd` decorates `forward` of `{fn.name}`, which gets no ctx if `setup_context` is defined; it writes "
+                f"the autocast state to the first input{effect}. {_advice(fn, entry, exit_)}",
                 None if exit_ is None else move_to_setup_context(fn, entry, forward),
             )
         elif exit_ is not None and entry is None and fn.style is Style.CTX_IN_FORWARD and not backward.raises_only:
             yield Finding(
                 fn.span(exit_.node),
-                fitting(
-                    f"`backward` of `{fn.name}` has `custom_bwd` but `forward` has no `custom_fwd`; torch raises "
-                    f"AttributeError (`_fwd_used_autocast`) at backward. Add `custom_fwd` to `forward`."
-                ),
+                f"`backward` of `{fn.name}` has `custom_bwd` but `forward` has no `custom_fwd`; torch raises "
+                f"AttributeError (`_fwd_used_autocast`) at backward. Add `custom_fwd` to `forward`.",
                 add_other_half(fn, exit_, forward),
             )
         elif entry is not None and exit_ is None and not (backward.raises_only or _sets_autocast(forward, backward)):
@@ -135,7 +130,7 @@ class UnpairedCustomFwd(Rule[FunctionClass]):
             else:
                 fact = f"`forward` of `{fn.name}` has `custom_fwd` but `backward` has no `custom_bwd`"
                 remedy, fix = "Add `custom_bwd` to `backward`.", add_other_half(fn, entry, backward)
-            yield Finding(fn.span(entry.node), fitting(f"{fact}; {_effect(entry, backward)}. {remedy}"), fix)
+            yield Finding(fn.span(entry.node), f"{fact}; {_effect(entry, backward)}. {remedy}", fix)
 
 
 def _effect(entry: Decorator, backward: Method) -> str:

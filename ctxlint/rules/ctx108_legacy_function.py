@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from ctxlint.model.analyses.legacy import read_only_attribute
 from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Finding, Rule
-from ctxlint.rules.wording import fitting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -85,8 +84,6 @@ class LegacyFunction(Rule[FunctionClass]):
             )
             yield Finding(
                 fn.span(fn.node.name),
-                fitting(
-                    f"`{fn.name}` stores its state on the instance ({reason}); torch passes a ctx instead at `apply` and "
-                    f"raises {raises}. Make the methods static with `ctx`, and pass the state as inputs."
-                ),
+                f"`{fn.name}` stores its state on the instance ({reason}); torch passes a ctx instead at `apply` and "
+                f"raises {raises}. Make the methods static with `ctx`, and pass the state as inputs.",
             )

@@ -8,7 +8,6 @@ from ctxlint.fixes.splitting import split_forward
 from ctxlint.model.analyses.returned_inputs import is_always_returned, saved_and_returned
 from ctxlint.model.function import FunctionClass, Style
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
-from ctxlint.rules.wording import fitting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -105,10 +104,8 @@ class MissingSetupContext(Rule[FunctionClass]):
         oldest = (2, 2) if any(param.has_default for param in forward.own_params) else (2, 0)
         yield Finding(
             fn.span(forward.node.name),
-            fitting(
-                f"`forward` of `{fn.name}` takes `{forward.ctx.name}`; torch raises RuntimeError under every transform of "
-                f"`torch.func`. {_advice(fn, forward, entry)}."
-            ),
+            f"`forward` of `{fn.name}` takes `{forward.ctx.name}`; torch raises RuntimeError under every transform of "
+            f"`torch.func`. {_advice(fn, forward, entry)}.",
             None if settings.torch.fall_below(*oldest) else split_forward(fn),
         )
 

@@ -12,7 +12,7 @@ from ctxlint.model.function import FunctionClass
 from ctxlint.model.interpreter.values import NONE
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.rules.releases import at_backward, defaults_are_bound
-from ctxlint.rules.wording import all_inputs, counted, fitting, place_of_gradients, wanted_inputs
+from ctxlint.rules.wording import all_inputs, counted, place_of_gradients, wanted_inputs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -105,10 +105,8 @@ class TooFewGradients(Rule[FunctionClass]):
             actual = "`None`" if returned.value == NONE else counted(returned.count or 0, "gradient")
             yield Finding(
                 place_of_gradients(fn, returned),
-                fitting(
-                    f"`{fn.backward.name}` of `{fn.name}` returns {actual} but {wanted_inputs(fn, expected)}; {condition}torch raises "
-                    f"RuntimeError {at_backward(fn, shortfall, settings)}. Return one gradient for each input, `None` if there is none."
-                ),
+                f"`{fn.backward.name}` of `{fn.name}` returns {actual} but {wanted_inputs(fn, expected)}; {condition}torch raises "
+                f"RuntimeError {at_backward(fn, shortfall, settings)}. Return one gradient for each input, `None` if there is none.",
                 put_none_in(fn, shortfall, every),
                 rests_on=(returned,),
             )
@@ -117,10 +115,8 @@ class TooFewGradients(Rule[FunctionClass]):
                 rest = f"`*{fn.variadic_inputs.name}`"
                 yield Finding(
                     place_of_gradients(fn, returned),
-                    fitting(
-                        f"`{fn.backward.name}` of `{fn.name}` returns {counted(count, 'gradient')} before those for {rest} but "
-                        f"`forward` takes {all_inputs(fn)} there; torch raises RuntimeError at backward. Return one "
-                        f"gradient for each input, `None` if there is none."
-                    ),
+                    f"`{fn.backward.name}` of `{fn.name}` returns {counted(count, 'gradient')} before those for {rest} but "
+                    f"`forward` takes {all_inputs(fn)} there; torch raises RuntimeError at backward. Return one "
+                    f"gradient for each input, `None` if there is none.",
                     rests_on=(returned,),
                 )

@@ -14,7 +14,7 @@ from ctxlint.model.analyses.variadic_gradients import ends_with_variadic, gradie
 from ctxlint.model.function import FunctionClass, Style
 from ctxlint.model.interpreter.values import Tri, is_none
 from ctxlint.rules.base import Finding, Rule
-from ctxlint.rules.wording import all_inputs, counted, fitting, place_of_gradients
+from ctxlint.rules.wording import all_inputs, counted, place_of_gradients
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -105,10 +105,8 @@ class TooManyGradients(Rule[FunctionClass]):
             actual = f"{'' if returned.exact else 'at least '}{counted(returned.minimum, 'gradient')}"
             yield Finding(
                 place_of_gradients(fn, returned),
-                fitting(
-                    f"`{fn.backward.name}` of `{fn.name}` returns {actual} but {surplus}; torch raises RuntimeError at "
-                    f"backward{when} because the surplus is not `None`{' then' * bool(when)}. {_advice(fn)}"
-                ),
+                f"`{fn.backward.name}` of `{fn.name}` returns {actual} but {surplus}; torch raises RuntimeError at "
+                f"backward{when} because the surplus is not `None`{' then' * bool(when)}. {_advice(fn)}",
                 rests_on=(returned,),
             )
 
@@ -121,11 +119,9 @@ def _before_variadic(fn: FunctionClass, backward: Method, variadic: Param) -> It
             last = "the last is" if surplus == 1 else f"the last {surplus} are"
             yield Finding(
                 place_of_gradients(fn, returned),
-                fitting(
-                    f"`{backward.name}` of `{fn.name}` returns {counted(count, 'gradient')} before those for `*{variadic.name}` "
-                    f"but `forward` takes {all_inputs(fn)} there; those go to later inputs, and torch raises "
-                    f"RuntimeError unless {last} `None`. Remove the surplus."
-                ),
+                f"`{backward.name}` of `{fn.name}` returns {counted(count, 'gradient')} before those for `*{variadic.name}` "
+                f"but `forward` takes {all_inputs(fn)} there; those go to later inputs, and torch raises "
+                f"RuntimeError unless {last} `None`. Remove the surplus.",
                 rests_on=(returned,),
             )
 

@@ -10,7 +10,7 @@ from ctxlint.model.function import FunctionClass
 from ctxlint.model.syntax import code_of
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.rules.releases import at_backward, defaults_are_bound
-from ctxlint.rules.wording import counted, fitting, length_of, place_of_gradients, quoted, wanted_inputs
+from ctxlint.rules.wording import counted, length_of, place_of_gradients, quoted, wanted_inputs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -104,7 +104,7 @@ class MissingNone(Rule[FunctionClass]):
             )
             yield Finding(
                 place_of_gradients(fn, shortfall.returned),
-                fitting(message + _example(placement, _LONGEST_MESSAGE - length_of(message))),
+                message + _example(placement, _LONGEST_MESSAGE - length_of(message)),
                 fix=put_none_in(fn, shortfall, every),
                 rests_on=(shortfall.returned,),
             )

@@ -24,7 +24,7 @@ from ctxlint.model.interpreter.values import NONE, Tri, View, is_none
 from ctxlint.model.syntax import dotted
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.rules.releases import defaults_are_bound
-from ctxlint.rules.wording import counted, fitting, place_of_gradients, quoted, them
+from ctxlint.rules.wording import counted, place_of_gradients, quoted, them
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -135,10 +135,8 @@ class GradientForNonTensor(Rule[FunctionClass]):
                 fix = write_none(fn, returned, tuple(each.index for each in refused))
             yield Finding(
                 place_of_gradients(fn, returned),
-                fitting(
-                    f"`{fn.backward.name}` of `{fn.name}` returns a gradient for {names}{surplus}, which {what}; torch raises "
-                    f"RuntimeError at backward. {advice}"
-                ),
+                f"`{fn.backward.name}` of `{fn.name}` returns a gradient for {names}{surplus}, which {what}; torch raises "
+                f"RuntimeError at backward. {advice}",
                 fix=fix,
                 rests_on=(returned, *(returned.slots[each.index].value for each in refused)),
             )
@@ -190,10 +188,8 @@ def _for_none(fn: FunctionClass) -> Iterator[Finding]:
             rests_on = (returns[0],)
         yield Finding(
             place_of_gradients(fn, returns[0]),
-            fitting(
-                f"`{fn.backward.name}` of `{fn.name}` returns a gradient for `{entry.name}` even if that is `None` ({reason}); {raises}. "
-                f"{remedy}."
-            ),
+            f"`{fn.backward.name}` of `{fn.name}` returns a gradient for `{entry.name}` even if that is `None` ({reason}); {raises}. "
+            f"{remedy}.",
             rests_on=rests_on,
         )
 

@@ -16,7 +16,7 @@ from ctxlint.model.function import FunctionClass
 from ctxlint.model.interpreter.events import MaybeUnbound
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.rules.related import at
-from ctxlint.rules.wording import fitting, quoted
+from ctxlint.rules.wording import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -132,10 +132,8 @@ class NeedsInputGradMismatch(Rule[FunctionClass]):
                 remedy = f"Test `{own}`."
             yield Finding(
                 fn.span(test or each.node),
-                fitting(
-                    f"`{backward.name}` returns {what} for `{receiver}` but computes it only under {tests}, the flag"
-                    f"{'' if len(asked) == 1 else 's'} of {quoted(asked)}; {effect}. {remedy}"
-                ),
+                f"`{backward.name}` returns {what} for `{receiver}` but computes it only under {tests}, the flag"
+                f"{'' if len(asked) == 1 else 's'} of {quoted(asked)}; {effect}. {remedy}",
                 test_own_flag(fn, each),
                 at(fn, [each.node], "returned here") if test is not None else (),
             )

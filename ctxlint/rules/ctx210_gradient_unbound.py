@@ -30,7 +30,7 @@ from ctxlint.model.interpreter.events import Assigned, MaybeNone, MaybeUnbound, 
 from ctxlint.model.syntax import code_of
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.rules.related import at, way_to
-from ctxlint.rules.wording import fitting, if_it_runs, moment, name_with_the_words_of, names_of, quoted
+from ctxlint.rules.wording import if_it_runs, moment, name_with_the_words_of, names_of, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -149,10 +149,8 @@ def _unbound_locals(fn: FunctionClass, method: Method, seen: set[str]) -> Iterat
         are, them = ("are", "them") if others else ("is", "it")
         yield Finding(
             fn.span(first.node),
-            fitting(
-                f"{names} in `{method.name}` of `{fn.name}` {are} not bound on any path to this read; it raises "
-                f"UnboundLocalError {moment(method)}{if_it_runs(fn, method, first.node)}. Bind {them} first{_or_meant(method, first)}."
-            ),
+            f"{names} in `{method.name}` of `{fn.name}` {are} not bound on any path to this read; it raises "
+            f"UnboundLocalError {moment(method)}{if_it_runs(fn, method, first.node)}. Bind {them} first{_or_meant(method, first)}.",
         )
     for branch in unbound_branches(fn, method):
         use = branch.use
@@ -161,11 +159,9 @@ def _unbound_locals(fn: FunctionClass, method: Method, seen: set[str]) -> Iterat
             shown = _first_part(branch)
             yield Finding(
                 fn.span(use.node),
-                fitting(
-                    f"`{use.name}` in `{method.name}` of `{fn.name}` is {_in_branch(branch)} but read after it; it raises "
-                    f"UnboundLocalError if that {'does not run' if branch.body is None else 'runs'}. "
-                    f"{_bind_there(method, branch)}."
-                ),
+                f"`{use.name}` in `{method.name}` of `{fn.name}` is {_in_branch(branch)} but read after it; it raises "
+                f"UnboundLocalError if that {'does not run' if branch.body is None else 'runs'}. "
+                f"{_bind_there(method, branch)}.",
                 related=at(fn, [shown], f"this branch does not bind `{use.name}`") if shown is not None else (),
             )
 
@@ -222,11 +218,9 @@ def _unbound_in_backward(fn: FunctionClass, backward: Method, seen: set[str]) ->
         when = "if one does not" if together else f"when {_when(fn, needed_at(backward, use), flags)}"
         yield Finding(
             fn.span(use.node),
-            fitting(
-                f"`{use.name}` is bound only {tests} but read here without {'that test' if together else 'it'}; it raises "
-                f"UnboundLocalError {when}. "
-                f"{_remedy(fn, backward, use, flags, fix)}."
-            ),
+            f"`{use.name}` is bound only {tests} but read here without {'that test' if together else 'it'}; it raises "
+            f"UnboundLocalError {when}. "
+            f"{_remedy(fn, backward, use, flags, fix)}.",
             fix,
         )
     yield from _unbound_inside(fn, backward)
@@ -239,10 +233,8 @@ def _unbound_in_backward(fn: FunctionClass, backward: Method, seen: set[str]) ->
         used, error = _used(place)
         yield Finding(
             fn.span(place.node),
-            fitting(
-                f"`{name}` is `None` except under {tests} but {used} here without it; it raises {error} when "
-                f"{_when(fn, flags_of(place.guards), flags)}. Test `{name} is not None` first."
-            ),
+            f"`{name}` is `None` except under {tests} but {used} here without it; it raises {error} when "
+            f"{_when(fn, flags_of(place.guards), flags)}. Test `{name} is not None` first.",
             related=way_to(fn, place) if isinstance(place, MaybeNone) else (),
         )
 
@@ -259,10 +251,8 @@ def _unbound_inside(fn: FunctionClass, method: Method) -> Iterator[Finding]:
         )
         yield Finding(
             fn.span(call.node),
-            fitting(
-                f"`{call.by}` binds `{call.name}` only if {names} {needs} a gradient but reads it without that test; it "
-                f"raises UnboundLocalError {when}. Bind it before the test there, or use it only under that test."
-            ),
+            f"`{call.by}` binds `{call.name}` only if {names} {needs} a gradient but reads it without that test; it "
+            f"raises UnboundLocalError {when}. Bind it before the test there, or use it only under that test.",
             related=way_to(fn, call),
         )
 
@@ -279,10 +269,8 @@ def _unbound_in_forward(fn: FunctionClass, seen: set[str]) -> Iterator[Finding]:
             when = "if one does not" if together else f"when {_when(fn, needed_at(forward, use), flags)}"
             yield Finding(
                 fn.span(use.node),
-                fitting(
-                    f"`{use.name}` is bound only {_needs(fn, flags, 'and' if together else 'or')} but read here without that "
-                    f"test; it raises UnboundLocalError {when}. Write `{use.name} = None` first, and test it in `backward`."
-                ),
+                f"`{use.name}` is bound only {_needs(fn, flags, 'and' if together else 'or')} but read here without that "
+                f"test; it raises UnboundLocalError {when}. Write `{use.name} = None` first, and test it in `backward`.",
             )
     yield from _unbound_inside(fn, forward)
     for each in unbound_without_gradients(fn, forward):
@@ -298,7 +286,7 @@ def _unbound_in_forward(fn: FunctionClass, seen: set[str]) -> Iterator[Finding]:
             remedy = (
                 "Bind it before the test" if each.always else "Bind it before the test, or use it only under that test"
             )
-            yield Finding(fn.span(each.use.node), fitting(f"`{each.use.name}` is bound only {fact}. {remedy}."))
+            yield Finding(fn.span(each.use.node), f"`{each.use.name}` is bound only {fact}. {remedy}.")
 
 
 def _used(place: MaybeNone | Mutation) -> tuple[str, str]:

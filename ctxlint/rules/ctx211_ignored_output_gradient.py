@@ -9,7 +9,7 @@ from ctxlint.model.function import FunctionClass
 from ctxlint.model.interpreter.values import NONE, View
 from ctxlint.rules.base import Category, Finding, Rule
 from ctxlint.rules.related import unread_by
-from ctxlint.rules.wording import fitting, quoted
+from ctxlint.rules.wording import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -101,10 +101,8 @@ class IgnoredOutputGradient(Rule[FunctionClass]):
                 place = f"output {each.index + 1}"
             yield Finding(
                 fn.span(each.param.node.name),
-                fitting(
-                    f"{ignores}, the gradient of {place}, a floating-point tensor{unless}; a loss on {output} silently has no "
-                    f"effect. Use it, or {mark} with `{fn.storing_ctx}.mark_non_differentiable`."
-                ),
+                f"{ignores}, the gradient of {place}, a floating-point tensor{unless}; a loss on {output} silently has no "
+                f"effect. Use it, or {mark} with `{fn.storing_ctx}.mark_non_differentiable`.",
                 related=unread_by(fn, each.given_to),
                 rests_on=tuple(each for each in values if not isinstance(each, View)),  # a view may have another dtype
             )

@@ -21,7 +21,7 @@ from ctxlint.model.analyses.upstream import (
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.syntax import code_of
 from ctxlint.rules.base import Finding, Rule
-from ctxlint.rules.wording import fitting, names_of, quoted
+from ctxlint.rules.wording import names_of, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -107,10 +107,8 @@ class GradientIgnoresUpstream(Rule[FunctionClass]):
         for node in tangents_without_incoming(fn)[:1] if jvp is not None and fn.signature_judgeable else ():
             yield Finding(
                 fn.span(node),
-                fitting(
-                    f"`jvp` of `{fn.name}` returns a tangent without reading {_unread(jvp)}; the result is silently wrong "
-                    "unless the incoming tangent is 1. Multiply by it."
-                ),
+                f"`jvp` of `{fn.name}` returns a tangent without reading {_unread(jvp)}; the result is silently wrong "
+                "unless the incoming tangent is 1. Multiply by it.",
             )
         if backward is None or not backward.signature_known:
             return
@@ -125,10 +123,8 @@ class GradientIgnoresUpstream(Rule[FunctionClass]):
             if not several and passes_on(fn, node):
                 yield Finding(
                     fn.span(node),
-                    fitting(
-                        f"`{backward.name}` of `{fn.name}` returns a gradient {how}, although `forward` passes its input on; the "
-                        f"gradients of all that follows are silently lost. Compute the gradient from {_incoming(backward)}."
-                    ),
+                    f"`{backward.name}` of `{fn.name}` returns a gradient {how}, although `forward` passes its input on; the "
+                    f"gradients of all that follows are silently lost. Compute the gradient from {_incoming(backward)}.",
                 )
                 continue
             output = next(output_gradients(fn, node), None)
@@ -139,19 +135,15 @@ class GradientIgnoresUpstream(Rule[FunctionClass]):
             if divisors:
                 yield Finding(
                     fn.span(node),
-                    fitting(
-                        f"`{backward.name}` of `{fn.name}` returns a gradient {how}; it is right for one incoming gradient only. "
-                        f"{_REMEDIES[factor(fn)]}; divide by {_written(divisors)} only if `forward` does."
-                    ),
+                    f"`{backward.name}` of `{fn.name}` returns a gradient {how}; it is right for one incoming gradient only. "
+                    f"{_REMEDIES[factor(fn)]}; divide by {_written(divisors)} only if `forward` does.",
                 )
                 continue
             yield Finding(
                 fn.span(node),
-                fitting(
-                    f"`{backward.name}` of `{fn.name}` returns a gradient {how}; the result is silently wrong unless the incoming "
-                    f"{'gradients are' if several else 'gradient is'} {'0 or ' * bool(compared)}1. "
-                    f"{'Compute it from them' if several else _REMEDIES[factor(fn)]}."
-                ),
+                f"`{backward.name}` of `{fn.name}` returns a gradient {how}; the result is silently wrong unless the incoming "
+                f"{'gradients are' if several else 'gradient is'} {'0 or ' * bool(compared)}1. "
+                f"{'Compute it from them' if several else _REMEDIES[factor(fn)]}.",
             )
 
 
@@ -167,10 +159,8 @@ def _of_unwritten(fn: FunctionClass, backward: Method, slots: Mapping[int, cst.B
     for first in [*slots.values()][:1]:
         yield Finding(
             fn.span(first),
-            fitting(
-                f"`{backward.name}` of `{fn.name}` returns memory that nothing writes as the gradient for {quoted(names_of(fn, slots))}; its "
-                "values are silently arbitrary. Compute it, or return `None`."
-            ),
+            f"`{backward.name}` of `{fn.name}` returns memory that nothing writes as the gradient for {quoted(names_of(fn, slots))}; its "
+            "values are silently arbitrary. Compute it, or return `None`.",
         )
 
 
@@ -185,11 +175,9 @@ def _of_some(fn: FunctionClass, backward: Method) -> Iterator[Finding]:
     for first in [*slots.values()][:1]:
         yield Finding(
             fn.span(first),
-            fitting(
-                f"`{backward.name}` of `{fn.name}` returns {'gradients' if several else 'a gradient'} for {quoted(names_of(fn, slots))} that "
-                f"{'do' if several else 'does'} not depend on {_incoming(backward)}; {'they are' if several else 'it is'} silently "
-                "wrong unless the incoming gradient is 1. Multiply by it."
-            ),
+            f"`{backward.name}` of `{fn.name}` returns {'gradients' if several else 'a gradient'} for {quoted(names_of(fn, slots))} that "
+            f"{'do' if several else 'does'} not depend on {_incoming(backward)}; {'they are' if several else 'it is'} silently "
+            "wrong unless the incoming gradient is 1. Multiply by it.",
         )
 
 
@@ -197,10 +185,8 @@ def _of_output(fn: FunctionClass, backward: Method, index: int, node: cst.BaseEx
     """A finding for an output of forward that backward returns as a gradient: no factor makes it one."""
     return Finding(
         fn.span(node),
-        fitting(
-            f"`{backward.name}` of `{fn.name}` returns an output of `forward` as the gradient for {quoted(names_of(fn, [index]))}; it is "
-            f"silently wrong. Compute the gradient from {_incoming(backward)}."
-        ),
+        f"`{backward.name}` of `{fn.name}` returns an output of `forward` as the gradient for {quoted(names_of(fn, [index]))}; it is "
+        f"silently wrong. Compute the gradient from {_incoming(backward)}.",
     )
 
 

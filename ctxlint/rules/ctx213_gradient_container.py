@@ -15,7 +15,7 @@ from ctxlint.model.analyses.variadic_gradients import before_variadic
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.interpreter.values import Constant, Mapping, Scalar, Sequence, Tri
 from ctxlint.rules.base import Finding, FixAvailability, Rule
-from ctxlint.rules.wording import fitting, own_place, place_of_gradients
+from ctxlint.rules.wording import own_place, place_of_gradients
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -96,9 +96,7 @@ class GradientContainer(Rule[FunctionClass]):
             kind = "a generator" if backward.facts.is_generator else "a coroutine"
             yield Finding(
                 own_place(fn, backward),
-                fitting(
-                    f"`{backward.name}` of `{fn.name}` is {kind}; torch raises RuntimeError at backward. Return the gradients."
-                ),
+                f"`{backward.name}` of `{fn.name}` is {kind}; torch raises RuntimeError at backward. Return the gradients.",
             )
             return
         containers = container_inputs_with_gradient(fn)  # CTX216
@@ -107,7 +105,7 @@ class GradientContainer(Rule[FunctionClass]):
             if refused is not None and not (_is_plain(refused) is False and _faces(fn, refused) in containers):
                 yield Finding(
                     place_of_gradients(fn, returned),
-                    fitting(f"`{backward.name}` of `{fn.name}` returns {_complaint(fn, returned, refused)}"),
+                    f"`{backward.name}` of `{fn.name}` returns {_complaint(fn, returned, refused)}",
                     fix=_fix(fn, returned) if refused.position is None else None,
                     rests_on=(returned, refused.value),
                 )

@@ -13,7 +13,7 @@ from ctxlint.model.analyses.tensor_containers import (
 from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.related import at
-from ctxlint.rules.wording import counted, fitting
+from ctxlint.rules.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -103,10 +103,8 @@ class TensorListInput(Rule[FunctionClass]):
             others = [other.param.node.name for other in found if other is not each] if shifted else []
             yield Finding(
                 fn.span(each.param.node.name),
-                fitting(
-                    f"`{each.name}` of `{fn.name}` is {_fact(each)} but `backward` returns a gradient for it{numbers}; "
-                    f"{consequence}. {remedy}"
-                ),
+                f"`{each.name}` of `{fn.name}` is {_fact(each)} but `backward` returns a gradient for it{numbers}; "
+                f"{consequence}. {remedy}",
                 related=at(fn, others, "this is a container, too"),
             )
             if shifted:  # the gradients of the inputs that follow are in wrong positions
@@ -115,10 +113,8 @@ class TensorListInput(Rule[FunctionClass]):
             raises = with_a_tensor(fn, each)
             yield Finding(
                 fn.span(each.param.node.name),
-                fitting(
-                    f"`{each.name}` of `{fn.name}` is a tuple of tensors on {call.place} but `backward` returns a gradient for it; "
-                    f"{_RAISES if raises else _SILENT}. {_SEPARATE}"
-                ),
+                f"`{each.name}` of `{fn.name}` is a tuple of tensors on {call.place} but `backward` returns a gradient for it; "
+                f"{_RAISES if raises else _SILENT}. {_SEPARATE}",
             )
             return
 

@@ -119,7 +119,7 @@ class UntrackedDifferentiation(Rule[FunctionClass]):
                 own = own_output(fn, method, each)
                 if own is not None and each.node not in seen:
                     seen.add(each.node)
-                    yield Finding(fn.span(each.node), fitting(_of_output(fn, method, each, own)))
+                    yield Finding(fn.span(each.node), _of_output(fn, method, each, own))
                     continue
                 home, fate = differentiated_untracked(fn, method, each.value), "raises RuntimeError"
                 if home is None:
@@ -131,7 +131,7 @@ class UntrackedDifferentiation(Rule[FunctionClass]):
                 views = views_behind(home, value, each.node if home is method else None)
                 yield Finding(
                     fn.span(each.node),
-                    fitting(_what(fn, method, home, each, fate, has_views=bool(views))),
+                    _what(fn, method, home, each, fate, has_views=bool(views)),
                     related=at(fn, views, "a view that is made with grad mode off has no graph, either"),
                 )
             yield from _inside(fn, method)
@@ -149,10 +149,8 @@ def _by_inherited_backward(fn: FunctionClass) -> Iterator[Finding]:
             remedy = _remedy_of_output(fn, own)
             yield Finding(
                 fn.span(fn.saves[0].node),
-                fitting(
-                    f"`{fn.name}` saves an output, whose graph is this Function, and the inherited `backward` differentiates it; "
-                    f"{own.fate.value.format(backward.name)}. {remedy}"
-                ),
+                f"`{fn.name}` saves an output, whose graph is this Function, and the inherited `backward` differentiates it; "
+                f"{own.fate.value.format(backward.name)}. {remedy}",
                 related=at(fn, [each.node], "the inherited `backward` differentiates it here"),
             )
             return
@@ -164,11 +162,9 @@ def _inside(fn: FunctionClass, method: Method) -> Iterator[Finding]:
         if call.how and is_off_at_first(method, call.node):
             yield Finding(
                 fn.span(call.node),
-                fitting(
-                    f"`{call.by}` differentiates what it computes, with grad mode off in `{method.name}` of `{fn.name}`; "
-                    f"`{call.how}` raises RuntimeError. Call it under `with torch.enable_grad():`, with "
-                    "`.detach().requires_grad_()` inputs."
-                ),
+                f"`{call.by}` differentiates what it computes, with grad mode off in `{method.name}` of `{fn.name}`; "
+                f"`{call.how}` raises RuntimeError. Call it under `with torch.enable_grad():`, with "
+                "`.detach().requires_grad_()` inputs.",
                 related=way_to(fn, call),
             )
 

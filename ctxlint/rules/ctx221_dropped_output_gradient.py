@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from ctxlint.model.analyses.outputs import dropped_gradients, output_name, surely_differentiable
 from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Category, Finding, Rule
-from ctxlint.rules.wording import fitting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -91,10 +90,8 @@ class DroppedOutputGradient(Rule[FunctionClass]):
             certain = surely_differentiable(fn, each.index)
             yield Finding(
                 fn.span(each.param.node.name),
-                fitting(
-                    f"`{backward.name}` of `{fn.name}` drops the gradient of {output}, "
-                    f"{'a floating-point tensor' if certain else 'not marked as non-differentiable'}; "
-                    f"{'' if certain else 'if it holds floats, '}a loss on it silently has no effect. Use its "
-                    f"gradient, or call `{fn.storing_ctx}.mark_non_differentiable`."
-                ),
+                f"`{backward.name}` of `{fn.name}` drops the gradient of {output}, "
+                f"{'a floating-point tensor' if certain else 'not marked as non-differentiable'}; "
+                f"{'' if certain else 'if it holds floats, '}a loss on it silently has no effect. Use its "
+                f"gradient, or call `{fn.storing_ctx}.mark_non_differentiable`.",
             )

@@ -9,7 +9,7 @@ from ctxlint.model.analyses.precomputed_gradients import precomputed_gradients
 from ctxlint.model.analyses.unconditional_gradients import unconditional_gradients
 from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
-from ctxlint.rules.wording import computed_in_vain, fitting
+from ctxlint.rules.wording import computed_in_vain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -94,12 +94,12 @@ class UnconditionalGradient(Rule[FunctionClass]):
             input_name = fn.inputs[each.slot].name
             yield Finding(
                 fn.span(each.value),
-                fitting(f"`{fn.backward.name}` of `{fn.name}` {computed_in_vain(each, input_name, fn.reading_ctx)}"),
+                f"`{fn.backward.name}` of `{fn.name}` {computed_in_vain(each, input_name, fn.reading_ctx)}",
                 fix=compute_under_flag(fn, each),
             )
         for each in precomputed_gradients(fn) if fn.judgeable_backward is not None else ():
             input_name = fn.inputs[each.slot].name
             yield Finding(
                 fn.span(each.value),
-                fitting(f"`forward` of `{fn.name}` {computed_in_vain(each, input_name, fn.storing_ctx)}"),
+                f"`forward` of `{fn.name}` {computed_in_vain(each, input_name, fn.storing_ctx)}",
             )

@@ -8,7 +8,7 @@ from ctxlint.model.analyses.frozen_inputs import frozen_inputs
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.syntax import code_of
 from ctxlint.rules.base import Finding, Rule
-from ctxlint.rules.wording import fitting, quoted
+from ctxlint.rules.wording import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -93,9 +93,7 @@ class FrozenInput(Rule[FunctionClass]):
                 first = next(iter(frozen.values()))
                 saved = [name for name, each in frozen.items() if each.copied is None]
                 names = saved if first.copied is None else [code_of(first.node)]
-                yield Finding(
-                    fn.span(first.node), fitting(_message(names, first, "passed" if method is forward else "saved"))
-                )
+                yield Finding(fn.span(first.node), _message(names, first, "passed" if method is forward else "saved"))
 
 
 def _message(names: list[str], first: FrozenElement, came: str) -> str:

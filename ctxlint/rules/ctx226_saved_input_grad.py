@@ -8,7 +8,6 @@ from ctxlint.model.analyses.reentrant import collected_grads, returned_grads
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.syntax import code_of
 from ctxlint.rules.base import Finding, Rule
-from ctxlint.rules.wording import fitting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -98,18 +97,14 @@ class SavedInputGrad(Rule[FunctionClass]):
             )
             yield Finding(
                 fn.span(each.node),
-                fitting(
-                    f"`{name}` is the caller's own tensor, the saved input `{each.saved.name}`; a leaf silently gets its gradient twice, "
-                    f"and {effect}. Use `{name}.detach().requires_grad_()`."
-                ),
+                f"`{name}` is the caller's own tensor, the saved input `{each.saved.name}`; a leaf silently gets its gradient twice, "
+                f"and {effect}. Use `{name}.detach().requires_grad_()`.",
             )
         for node in collected_grads(fn, backward):
             name = code_of(node.value)
             yield Finding(
                 fn.span(node),
-                fitting(
-                    f"`{name}` is the caller's own tensor, a saved input; a leaf silently gets its gradient twice, and for any "
-                    f"other tensor `{code_of(node)}` is `None`. Use "
-                    f"`[{name}.detach().requires_grad_() for {name} in {backward.ctx_name}.saved_tensors]`."
-                ),
+                f"`{name}` is the caller's own tensor, a saved input; a leaf silently gets its gradient twice, and for any "
+                f"other tensor `{code_of(node)}` is `None`. Use "
+                f"`[{name}.detach().requires_grad_() for {name} in {backward.ctx_name}.saved_tensors]`.",
             )

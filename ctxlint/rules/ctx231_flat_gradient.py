@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from ctxlint.model.analyses.flattened import flat_gradients
 from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Finding, Rule
-from ctxlint.rules.wording import fitting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -89,8 +88,6 @@ class FlatGradient(Rule[FunctionClass]):
             name = fn.inputs[index].name
             yield Finding(
                 fn.span(node),
-                fitting(
-                    f"`{backward.name}` of `{fn.name}` returns a gradient with 2 dimensions for `{name}`, which `forward` flattens; "
-                    f"torch raises RuntimeError at backward if `{name}` has more. Return it in the shape of `{name}`."
-                ),
+                f"`{backward.name}` of `{fn.name}` returns a gradient with 2 dimensions for `{name}`, which `forward` flattens; "
+                f"torch raises RuntimeError at backward if `{name}` has more. Return it in the shape of `{name}`.",
             )

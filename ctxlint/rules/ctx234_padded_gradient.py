@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ctxlint.model.analyses.padded_gradients import padded_gradients
 from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Finding, Rule
-from ctxlint.rules.wording import fitting, quoted
+from ctxlint.rules.wording import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -101,9 +101,7 @@ class PaddedGradient(Rule[FunctionClass]):
             names, several = quoted(name for name, _node in each), len(each) > 1
             yield Finding(
                 fn.span(each[0][1]),
-                fitting(
-                    f"`{backward.name}` of `{fn.name}` returns {'gradients' if several else 'a gradient'} for {names} in the size to which "
-                    f"`forward` pads {'them' if several else 'it'}; torch raises RuntimeError at backward where it does. Return "
-                    f"{'each' if several else 'it'} in the size of the input."
-                ),
+                f"`{backward.name}` of `{fn.name}` returns {'gradients' if several else 'a gradient'} for {names} in the size to which "
+                f"`forward` pads {'them' if several else 'it'}; torch raises RuntimeError at backward where it does. Return "
+                f"{'each' if several else 'it'} in the size of the input.",
             )

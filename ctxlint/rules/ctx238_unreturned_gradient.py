@@ -8,7 +8,7 @@ from ctxlint.fixes.missing_return import insert_return
 from ctxlint.model.analyses.unreturned_gradients import overwritten_gradients, unreturned_gradients
 from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Finding, FixAvailability, Rule
-from ctxlint.rules.wording import fitting, quoted
+from ctxlint.rules.wording import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -88,36 +88,28 @@ class UnreturnedGradient(Rule[FunctionClass]):
             gets, them = ("gets", "it") if len(overwritten.inputs) == 1 else ("get", "them")
             yield Finding(
                 fn.span(overwritten.statement),
-                fitting(
-                    f"`backward` of `{fn.name}` computes {names} and then binds {them} to `None`; {inputs} silently {gets} no "
-                    f"gradient. Remove this line, or do not compute {them}."
-                ),
+                f"`backward` of `{fn.name}` computes {names} and then binds {them} to `None`; {inputs} silently {gets} no "
+                f"gradient. Remove this line, or do not compute {them}.",
             )
         for each in unreturned_gradients(fn):
             name = fn.backward.name if fn.backward is not None else "backward"
             if each.returned is None:
                 yield Finding(
                     fn.span(each.node),
-                    fitting(
-                        f"`{name}` of `{fn.name}` gives these gradients without `return`; they have no effect, and the code "
-                        f"after them runs. Write `return` in front of them, with one gradient for each input."
-                    ),
+                    f"`{name}` of `{fn.name}` gives these gradients without `return`; they have no effect, and the code "
+                    f"after them runs. Write `return` in front of them, with one gradient for each input.",
                 )
             elif each.inputs:
                 lost = f"{quoted(each.inputs)} silently {'gets' if len(each.inputs) == 1 else 'get'} no gradient"
                 yield Finding(
                     fn.span(each.node),
-                    fitting(
-                        f"`{name}` of `{fn.name}` gives these gradients without `return`, and returns only `None` on "
-                        f"{fn.line(each.returned.node)}; {lost}. Write `return` in front of them."
-                    ),
+                    f"`{name}` of `{fn.name}` gives these gradients without `return`, and returns only `None` on "
+                    f"{fn.line(each.returned.node)}; {lost}. Write `return` in front of them.",
                     insert_return(fn, each.node),
                 )
             else:
                 yield Finding(
                     fn.span(each.returned.node),
-                    fitting(
-                        f"`{name}` of `{fn.name}` always returns `None` here and never reaches the gradients on "
-                        f"{fn.line(each.node)}; its inputs silently get no gradient. Remove this `return`."
-                    ),
+                    f"`{name}` of `{fn.name}` always returns `None` here and never reaches the gradients on "
+                    f"{fn.line(each.node)}; its inputs silently get no gradient. Remove this `return`.",
                 )

@@ -8,7 +8,6 @@ from ctxlint.model.analyses.fixed_dtypes import fixed_dtypes
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.syntax import code_of
 from ctxlint.rules.base import Category, Finding, Rule
-from ctxlint.rules.wording import fitting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -83,10 +82,8 @@ class FixedOutputDtype(Rule[FunctionClass]):
             shown = f"`{written}`" if len(written) <= _LONGEST and "\n" not in written else "a comparison"
             yield Finding(
                 fn.span(each.node),
-                fitting(
-                    f"`forward` of `{fn.name}` returns {shown}, float32 whatever the dtype of `{name}`; for float64 or float16, the "
-                    f"next layer raises RuntimeError, or computes in another dtype. Use `.to({name}.dtype)`."
-                ),
+                f"`forward` of `{fn.name}` returns {shown}, float32 whatever the dtype of `{name}`; for float64 or float16, the "
+                f"next layer raises RuntimeError, or computes in another dtype. Use `.to({name}.dtype)`.",
             )
 
 

@@ -8,7 +8,6 @@ from ctxlint.model.analyses.callers_graph import inputs_run_through
 from ctxlint.model.analyses.undefined_attributes import never_happens
 from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Finding, Rule
-from ctxlint.rules.wording import fitting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -88,9 +87,7 @@ class BackwardInForward(Rule[FunctionClass]):
             if forward is not None and not forward.inherited and not never_happens(fn, forward, call):
                 yield Finding(
                     fn.span(call.node),
-                    fitting(
-                        f"`backward` in `forward` of `{fn.name}` runs through the graph of the input `{entry.name}`; a leaf silently "
-                        f"gets this gradient too, and for others the caller's backward raises RuntimeError if their graph saves tensors. "
-                        f"Use `{entry.name}.detach()`."
-                    ),
+                    f"`backward` in `forward` of `{fn.name}` runs through the graph of the input `{entry.name}`; a leaf silently "
+                    f"gets this gradient too, and for others the caller's backward raises RuntimeError if their graph saves tensors. "
+                    f"Use `{entry.name}.detach()`.",
                 )

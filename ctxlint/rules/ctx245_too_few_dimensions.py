@@ -8,7 +8,7 @@ from ctxlint.model.analyses.lost_dimensions import reduced_gradients
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.syntax import code_of
 from ctxlint.rules.base import Finding, Rule
-from ctxlint.rules.wording import counted, fitting
+from ctxlint.rules.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -96,7 +96,7 @@ def _message(name: str, reduced: Reduced) -> str:
     subject = f"`{call}`" if len(call) <= 40 else "This sum"
     left = counted(reduced.left, "dimension") if reduced.left else "no dimensions"
     least = "one" if reduced.needed == 1 else str(reduced.needed)
-    return fitting(
+    return (
         f"{subject} leaves {left} in the gradient for `{name}`, which has at least {least}; torch raises RuntimeError at "
         f"backward. Keep the dimensions of `{name}`."
     )

@@ -9,7 +9,7 @@ from ctxlint.model.function import FunctionClass
 from ctxlint.model.syntax import last_name
 from ctxlint.rules.base import Category, Finding, Rule
 from ctxlint.rules.related import at
-from ctxlint.rules.wording import fitting, quoted
+from ctxlint.rules.wording import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -92,9 +92,7 @@ class UnsummedGather(Rule[FunctionClass]):
             incoming = quoted([each.name for each in backward.own_params][:1]) if backward is not None else ""
             yield Finding(
                 fn.span(node),
-                fitting(
-                    f"`backward` of `{fn.name}` returns its own part of {incoming}; unless all processes compute the same loss, "
-                    f"the gradients from the losses of the others are silently lost. Call `all_reduce` on a copy first."
-                ),
+                f"`backward` of `{fn.name}` returns its own part of {incoming}; unless all processes compute the same loss, "
+                f"the gradients from the losses of the others are silently lost. Call `all_reduce` on a copy first.",
                 related=at(fn, [call], f"`{last_name(call.func)}` here"),
             )

@@ -16,7 +16,7 @@ from ctxlint.model.syntax import signed_integer, single_index, words_of
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
 from ctxlint.rules.related import merged, reads_of, way_to
 from ctxlint.rules.stash_wording import metadata_clause, remedy
-from ctxlint.rules.wording import fitting, quoted
+from ctxlint.rules.wording import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -140,7 +140,7 @@ class TensorStashedOnCtx(Rule[FunctionClass]):
             related = (*way_to(fn, stash.write), *reads_of(fn, stash.write.attribute))
             yield Finding(
                 fn.span(stash.write.node),
-                fitting(_message(stash, found)),
+                _message(stash, found),
                 save_instead(fn, stash),
                 related,
                 stash.rests_on,
@@ -149,10 +149,8 @@ class TensorStashedOnCtx(Rule[FunctionClass]):
             kept, name = f"`{fn.storing_ctx}.{each.write.attribute}`", each.input.name
             yield Finding(
                 fn.span(each.write.node),
-                fitting(
-                    f"{kept} shares memory with the input `{name}` if that is on the CPU; in-place modifications silently give "
-                    f"wrong gradients. Save `{name}` with `save_for_backward`, and convert it in `backward`."
-                ),
+                f"{kept} shares memory with the input `{name}` if that is on the CPU; in-place modifications silently give "
+                f"wrong gradients. Save `{name}` with `save_for_backward`, and convert it in `backward`.",
                 related=reads_of(fn, each.write.attribute),
             )
 

@@ -26,7 +26,6 @@ from ctxlint.model.interpreter.values import (
 from ctxlint.model.syntax import code_of, words_of
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.rules.related import way_to
-from ctxlint.rules.wording import fitting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -118,10 +117,10 @@ class SaveNonTensor(Rule[FunctionClass]):
                 if passed is not None:
                     alone = bool(fn.calls) and all(map(passes_no_tensor, fn.calls))
                     message = _message_of_several(call.method, argument, passed, alone=alone)
-                    yield Finding(fn.span(argument.node), fitting(message), related=way_to(fn, call))
+                    yield Finding(fn.span(argument.node), message, related=way_to(fn, call))
                 elif _holds_plain_values(fn, argument.value):
                     message = _message_of_plain(method, call.method, argument.node)
-                    yield Finding(fn.span(argument.node), fitting(message), related=way_to(fn, call))
+                    yield Finding(fn.span(argument.node), message, related=way_to(fn, call))
                 continue
             kind = _certain_kind(fn, argument.value) or _number_by_default(fn, method, call, argument.value)
             if kind is not None:
@@ -132,7 +131,7 @@ class SaveNonTensor(Rule[FunctionClass]):
                 builtin = isinstance(argument.value, Imported)
                 yield Finding(
                     fn.span(place),
-                    fitting(
+                    (
                         _message_of_builtin(fn, method, call.method, argument.node)
                         if builtin
                         else _message(fn, method, call.method, argument, kind)

@@ -13,7 +13,7 @@ from ctxlint.model.function import ContextCall, FunctionClass, Trust, Unpacking
 from ctxlint.model.interpreter.values import Mapping, Sequence, Tri, is_input
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.rules.related import at, saves, way_to
-from ctxlint.rules.wording import counted, doer, fitting, if_it_happens, if_it_runs, quoted, them
+from ctxlint.rules.wording import counted, doer, if_it_happens, if_it_runs, quoted, them
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -103,9 +103,7 @@ class SavedTensorsCount(Rule[FunctionClass]):
                     f"{_error(fn, method, call, taken)}. {_advice(fn, method, call, taken, saved)}"
                 )
                 fix = _fix(fn, method, call, taken)
-                yield Finding(
-                    fn.span(taken.node), fitting(message), fix, related=(*way_to(fn, taken), *saves(fn, call))
-                )
+                yield Finding(fn.span(taken.node), message, fix, related=(*way_to(fn, taken), *saves(fn, call)))
             yield from _shapes(fn, method)
 
 
@@ -115,21 +113,17 @@ def _shapes(fn: FunctionClass, method: Method) -> Iterator[Finding]:
         if here.by:
             yield Finding(
                 fn.span(here.statement),
-                fitting(
-                    f"`{method.name}` of `{fn.name}` passes `{here.tensor.value}` to `{here.by}`, which unpacks its shape into "
-                    f"{counted(here.names, 'name')} but `forward` unpacks it into {there.names}; it raises "
-                    f"ValueError{if_it_runs(fn, method, here.statement)}. Pass a tensor with {counted(here.names, 'dimension')}."
-                ),
+                f"`{method.name}` of `{fn.name}` passes `{here.tensor.value}` to `{here.by}`, which unpacks its shape into "
+                f"{counted(here.names, 'name')} but `forward` unpacks it into {there.names}; it raises "
+                f"ValueError{if_it_runs(fn, method, here.statement)}. Pass a tensor with {counted(here.names, 'dimension')}.",
                 related=(*way_to(fn, here), *at(fn, (there.statement,), "unpacked here")),
             )
             continue
         yield Finding(
             fn.span(here.statement),
-            fitting(
-                f"`{method.name}` of `{fn.name}` unpacks the shape of `{here.tensor.value}` into {counted(here.names, 'name')} "
-                f"but `forward` unpacks it into {there.names}; it raises ValueError{if_it_runs(fn, method, here.statement)}. "
-                f"Unpack it into {there.names}."
-            ),
+            f"`{method.name}` of `{fn.name}` unpacks the shape of `{here.tensor.value}` into {counted(here.names, 'name')} "
+            f"but `forward` unpacks it into {there.names}; it raises ValueError{if_it_runs(fn, method, here.statement)}. "
+            f"Unpack it into {there.names}.",
             related=at(fn, (there.statement,), "unpacked here"),
         )
 

@@ -12,7 +12,7 @@ from ctxlint.model.interpreter.values import Tri, is_tensor
 from ctxlint.model.syntax import is_name
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.related import way_to
-from ctxlint.rules.wording import doer, fitting, if_it_happens
+from ctxlint.rules.wording import doer, if_it_happens
 from ctxlint.torch_api import autograd
 
 if TYPE_CHECKING:
@@ -96,10 +96,8 @@ class UndefinedCtxAttribute(Rule[FunctionClass]):
             reported.add(name)
             yield Finding(
                 fn.span(read.node),
-                fitting(
-                    f"{doer(fn, method, read)} {'calls' if read.called else 'reads'} `{method.ctx_name}.{name}`, which "
-                    f"{_reason(fn, name)}; it raises AttributeError{if_it_happens(fn, method, read)}. {_remedy(fn, method, read)}"
-                ),
+                f"{doer(fn, method, read)} {'calls' if read.called else 'reads'} `{method.ctx_name}.{name}`, which "
+                f"{_reason(fn, name)}; it raises AttributeError{if_it_happens(fn, method, read)}. {_remedy(fn, method, read)}",
                 related=way_to(fn, read),
             )
 

@@ -8,7 +8,7 @@ from ctxlint.model.analyses.skipped_state import skipped_state
 from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.related import at, way_to
-from ctxlint.rules.wording import fitting, quoted
+from ctxlint.rules.wording import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -88,7 +88,7 @@ class StateMissingOnPath(Rule[FunctionClass]):
             others = at(fn, each.others, f"this return skips `{each.what}` too")
             yield Finding(
                 fn.span(each.node),
-                fitting(_message(each, fn.forward.ctx_name)),
+                _message(each, fn.forward.ctx_name),
                 related=(*others, *way_to(fn, *each.events)),
             )
 

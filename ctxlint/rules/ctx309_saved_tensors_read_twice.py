@@ -16,7 +16,7 @@ from ctxlint.model.index.indexer import EXPECT_ERRORS
 from ctxlint.model.syntax import dotted
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
 from ctxlint.rules.related import way_to
-from ctxlint.rules.wording import fitting, if_it_happens
+from ctxlint.rules.wording import if_it_happens
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -117,10 +117,8 @@ class SavedTensorsReadTwice(Rule[FunctionClass]):
                 runs = _if_both_run(fn, method, dict(repeated(reads)).get(read), read)
                 yield Finding(
                     fn.span(read.node),
-                    fitting(
-                        f"{_subject(read)} {when}; {f'{runs}, ' * bool(runs)}torch unpacks all saved tensors again and raises CheckpointError under "
-                        f"non-reentrant checkpointing. {remedy}."
-                    ),
+                    f"{_subject(read)} {when}; {f'{runs}, ' * bool(runs)}torch unpacks all saved tensors again and raises CheckpointError under "
+                    f"non-reentrant checkpointing. {remedy}.",
                     fix,
                     way_to(fn, *reads),
                 )

@@ -16,7 +16,7 @@ from ctxlint.model.interpreter.values import Tri, is_detached
 from ctxlint.model.syntax import code_of
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.related import at, way_to
-from ctxlint.rules.wording import fitting, under_flag
+from ctxlint.rules.wording import under_flag
 from ctxlint.torch_api import operations
 
 if TYPE_CHECKING:
@@ -105,10 +105,8 @@ class SavedTensorMutated(Rule[FunctionClass]):
         for change, back, name in list(restored_in_backward(fn))[:1]:
             yield Finding(
                 fn.span(change.node),
-                fitting(
-                    f"`{change.doer}` modifies the saved input `{name}` in place; though `{back.doer}` restores it, torch raises RuntimeError "
-                    f"in a second backward, and in later backward passes of others that saved it. Work on a copy."
-                ),
+                f"`{change.doer}` modifies the saved input `{name}` in place; though `{back.doer}` restores it, torch raises RuntimeError "
+                f"in a second backward, and in later backward passes of others that saved it. Work on a copy.",
                 related=at(fn, [back.node], f"`{back.doer}` restores it here"),
             )
         happening = (each for each in changed_in_backward(fn) if not never_happens(fn, backward, each.mutation))
@@ -128,7 +126,7 @@ class SavedTensorMutated(Rule[FunctionClass]):
                 noticed = counted if kind is not None else any(map(_is_noticed, same))
                 yield Finding(
                     fn.span(first.mutation.node),
-                    fitting(_message(fn, first, noticed=noticed)),
+                    _message(fn, first, noticed=noticed),
                     related=(*way_to(fn, first.mutation), *_related(fn, alike[1:])),
                     rests_on=_written(first),
                 )

@@ -10,7 +10,6 @@ from ctxlint.model.analyses.shared_state import shared_gradients, shared_writes
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.syntax import code_of
 from ctxlint.rules.base import Finding, Rule
-from ctxlint.rules.wording import fitting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -88,10 +87,8 @@ class StateOnClass(Rule[FunctionClass]):
             what = f"`{buffer}`" if name == buffer else f"`{name}`, which is `{buffer}`,"
             yield Finding(
                 fn.span(node),
-                fitting(
-                    f"`backward` returns {what} as a gradient, and overwrites it on each run; with two calls in one graph, the first "
-                    f"gradient is silently lost. Return `{name}.clone()`."
-                ),
+                f"`backward` returns {what} as a gradient, and overwrites it on each run; with two calls in one graph, the first "
+                f"gradient is silently lost. Return `{name}.clone()`.",
             )
         for write in shared_writes(fn):
             stored = any(each.attribute == write.attribute for each in fn.context_writes)
@@ -102,8 +99,6 @@ class StateOnClass(Rule[FunctionClass]):
                 advice = f"Pass it to `{ctx}.save_for_backward`"
             yield Finding(
                 fn.span(write.node),
-                fitting(
-                    f"`{write.name}` is shared by all calls, and `backward` reads it; "
-                    f"with two calls in flight it silently reads the value of the last. {advice}."
-                ),
+                f"`{write.name}` is shared by all calls, and `backward` reads it; "
+                f"with two calls in flight it silently reads the value of the last. {advice}.",
             )

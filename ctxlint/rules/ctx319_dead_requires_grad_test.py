@@ -23,7 +23,7 @@ from ctxlint.model.syntax import last_name, names_in
 from ctxlint.records import record
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.related import way_to
-from ctxlint.rules.wording import fitting, quoted
+from ctxlint.rules.wording import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -124,7 +124,7 @@ class DeadRequiresGradTest(Rule[FunctionClass]):
                     else " because it was computed with grad mode off"
                 )
                 said = f"{each.fact} always `False` in `{method.name}`{reason}. {each.ask(remedy)}"
-                yield Finding(fn.span(each.node), fitting(said), related=each.way(fn))
+                yield Finding(fn.span(each.node), said, related=each.way(fn))
             yield from _inside(fn, method)
             first, *others = copies.values() or (None,)
             if first is not None:
@@ -184,7 +184,7 @@ def _copied(
         parameter, call = found
         if _is_worth_asking(fn, parameter):
             message = _message_if_copied(method, home, test, parameter, call)
-            return parameter.index, Finding(fn.span(test.node), fitting(message), related=test.way(fn))
+            return parameter.index, Finding(fn.span(test.node), message, related=test.way(fn))
     cast = untracked_if_cast(home, value)
     if cast is None or cast.index >= len(fn.inputs) or fn.inputs[cast.index].gradient is not Tri.YES:
         return None
@@ -193,7 +193,7 @@ def _copied(
         f"autocast, as grad mode is off there. "
     )
     remedy = test.ask(f"Test `{method.ctx_name}.needs_input_grad[{cast.index}]`.")
-    return cast.index, Finding(fn.span(test.node), fitting(message + remedy), related=test.way(fn))
+    return cast.index, Finding(fn.span(test.node), message + remedy, related=test.way(fn))
 
 
 def _inside(fn: FunctionClass, method: Method) -> Iterator[Finding]:
@@ -202,10 +202,8 @@ def _inside(fn: FunctionClass, method: Method) -> Iterator[Finding]:
         if call.test and is_off(method, call.node):
             yield Finding(
                 fn.span(call.node),
-                fitting(
-                    f"`{call.by}` tests `requires_grad` of a tensor that it computes with grad mode off (`{call.test}`); it is "
-                    f"always `False` in `{method.name}`. Ask an input, or pass its flag in `{method.ctx_name}.needs_input_grad`."
-                ),
+                f"`{call.by}` tests `requires_grad` of a tensor that it computes with grad mode off (`{call.test}`); it is "
+                f"always `False` in `{method.name}`. Ask an input, or pass its flag in `{method.ctx_name}.needs_input_grad`.",
                 related=way_to(fn, call),
             )
 

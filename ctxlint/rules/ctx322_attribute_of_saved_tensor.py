@@ -9,7 +9,7 @@ from ctxlint.model.function import FunctionClass
 from ctxlint.model.syntax import code_of
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.related import at
-from ctxlint.rules.wording import fitting, if_it_runs
+from ctxlint.rules.wording import if_it_runs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -90,9 +90,7 @@ class AttributeOfSavedTensor(Rule[FunctionClass]):
             when = "" if what == "output" else "under hooks that give back another tensor, "
             yield Finding(
                 fn.span(read.node),
-                fitting(
-                    f"`{code_of(read.node)}` is set in `forward` on the {what} `{name}`, which is saved without it; {when}this "
-                    f"raises AttributeError{if_it_runs(fn, fn.backward, read.node)}. Write `{fn.reading_ctx}.{read.attribute} = ...` in `forward`."
-                ),
+                f"`{code_of(read.node)}` is set in `forward` on the {what} `{name}`, which is saved without it; {when}this "
+                f"raises AttributeError{if_it_runs(fn, fn.backward, read.node)}. Write `{fn.reading_ctx}.{read.attribute} = ...` in `forward`.",
                 related=at(fn, [store.node], "set here"),
             )

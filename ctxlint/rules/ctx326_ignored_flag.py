@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from ctxlint.model.analyses.forgotten_flags import forgotten_flags
 from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Finding, Rule
-from ctxlint.rules.wording import fitting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -96,8 +95,6 @@ class IgnoredFlag(Rule[FunctionClass]):
             keep = f"Write `{ctx}.{flag.name} = {flag.name}`, and use it" if write is None else "Use it"
             yield Finding(
                 fn.span(node),
-                fitting(
-                    f"`backward` of `{fn.name}` {unread}, which decides what `forward` computes; gradients are silently "
-                    f"wrong for one of its values. {keep} in `backward`."
-                ),
+                f"`backward` of `{fn.name}` {unread}, which decides what `forward` computes; gradients are silently "
+                f"wrong for one of its values. {keep} in `backward`.",
             )

@@ -31,7 +31,7 @@ from ctxlint.model.interpreter.events import ContextCall, GradientFlag
 from ctxlint.model.interpreter.values import Fresh, Kind, Tri, kind_of, usual_storage
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.rules.related import way_to
-from ctxlint.rules.wording import fitting, quoted, under_flag, unless_copied
+from ctxlint.rules.wording import quoted, under_flag, unless_copied
 from ctxlint.torch_api import operations
 
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ class MissingMarkDirty(Rule[FunctionClass]):
             alone = len(together) == 1
             yield Finding(
                 fn.span(mutation.node),
-                fitting(_message(fn, tensor, mutation) if alone else _message_of_several(together)),
+                _message(fn, tensor, mutation) if alone else _message_of_several(together),
                 mark_dirty(fn, forward, mutation, tensor)
                 if alone and _is_fixed_by_mark(fn, tensor, mutation)
                 else None,
@@ -166,9 +166,7 @@ class MissingMarkDirty(Rule[FunctionClass]):
             together = [each for each in others if (each[1].node, condition_of(each[1])) == place]
             tensor, mutation = together[0]
             message = _message_if_not_copied([each.name for each, _mutation in together], mutation)
-            yield Finding(
-                fn.span(mutation.node), fitting(message), related=way_to(fn, *(each for _tensor, each in together))
-            )
+            yield Finding(fn.span(mutation.node), message, related=way_to(fn, *(each for _tensor, each in together)))
 
 
 def _findings_of_data(fn: FunctionClass, forward: Method, known: frozenset[Value]) -> Iterator[Finding]:
@@ -184,10 +182,8 @@ def _findings_of_data(fn: FunctionClass, forward: Method, known: frozenset[Value
         seen.add(tensor)
         yield Finding(
             fn.span(event.node),
-            fitting(
-                f"{fact}; the caller's tensor is silently overwritten, and torch does not notice if the backward of another "
-                f"operation needs the old values. Work on a new tensor."
-            ),
+            f"{fact}; the caller's tensor is silently overwritten, and torch does not notice if the backward of another "
+            f"operation needs the old values. Work on a new tensor.",
         )
 
 
@@ -200,10 +196,8 @@ def _findings_of_shapes(fn: FunctionClass, forward: Method, marked: frozenset[Va
         seen.add(tensor)
         yield Finding(
             fn.span(event.node),
-            fitting(
-                f"`{event.how}` changes the shape of the input `{tensor.name}` itself; the caller's tensor silently keeps the new "
-                f"shape. Use `{event.how.removesuffix('_')}`, and continue with its result."
-            ),
+            f"`{event.how}` changes the shape of the input `{tensor.name}` itself; the caller's tensor silently keeps the new "
+            f"shape. Use `{event.how.removesuffix('_')}`, and continue with its result.",
         )
 
 
@@ -221,7 +215,7 @@ def _findings_of_elements(fn: FunctionClass, forward: Method, marked: frozenset[
             found.setdefault(mutation.node, {})[element] = mutation
     for node, elements in found.items():
         related = way_to(fn, *elements.values())
-        yield Finding(fn.span(node), fitting(_message_of_elements(fn, elements)), related=related)
+        yield Finding(fn.span(node), _message_of_elements(fn, elements), related=related)
 
 
 def _message_of_elements(fn: FunctionClass, elements: dict[Item, Mutation]) -> str:

@@ -21,7 +21,7 @@ from ctxlint.model.function import FunctionClass, Mutation
 from ctxlint.model.syntax import code_of
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.rules.related import way_to
-from ctxlint.rules.wording import fitting, quoted, under_flag, unless_copied
+from ctxlint.rules.wording import quoted, under_flag, unless_copied
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -121,7 +121,7 @@ class ModifiedGradOutput(Rule[FunctionClass]):
                 copied = alone and gradient_written(mutation) and not wants_old_values(method, mutation, gradient)
                 yield Finding(
                     fn.span(mutation.node),
-                    fitting(_message(method, gradient, mutation) if alone else _message_of_several(method, together)),
+                    _message(method, gradient, mutation) if alone else _message_of_several(method, together),
                     copy_gradient(fn, method, mutation, gradient) if copied else None,
                     way_to(fn, *together.values()),
                     rests_on=(mutation.target,) if mutation.target is not None else (),
@@ -143,7 +143,7 @@ def _by_default(fn: FunctionClass, method: Method, certain: set[str]) -> Iterato
             condition = f" if {test}{copied}" if chosen.holds else f" unless {test}{copied.replace('unless', 'or')}"
             yield Finding(
                 fn.span(mutation.node),
-                fitting(_message(method, gradient, written, condition)),
+                _message(method, gradient, written, condition),
                 related=way_to(fn, mutation),
                 rests_on=(chosen.value,),
             )
@@ -160,7 +160,7 @@ def _if_not_copied(fn: FunctionClass, method: Method, certain: set[str]) -> Iter
         together = {gradient: each for gradient, each in found.items() if (each.node, condition_of(each)) == at}
         mutation = next(iter(together.values()))
         message = _message_if_not_copied(list(together), mutation)
-        yield Finding(fn.span(mutation.node), fitting(message), related=way_to(fn, *together.values()))
+        yield Finding(fn.span(mutation.node), message, related=way_to(fn, *together.values()))
 
 
 def _message_if_not_copied(gradients: list[str], mutation: Mutation) -> str:

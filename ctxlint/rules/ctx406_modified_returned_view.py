@@ -8,7 +8,6 @@ from ctxlint.model.analyses.returned_views import returns_view
 from ctxlint.model.function import SourceFile
 from ctxlint.model.interpreter.values import Tri
 from ctxlint.rules.base import Finding, Rule
-from ctxlint.rules.wording import fitting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -96,11 +95,9 @@ class ModifiedReturnedView(Rule[SourceFile]):
             if what is not None:
                 yield Finding(
                     call.span,
-                    fitting(
-                        f"`{call.returned_by}` returns the output of `{fn.name}`, which is {what}, and a caller modifies it in "
-                        f"place; {'there, ' * what.endswith('path')}that raises RuntimeError if an input requires a gradient. "
-                        f"Return a copy, as by `{fn.name}.apply(...).clone()`."
-                    ),
+                    f"`{call.returned_by}` returns the output of `{fn.name}`, which is {what}, and a caller modifies it in "
+                    f"place; {'there, ' * what.endswith('path')}that raises RuntimeError if an input requires a gradient. "
+                    f"Return a copy, as by `{fn.name}.apply(...).clone()`.",
                 )
         for call in file.calls:
             fn, change = file.by_name[call.function], call.modified
@@ -110,7 +107,7 @@ class ModifiedReturnedView(Rule[SourceFile]):
             if what is None:
                 continue
             short = bool(change.code) and len(change.code) <= _LONGEST and not set(change.code) & set("\n`")
-            yield Finding(change.span, fitting(_message(fn, f"`{change.code}`" if short else "This", what, change)))
+            yield Finding(change.span, _message(fn, f"`{change.code}`" if short else "This", what, change))
 
 
 def _may_raise(fn: FunctionClass, call: ApplyCall) -> bool:

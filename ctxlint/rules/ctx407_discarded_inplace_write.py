@@ -10,7 +10,6 @@ from ctxlint.model.analyses.lost_writes import lost_writes
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.syntax import code_of
 from ctxlint.rules.base import Finding, Rule
-from ctxlint.rules.wording import fitting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -93,8 +92,6 @@ class DiscardedInplaceWrite(Rule[FunctionClass]):
                 name = code_of(base.value) if isinstance(base, (cst.Attribute, cst.Subscript)) else ""
                 yield Finding(
                     fn.span(mutation.node),
-                    fitting(
-                        f"`{mutation.how}` modifies `{code_of(copy)}`, a copy of {part}`{name}`; `{name}` silently stays as it is. "
-                        f"{remedy.format(name)}"
-                    ),
+                    f"`{mutation.how}` modifies `{code_of(copy)}`, a copy of {part}`{name}`; `{name}` silently stays as it is. "
+                    f"{remedy.format(name)}",
                 )

@@ -9,7 +9,6 @@ from ctxlint.model.analyses.attached_gradients import passed_inputs
 from ctxlint.model.function import SourceFile
 from ctxlint.model.index.scopes import dotted_name
 from ctxlint.rules.base import Finding, Rule
-from ctxlint.rules.wording import fitting
 from ctxlint.source.ast_tree import nodes_in
 
 if TYPE_CHECKING:
@@ -94,7 +93,7 @@ class DiscardedOutput(Rule[SourceFile]):
                 continue
             inputs = passed_inputs(fn)
             if inputs:
-                yield Finding(call.span, fitting(_message(file, call, fn, inputs)))
+                yield Finding(call.span, _message(file, call, fn, inputs))
 
 
 def _message(file: SourceFile, call: ApplyCall, fn: FunctionClass, inputs: list[Parameter]) -> str:

@@ -8,7 +8,6 @@ from ctxlint.fixes.decorators import mark_once_differentiable
 from ctxlint.model.analyses.second_order import differentiable_backward, leaves_autograd, makes_an_array
 from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
-from ctxlint.rules.wording import fitting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -105,9 +104,7 @@ class MissingOnceDifferentiable(Rule[FunctionClass]):
         )
         yield Finding(
             fn.span(backward.node.name),
-            fitting(
-                f"`backward` of `{fn.name}` uses operations that autograd does not record ({found[1]}); a second derivative "
-                f"{consequence}. Mark it with `@once_differentiable`."
-            ),
+            f"`backward` of `{fn.name}` uses operations that autograd does not record ({found[1]}); a second derivative "
+            f"{consequence}. Mark it with `@once_differentiable`.",
             fix=mark_once_differentiable(fn, backward),
         )

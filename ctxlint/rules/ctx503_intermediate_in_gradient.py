@@ -9,7 +9,6 @@ from ctxlint.model.analyses.double_backward import intermediates_in_gradients
 from ctxlint.model.analyses.second_order import differentiable_backward
 from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
-from ctxlint.rules.wording import fitting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -99,10 +98,8 @@ class IntermediateInGradient(Rule[FunctionClass]):
             remedy = "Save the input itself" if detached else "Compute it again from inputs, or return it as an output"
             yield Finding(
                 fn.span(node),
-                fitting(
-                    f"`backward` of `{fn.name}` computes a gradient with `{name}`, {what}; a second derivative raises, or is "
-                    f"silently wrong if other operations are recorded. {remedy}."
-                ),
+                f"`backward` of `{fn.name}` computes a gradient with `{name}`, {what}; a second derivative raises, or is "
+                f"silently wrong if other operations are recorded. {remedy}.",
                 # If CTX302 moves an attribute into `save_for_backward`, its fix comes first.
                 fix=mark_once_differentiable(fn, backward) if "." not in name else None,
             )

@@ -9,7 +9,7 @@ from ctxlint.model.function import FunctionClass
 from ctxlint.model.interpreter.summary import KERNEL
 from ctxlint.rules.base import Category, Finding, Rule
 from ctxlint.rules.related import way_to
-from ctxlint.rules.wording import fitting, quoted
+from ctxlint.rules.wording import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -93,7 +93,7 @@ class NonContiguousInput(Rule[FunctionClass]):
                 )
             yield Finding(
                 fn.span(read.value_node or read.node),
-                fitting(f"{passed} {what}. Call `.contiguous()` on {'them' if several else 'it'} first."),
+                f"{passed} {what}. Call `.contiguous()` on {'them' if several else 'it'} first.",
                 related=way_to(fn, read),
             )
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ctxlint.fixes.operator_parameters import rename_as_expected
 from ctxlint.model.function import ParameterKind, SourceFile
 from ctxlint.rules.base import Finding, FixAvailability, Rule
-from ctxlint.rules.wording import fitting, quoted
+from ctxlint.rules.wording import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -100,10 +100,8 @@ class OperatorSetupContextNames(Rule[SourceFile]):
                 continue
             yield Finding(
                 operator.span(setup.node.name),
-                fitting(
-                    f"`{setup.node.name.value}` of `{operator.name}` takes {taken}; torch passes its arguments by keyword and "
-                    "raises TypeError in a call that needs a gradient. "
-                    f"Write `{setup.node.name.value}({', '.join(expected)})`."
-                ),
+                f"`{setup.node.name.value}` of `{operator.name}` takes {taken}; torch passes its arguments by keyword and "
+                "raises TypeError in a call that needs a gradient. "
+                f"Write `{setup.node.name.value}({', '.join(expected)})`.",
                 fix=rename_as_expected(file, operator, expected),
             )

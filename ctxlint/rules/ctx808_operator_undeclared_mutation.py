@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ctxlint.model.function import SourceFile
 from ctxlint.rules.base import Finding, Rule
-from ctxlint.rules.wording import fitting, quoted
+from ctxlint.rules.wording import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -66,9 +66,7 @@ class OperatorUndeclaredMutation(Rule[SourceFile]):
             names = ", ".join(f'"{name}"' for name in each.parameters)
             yield Finding(
                 each.span,
-                fitting(
-                    f"`{each.function}` modifies {quoted(each.parameters)} in place although its `mutates_args` is empty; "
-                    "`torch.compile` silently drops its calls. "
-                    f"Write `mutates_args=({names}{',' if len(each.parameters) == 1 else ''})`."
-                ),
+                f"`{each.function}` modifies {quoted(each.parameters)} in place although its `mutates_args` is empty; "
+                "`torch.compile` silently drops its calls. "
+                f"Write `mutates_args=({names}{',' if len(each.parameters) == 1 else ''})`.",
             )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ctxlint.model.function import FakeFault, SourceFile
 from ctxlint.model.index.result_layouts import CONTIGUOUS, TRANSPOSED
 from ctxlint.rules.base import Finding, Rule
-from ctxlint.rules.wording import counted, fitting, quoted, them
+from ctxlint.rules.wording import counted, quoted, them
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -81,7 +81,7 @@ class OperatorFakeMismatch(Rule[SourceFile]):
 
     def check(self, file: SourceFile, settings: Settings) -> Iterator[Finding]:
         for each in file.fake_mismatches:
-            yield Finding(each.span, fitting(_message(each)))
+            yield Finding(each.span, _message(each))
 
 
 def _message(each: FakeMismatch) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ctxlint.diagnostic import Related
 from ctxlint.model.analyses.helper_places import Helper, helpers_behind
-from ctxlint.rules.wording import fitting, quoted, when
+from ctxlint.rules.wording import quoted, when
 
 if TYPE_CHECKING:
     from ctxlint.model.function import FunctionClass
@@ -31,7 +31,7 @@ def with_helpers(fn: FunctionClass, finding: Finding) -> Finding:
     own = os.path.abspath(fn.source.path)
     notes = (note for each in helpers for note in _notes(each, "" if os.path.abspath(each.path) == own else each.path))
     related = (*finding.related, *notes)
-    return replace(finding, message=fitting(f"{fact}{clause}{mark}{rest}"), related=related)
+    return replace(finding, message=f"{fact}{clause}{mark}{rest}", related=related)
 
 
 def _parted(message: str) -> tuple[str, str, str]:

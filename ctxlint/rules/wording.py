@@ -166,7 +166,7 @@ def if_backward_gets_there(fn: FunctionClass, message: str) -> str:
     backward = fn.backward.name if fn.backward is not None else "backward"
     and_if = consequence.startswith("if ")
     rest = consequence.removeprefix("if ")
-    return fitting(f"{fact}{mark}if `{backward}` gets that far{' and ' if and_if else ', '}{rest}") if mark else message
+    return f"{fact}{mark}if `{backward}` gets that far{' and ' if and_if else ', '}{rest}" if mark else message
 
 
 def refusal(fn: FunctionClass, method: Method) -> str:

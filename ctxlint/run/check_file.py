@@ -239,7 +239,13 @@ def _those_that_are_on(rules: tuple[Rule[Any], ...], settings: Settings) -> tupl
 
 
 def _diagnostic(source: Source, rule: Rule[Any], finding: Finding, settings: Settings, subject: Any) -> Diagnostic:
-    """The diagnostic of a finding; its fix is not safe if its subject is known only in part."""
+    """The diagnostic of a finding, in fewer words if it is long.
+
+    Its fix is not safe if its subject is known only in part.
+    """
+    from ctxlint.rules.wording import fitting
+
+    message = fitting(finding.message)
     fix = finding.fix if settings.is_fixable(rule.code, rule.name) else None
     if fix is not None and not source.can_take(fix.edits):
         fix = None
@@ -256,9 +262,7 @@ def _diagnostic(source: Source, rule: Rule[Any], finding: Finding, settings: Set
         fix = replace(with_line_endings_of(source, fix), applicability=applicability)
     errs = rule.category is Category.CORRECTNESS and not finding.only_warns
     severity = Severity.ERROR if errs else Severity.WARNING
-    return Diagnostic(
-        source.path, finding.span, rule.code, rule.name, finding.message, severity, fix, _distinct_notes(finding)
-    )
+    return Diagnostic(source.path, finding.span, rule.code, rule.name, message, severity, fix, _distinct_notes(finding))
 
 
 def _distinct_notes(finding: Finding) -> tuple[Related, ...]:
