@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from ctxlint.model.analyses.certain_raises import raises_inside_before
 from ctxlint.model.analyses.conditional_code import Runs, runs
 from ctxlint.model.interpreter.events import MisfitCall
 from ctxlint.rules.wording import counted, if_it_runs, quoted, them
@@ -47,7 +48,8 @@ def misfits(fn: FunctionClass, kind: MisfitKind) -> Iterator[MisfitFound]:
             if first.intersection(misfit.steps[-1:]):
                 continue
             by = f"`{event.by}`" if event.by else f"`{method.name}` of `{fn.name}`"
-            skipped = if_it_runs(fn, method, event.node) or " if that line runs" * misfit.conditional
+            unsure = misfit.conditional or raises_inside_before(fn, method, event)
+            skipped = if_it_runs(fn, method, event.node) or " if that line runs" * unsure
             if method.runs_before_backward and not misfit.conditional and runs(method, event.node) is Runs.ALWAYS:
                 first.update(misfit.steps[-1:])
             yield MisfitFound(method, event, misfit, by, when, skipped)

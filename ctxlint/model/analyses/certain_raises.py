@@ -23,16 +23,19 @@ from ctxlint.model.analyses.saved_tensors import mismatched, saved_counts, savin
 from ctxlint.model.analyses.shape_unpackings import shape_mismatches
 from ctxlint.model.analyses.unbound_locals import read_too_early
 from ctxlint.model.analyses.undefined_attributes import undefined_reads
-from ctxlint.model.interpreter.events import MisfitCall, SavedItem, SavedRead, TupleUsedAsTensor, Unpacking
+from ctxlint.model.interpreter.events import ContextEvent, MisfitCall, SavedRead, TupleUsedAsTensor
 from ctxlint.model.syntax import dotted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import TypeAlias
 
     from ctxlint.model.function import FunctionClass
-    from ctxlint.model.interpreter.events import ContextEvent
+    from ctxlint.model.interpreter.events import SavedItem, Unpacking
     from ctxlint.model.interpreter.method import Method
     from ctxlint.source.source import Span
+
+    _Inside: TypeAlias = "ContextEvent | MisfitCall | Unpacking"
 
 
 def reached(fn: FunctionClass, method: Method, node: cst.CSTNode) -> Runs:
@@ -178,16 +181,27 @@ def _misread(fn: FunctionClass, method: Method) -> list[Unpacking | SavedItem]:
     return [] if saved is None else [*mismatched(method, saved)]
 
 
-def raises_inside_before(fn: FunctionClass, method: Method, use: ContextEvent | Unpacking) -> bool:
-    """Whether a function that a method calls certainly raises before a use of ctx there."""
+def raises_inside_before(fn: FunctionClass, method: Method, use: _Inside) -> bool:
+    """Whether a function that a method calls certainly raises before a use of ctx, or a call, there."""
     if not use.by:
         return False
-    reads = method.facts.of(SavedRead)
-    event = next((each for each in reads if use in each.unpackings), None) if isinstance(use, Unpacking) else use
-    wrong = _misread(fn, method)
-    unpacked = (read for read in reads if read.bound_to is None and any(each in wrong for each in read.unpackings))
-    earlier = (*_raising_events(fn, method), *unpacked, *(each for each in wrong if isinstance(each, SavedItem)))
-    return event is not None and any(each.node is event.node and event.implies(each) for each in earlier)
+    misfits = (each for each in method.facts.of(MisfitCall) if not each.tried)
+    raising = (*_raising_events(fn, method), *_misread(fn, method), *misfits)
+    return any(_comes_first_inside(each, use) for each in raising if each.node is use.node and each is not use)
+
+
+def _comes_first_inside(first: _Inside, use: _Inside) -> bool:
+    """Whether one of two events in a function that a method calls certainly comes before the other."""
+    if isinstance(first, ContextEvent) and isinstance(use, ContextEvent) and use.implies(first):
+        return True
+    conditional = (
+        first.misfit is None or first.misfit.conditional if isinstance(first, MisfitCall) else first.conditional
+    )
+    parted = ((a, b) for a, b in zip(first.through, use.through) if a.span != b.span)
+    mine, its = next(parted, (None, None))
+    if conditional or mine is None or its is None:
+        return False
+    return mine.path == its.path and mine.span.end < its.span.end  # the operands end before the operation
 
 
 def _deleted(method: Method) -> Iterator[cst.Name]:
