@@ -18,6 +18,7 @@ from ctxlint.model.analyses.upstream import (
     slots_without_upstream,
     tangents_without_incoming,
 )
+from ctxlint.model.analyses.zero_gradients import zero_gradients
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.syntax import code_of
 from ctxlint.rules.base import Finding, Rule
@@ -40,7 +41,8 @@ class GradientIgnoresUpstream(Rule[FunctionClass]):
     `backward` has replaced, as by `grad_output.copy_(…)`, in it or in a copy, do not count. Also reports one gradient of
     several that `backward` computes from saved tensors only, or that `forward` computed and `backward` returns unchanged,
     although it reads the incoming gradient for others, and one that is memory from `torch.empty_like` or the like, which
-    nothing writes.
+    nothing writes. So are zeros, for an input from which `forward` computes an output, or which a function gets that is
+    not in view.
 
     ## Why is this bad?
     By the chain rule, the gradient is a product with the incoming gradient. Without that factor, `loss.backward()` on
@@ -88,10 +90,11 @@ class GradientIgnoresUpstream(Rule[FunctionClass]):
     ## Known limits
     Not reported if the result may be the gradient on purpose: if `forward` only keeps a tensor for it, as for a synthetic
     gradient or a target, if it comes from an object on ctx, a class, a container or another process, or if a docstring
-    says that the incoming gradient is not used. Nor if the result is zeros that `backward` itself does not modify, if
+    says that the incoming gradient is not used. Nor if the only result is zeros that `backward` itself does not modify, if
     `forward` returns random numbers, or if it may have computed the tangent from tangents. One gradient of several is not
     reported if a constant such as `torch.ones_like(x)`, or anything but saved tensors and numbers of ctx, takes part in it:
-    an auxiliary loss gets its gradient in this way.
+    an auxiliary loss gets its gradient in this way. Zeros are not reported where a path returns another gradient for that
+    input, where it may hold integers, or is called like what often does, such as `index`, or where all calls in view detach it.
 
     ## References
     - [Extending torch.autograd](https://pytorch.org/docs/stable/notes/extending.html)
@@ -114,6 +117,7 @@ class GradientIgnoresUpstream(Rule[FunctionClass]):
             return
         unwritten = dict(unwritten_gradients(fn, backward))
         yield from _of_unwritten(fn, backward, unwritten)
+        yield from _of_zeros(fn, backward)
         ignored = gradients_without_upstream(fn) if not unwritten else []
         yield from _of_some(fn, backward) if not ignored else ()
         compared = quoted(each.name for each in backward.own_params if compared_with_zero(backward, each))
@@ -162,6 +166,25 @@ def _of_unwritten(fn: FunctionClass, backward: Method, slots: Mapping[int, cst.B
             f"`{backward.name}` of `{fn.name}` returns memory that nothing writes as the gradient for {quoted(names_of(fn, slots))}; its "
             "values are silently arbitrary. Compute it, or return `None`.",
         )
+
+
+def _of_zeros(fn: FunctionClass, backward: Method) -> Iterator[Finding]:
+    """A finding for the gradients that are zeros which nothing writes, at the first of them."""
+    zeros = zero_gradients(fn, backward)
+    for certain in {each.certain: None for each in zeros}:
+        first, *others = (each for each in zeros if each.certain is certain)
+        names = quoted(names_of(fn, [first.index, *(each.index for each in others)]))
+        fact = f"`{backward.name}` of `{fn.name}` always returns zeros for {names}"
+        if certain:
+            lost = f"{'their gradients are' if others else 'its gradient is'} silently lost. Compute {'them' if others else 'it'}"
+            message = f"{fact}, from which `forward` computes an output; {lost}."
+        else:
+            which = "one of them" if others else "it"
+            message = (
+                f"{fact}, which nothing writes; if an output depends on {which}, its gradient is silently lost. "
+                "Compute it, or return `None`."
+            )
+        yield Finding(fn.span(first.node), fitting(message))
 
 
 def _of_some(fn: FunctionClass, backward: Method) -> Iterator[Finding]:

@@ -53,7 +53,7 @@ def missing_gradients(fn: FunctionClass) -> Iterator[MissingGradient]:
         node = entry.param.node.name
         if given is not None and (_is_computed_with(forward, entry.name) or _is_operand(fn, backward, entry)):
             yield MissingGradient(entry.name, entry.index, node, given)
-        elif not _is_constant(entry.index, calls) and _may_be_tensor(entry) and results.depend_on(entry):
+        elif not never_differentiated(entry.index, calls) and _may_be_tensor(entry) and results.depend_on(entry):
             yield MissingGradient(entry.name, entry.index, node)
     if fn.variadic_inputs is not None and fn.required_inputs == len(fn.inputs):
         yield from _missing_in_variadic(fn, fn.variadic_inputs, results, calls)
@@ -68,7 +68,7 @@ def _missing_in_variadic(
         return
     for number, name in sorted(results.elements.items()):
         index = len(fn.inputs) + number
-        if not _always_none(fn, index) or _is_constant(index, calls):
+        if not _always_none(fn, index) or never_differentiated(index, calls):
             continue
         given = _passing_a_leaf(calls, index)
         if given is not None or results.is_tensor(name, number):
@@ -123,7 +123,7 @@ def _is_operand(fn: FunctionClass, backward: Method, entry: Input) -> bool:
     return False
 
 
-def _is_constant(index: int, calls: list[ApplyCall]) -> bool:
+def never_differentiated(index: int, calls: list[ApplyCall]) -> bool:
     """Whether all calls in view pass what never requires a gradient."""
     return bool(calls) and all(index in each.detached or index in each.frozen for each in calls)
 
@@ -136,6 +136,11 @@ def _may_be_tensor(entry: Input) -> bool:
 
 _BIAS = pattern(r"(?:\w+_)?bias")
 """The name of an input that is a tensor, or None."""
+
+
+def depends_on(fn: FunctionClass, forward: Method, entry: Input) -> bool:
+    """Whether an output is, on some path, a differentiable function of an input, which certainly is a tensor."""
+    return _Results(fn, forward).depend_on(entry)
 
 
 class _Results:

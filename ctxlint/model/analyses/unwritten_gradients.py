@@ -28,7 +28,7 @@ def unwritten_gradients(fn: FunctionClass, backward: Method) -> Iterator[tuple[i
     for an input that only orders calls: forward does not read its values.
     """
     found = [each for returned in fn.gradients for each in _unwritten(backward, returned)]
-    if found and not _writes_elsewhere(backward) and not returns_placeholder(fn):
+    if found and not writes_elsewhere(backward) and not returns_placeholder(fn):
         tokens = [each.index for each in fn.inputs if fn.forward is None or not reads_values(fn.forward, each.param)]
         yield from (each for each in found if each[0] not in tokens)
 
@@ -39,7 +39,7 @@ def returns_placeholder(fn: FunctionClass) -> bool:
     return forward is not None and any(any(_unwritten(forward, returned)) for returned in fn.outputs)
 
 
-def _writes_elsewhere(backward: Method) -> bool:
+def writes_elsewhere(backward: Method) -> bool:
     """Whether backward mentions the ``.grad`` of a tensor, or writes to one that it has not computed."""
     named = any(each.attr.value in ("grad", "main_grad") for each in backward.nodes_of(cst.Attribute))
     targets = (each.target for each in backward.facts.of(Mutation) if each.target is not None)
@@ -74,7 +74,7 @@ def _is_unwritten(method: Method, slot: Slot, node: cst.BaseExpression) -> bool:
     written = [each for each in method.facts.of(Mutation) if each.target is not None and _may_be(each.target, made)]
     if written or not all(each.name == node.value and _is_usual(each) for each in bound):
         return False
-    return all(_is_harmless(method, use) for use in method.named.get(node.value, ()))
+    return all(is_harmless(method, use) for use in method.named.get(node.value, ()))
 
 
 def _may_be(value: Value, made: list[Fresh]) -> bool:
@@ -87,7 +87,7 @@ def allocates(node: cst.CSTNode) -> bool:
     return path is not None and path.rpartition(".")[2] in operations.ALLOCATIONS and "0" not in words_of(node)
 
 
-def _is_harmless(method: Method, use: cst.CSTNode) -> bool:
+def is_harmless(method: Method, use: cst.CSTNode) -> bool:
     """Whether a name is bound there, also as a parameter, or returned, or not asked for its values."""
     above = method.parents[use]
     if isinstance(above, (cst.Element, cst.Tuple, cst.AssignTarget, cst.Return, cst.Del)):
