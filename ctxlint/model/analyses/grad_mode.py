@@ -25,18 +25,15 @@ from ctxlint.model.interpreter.values import (
     is_input,
     same_object,
 )
-from ctxlint.model.syntax import dotted, in_parts, keywords_of, last_name, parents_below, words_of
+from ctxlint.model.syntax import dotted, keywords_of, last_name, parents_below, words_of
 from ctxlint.torch_api import operations
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from ctxlint.model.function import FunctionClass
     from ctxlint.model.index.project import Definition
     from ctxlint.model.interpreter.events import Differentiated
     from ctxlint.model.interpreter.method import Method
     from ctxlint.model.interpreter.values import Value
-    from ctxlint.model.syntax import Parents
 
 _OFF = frozenset({"forward", "setup_context", "backward", "vjp"})
 """The methods that autograd runs with grad mode off; ``backward`` and ``vjp`` unless ``create_graph=True``."""
@@ -347,17 +344,12 @@ def _keeps_the_mode(method: Method) -> bool:
     """Whether only ``with`` statements can switch grad mode in a method."""
     if not all(_leaves_it_off(each.node.decorator) for each in method.decorators):
         return False
-    switching = in_parts(method.node, method.parents, _switching)
-    return all(_is_with_item(method, node) for nodes in switching for node in nodes)
-
-
-def _switching(nodes: Iterable[cst.CSTNode], _parents: Parents) -> list[cst.CSTNode]:
-    return [each for each in nodes if _switches(each)]
+    return all(_is_with_item(method, each) for each in method.nodes_of(cst.Name) if _switches(each))
 
 
 def _switches(node: cst.CSTNode) -> bool:
     """Whether a node names something that may switch grad mode."""
-    return isinstance(node, (cst.Name, cst.Attribute)) and last_name(node) in _SWITCHES and dotted(node) is not None
+    return isinstance(node, cst.Name) and node.value in _SWITCHES
 
 
 def _is_with_item(method: Method, node: cst.CSTNode) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import libcst as cst
@@ -16,7 +17,7 @@ from ctxlint.model.syntax import only_target
 from ctxlint.source.ast_tree import nodes_in
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from ctxlint.model.function import FunctionClass
     from ctxlint.model.interpreter.method import Method
@@ -113,21 +114,37 @@ def _unpackings_of_callees(method: Method) -> Iterator[ShapeUnpacking]:
                 yield ShapeUnpacking(call.node, tensor, targets, definition.name, (step,))
 
 
-def _unpacked_params(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[tuple[str, int, ast.stmt]]:
+@lru_cache(maxsize=64)
+def _unpacked_params(function: ast.FunctionDef | ast.AsyncFunctionDef) -> tuple[tuple[str, int, ast.stmt], ...]:
     """The names whose shape a function unpacks wherever it is called, with the number of targets and the statement."""
-    if isinstance(function, ast.AsyncFunctionDef) or any(isinstance(each, _YIELDS) for each in nodes_in(function)):
-        return
+    found = {each: unpacked for each in function.body if (unpacked := _unpacked(each)) is not None}
+    if not found or isinstance(function, ast.AsyncFunctionDef):
+        return ()
+    if any(isinstance(each, _YIELDS) for each in nodes_in(function)):
+        return ()
+    return tuple((*found[each], each) for each in _reached_unchanged(function.body, found))
+
+
+def _unpacked(statement: ast.stmt) -> tuple[str, int] | None:
+    """``x`` and 2 of ``a, b = x.shape`` and ``a, b = x.size()``."""
+    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+        return None
+    target, value = statement.targets[0], statement.value
+    if not isinstance(target, (ast.Tuple, ast.List)) or any(isinstance(each, ast.Starred) for each in target.elts):
+        return None
+    attribute = "shape"
+    if isinstance(value, ast.Call) and not value.args:
+        value, attribute = value.func, "size"
+    owner = value.value if isinstance(value, ast.Attribute) and value.attr == attribute else None
+    return (owner.id, len(target.elts)) if isinstance(owner, ast.Name) else None
+
+
+def _reached_unchanged(body: Iterable[ast.stmt], unpackings: Mapping[ast.stmt, tuple[str, int]]) -> Iterator[ast.stmt]:
+    """The unpackings before anything that may end the function, of names that still have the shape of the argument."""
     bound: set[str] = set()
-    for statement in function.body:
-        if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
-            target, value = statement.targets[0], statement.value
-            if isinstance(value, ast.Call) and not value.args and isinstance(value.func, ast.Attribute):
-                owner = value.func.value if value.func.attr == "size" else None
-            else:
-                owner = value.value if isinstance(value, ast.Attribute) and value.attr == "shape" else None
-            if isinstance(owner, ast.Name) and isinstance(target, (ast.Tuple, ast.List)) and owner.id not in bound:
-                if not any(isinstance(each, ast.Starred) for each in target.elts):
-                    yield owner.id, len(target.elts), statement
+    for statement in body:
+        if statement in unpackings and unpackings[statement][0] not in bound:
+            yield statement
         for each in nodes_in(statement):
             if isinstance(each, (ast.Return, ast.Raise, ast.Try)):
                 return

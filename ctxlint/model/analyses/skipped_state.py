@@ -463,7 +463,7 @@ def _one_arm(fn: FunctionClass, forward: Method, what: str, events: list[Context
     if not guards:
         return None
     plain = [each for each in guards if _tests_type(each) or _tests_input_for_none(each)]
-    known = plain + [each for each in guards if _compares(forward, each) or _trains(forward, each)]
+    known = plain + [each for each in guards if _compares(forward, each) or _trains(fn, forward, each)]
     if len(known) < len(guards) and not all(_chooses(forward, guard) for guard in _whole(guards)):
         return None
     orders, in_vain = orders_of(events), _without_backward(fn)
@@ -525,11 +525,13 @@ def _always_passed(fn: FunctionClass, forward: Method, guard: Guard) -> bool | N
     return None if decided is None else decided is guard.holds
 
 
-def _trains(forward: Method, guard: Guard) -> bool:
-    """Whether a test is a flag for training that forward does not test in order to raise."""
-    return _asks_for_training(guard) and not any(
-        set(guard.words) <= set(words_of(each)) for each in forward.raising_tests
-    )
+def _trains(fn: FunctionClass, forward: Method, guard: Guard) -> bool:
+    """Whether a test is a flag for training that forward does not test in order to raise.
+
+    Where forward is also called as a plain function, that may be how it runs in evaluation mode.
+    """
+    raising = any(set(guard.words) <= set(words_of(each)) for each in forward.raising_tests)
+    return _asks_for_training(guard) and not raising and forward.name not in fn.called_directly
 
 
 def _tests_type(guard: Guard) -> bool:
