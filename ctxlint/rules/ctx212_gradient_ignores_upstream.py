@@ -184,7 +184,7 @@ def _of_zeros(fn: FunctionClass, backward: Method) -> Iterator[Finding]:
                 f"{fact}, which nothing writes; if an output depends on {which}, its gradient is silently lost. "
                 "Compute it, or return `None`."
             )
-        yield Finding(fn.span(first.node), fitting(message))
+        yield Finding(fn.span(first.node), message)
 
 
 def _of_some(fn: FunctionClass, backward: Method) -> Iterator[Finding]:
