@@ -89,7 +89,7 @@ class GradientIgnoresUpstream(Rule[FunctionClass]):
 
     ## Known limits
     Not reported if the result may be the gradient on purpose: if `forward` only keeps a tensor for it, as for a synthetic
-    gradient or a target, if it comes from an object on ctx, a class, a container or another process, or if a docstring
+    gradient or a target, and does not only pass on a loss, if it comes from an object on ctx, a class, a container or another process, or if a docstring
     says that the incoming gradient is not used. Nor if the only result is zeros that `backward` itself does not modify, if
     `forward` returns random numbers, or if it may have computed the tangent from tangents. One gradient of several is not
     reported if a constant such as `torch.ones_like(x)`, or anything but saved tensors and numbers of ctx, takes part in it:
