@@ -457,12 +457,17 @@ def _converted(arguments: Arguments) -> Kind:
 
 
 def _kind_of_dtype(dtype: Value) -> Kind:
-    """The kind of a dtype, ``torch.int32`` or ``x.dtype``, or of a tensor type, ``torch.cuda.IntTensor``."""
+    """The kind of a dtype, ``torch.int32`` or ``x.dtype``, or of a tensor type, ``torch.cuda.IntTensor``.
+
+    That of ``float8`` and smaller is unknown: torch treats them as floats, but they hold the codes of a quantized tensor.
+    """
     if isinstance(dtype, Scalar):
         return dtype.kind
     written = dtype.name.rpartition(".")[2] if isinstance(dtype, Imported) else ""
     if written.endswith("Tensor"):
         written = written[: -len("Tensor")].lower()
+    if written.startswith(("float8", "float4")):
+        return Kind.UNKNOWN
     if written.startswith(("int", "uint", "long", "bool", "short", "char", "byte")):
         return Kind.INTEGRAL
     return Kind.FLOAT if written.startswith(("float", "bfloat", "half", "double")) else Kind.UNKNOWN
