@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from markdown_it import MarkdownIt
 
 from ctxlint.rules.base import Category, FixAvailability
-from ctxlint.rules.page import explanation_of, summary_of
+from ctxlint.rules.page import EXCEPT_IN_VIEW, explanation_of, summary_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -59,6 +59,7 @@ def groups(rules: Iterable[Rule[Any]]) -> tuple[Group, ...]:
 def rule_page(rule: Rule[Any]) -> str:
     """The page of one rule: its docstring below a title and what kind of rule it is."""
     enable = "" if rule.default else f'; enable it with `extend-select = ["{rule.code}"]`'
+    enable = f"{EXCEPT_IN_VIEW * rule.default_in_view}{enable}"
     return (
         f'---\ntitle: "{rule.code} {rule.name}"\n---\n\n'
         f"# {rule.name} ({rule.code})\n\n"

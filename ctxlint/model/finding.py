@@ -20,6 +20,7 @@ class Finding:
 
     ``rests_on`` are the values that the finding is about: if a helper returned them, the message names the helper, with
     a note at its position. ``only_warns`` means that torch merely warns, whatever the category of the rule.
+    ``in_view``: a use in the project makes it certain, so that it is reported even if the rule is off by default.
     """
 
     span: Span
@@ -28,3 +29,4 @@ class Finding:
     related: tuple[Related, ...] = ()
     rests_on: tuple[Value | Returned, ...] = ()
     only_warns: bool = False
+    in_view: bool = False

@@ -57,6 +57,8 @@ class Rule(ABC, Generic[Subject]):
     default: ClassVar[bool] = True
     fix: ClassVar[FixAvailability] = FixAvailability.NEVER
     since: ClassVar[str] = "0.1.0"
+    default_in_view: ClassVar[bool] = False
+    """Whether a rule that is off by default reports what a use in the project makes certain: ``Finding.in_view``."""
     unnecessary: ClassVar[bool] = False
     """Whether the reported code is unnecessary; editors show it faded."""
     about_backward: ClassVar[bool] = False
@@ -69,6 +71,10 @@ class Rule(ABC, Generic[Subject]):
     certainly raises before, ``run.check_file`` adds that condition to the messages."""
     says_if_it_runs: ClassVar[bool] = False
     """Whether the messages say "if this line runs" where something before it raises; then nothing is left out."""
+
+    def may_be_in_view(self, subject: Subject) -> bool:  # noqa: ARG002
+        """Whether a finding about ``subject`` may be ``in_view``: a cheap test, as most have no such use."""
+        return self.default_in_view
 
     @abstractmethod
     def check(self, subject: Subject, settings: Settings) -> Iterator[Finding]:

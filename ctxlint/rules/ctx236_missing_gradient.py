@@ -20,7 +20,8 @@ class MissingGradient(Rule[FunctionClass]):
     ## What it does
     Reports a tensor for which `backward` always returns `None` although `forward` computes an output from it by
     differentiable operations, also in functions of the project, or although a call passes a leaf for it: a parameter,
-    such as `norm.weight`, or another tensor with `requires_grad=True`. An element of `*args` counts as well.
+    such as `norm.weight`, or another tensor with `requires_grad=True`; or an incoming gradient, in the `backward` of
+    another Function. An element of `*args` counts as well.
 
     ## Why is this bad?
     `None` tells autograd that the output does not depend on the input. A parameter that is passed there keeps `grad` as
@@ -65,7 +66,8 @@ class MissingGradient(Rule[FunctionClass]):
     There is no fix.
 
     ## Known limits
-    Off by default: a mask, a table of angles or a frozen weight needs no gradient. Only a Function that returns a gradient
+    Off by default: a mask, a table of angles or a frozen weight needs no gradient. Reported by default where a call passes a
+    parameter that a module creates to train it, and reads only there, or an incoming gradient. Only a Function that returns a gradient
     for another input is checked, and none whose `backward` may leave gradients elsewhere, such as in `weight.main_grad`.
     What a kernel computes is unknown: there, only the call shows a parameter, `weight` or `bias` of a layer, or one that
     the file creates.
@@ -80,12 +82,22 @@ class MissingGradient(Rule[FunctionClass]):
     holds_unreached = True
     category = Category.SUSPICIOUS
     default = False
+    default_in_view = True
     about_backward = True
+
+    def may_be_in_view(self, subject: FunctionClass) -> bool:
+        return any(each.trained or each.incoming for each in subject.calls)
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         for each in missing_gradients(fn):
             name, ctx = each.name, fn.reading_ctx
-            if each.call is not None:
+            if each.call is not None and each.incoming_of:
+                fact = f"`None` for `{name}`, for which {each.call.place} passes the incoming gradient of `{each.incoming_of}`"
+                consequence = "second derivatives silently lack the part through it"
+            elif each.call is not None and each.trained:
+                fact = f"`None` for `{name}`, for which the call on {each.call.place} passes a parameter"
+                consequence = "unless that is frozen, it is silently never trained"
+            elif each.call is not None:
                 fact = f"`None` for `{name}`, for which the call on {each.call.place} passes a leaf"
                 consequence = "unless that is frozen, it silently gets no gradient"
             else:
@@ -97,4 +109,5 @@ class MissingGradient(Rule[FunctionClass]):
                     f"`backward` of `{fn.name}` always returns {fact}; {consequence}. Return its gradient, under "
                     f"`if {ctx}.needs_input_grad[{each.index}]`."
                 ),
+                in_view=each.trained or bool(each.incoming_of),
             )

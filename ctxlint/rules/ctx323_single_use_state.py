@@ -67,7 +67,8 @@ class SingleUseState(Rule[FunctionClass]):
     There is no fix.
 
     ## Known limits
-    Off by default: many Functions give memory back like this on purpose, and most graphs are used once. Inputs and outputs that
+    Off by default: many Functions give memory back like this on purpose, and most graphs are used once. Reported by default where a
+    function calls `apply` and differentiates the result twice, in the same block. Inputs and outputs that
     `backward` modifies are reported by CTX313. What happens under a condition other than whether gradients are needed is not reported.
 
     ## References
@@ -79,7 +80,11 @@ class SingleUseState(Rule[FunctionClass]):
     subject = FunctionClass
     category = Category.PEDANTIC
     default = False
+    default_in_view = True
     about_backward = True
+
+    def may_be_in_view(self, subject: FunctionClass) -> bool:
+        return any(each.differentiated_again for each in subject.calls)
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         backward = fn.judgeable_backward
@@ -90,12 +95,14 @@ class SingleUseState(Rule[FunctionClass]):
             return
         notes = at(fn, (each.node for each in others if each is not None), "and more of it here")
         way = way_to(fn, first.mutation) if first.mutation is not None else ()
-        yield Finding(fn.span(first.node), _message(first), related=(*way, *notes))
+        again = next((each for each in fn.calls if each.differentiated_again and not each.expects_error), None)
+        place = again.place.replace(again.line, again.differentiated_again, 1) if again is not None else ""
+        yield Finding(fn.span(first.node), _message(first, place), related=(*way, *notes), in_view=again is not None)
 
 
-def _message(found: UsedUp) -> str:
+def _message(found: UsedUp, place: str) -> str:
     name, doer, end = found.name, found.doer, found.end
-    second = "a second backward (`retain_graph=True`)"
+    second = f"the second backward on {place}" if place else "a second backward (`retain_graph=True`)"
     remedy = "Use `save_for_backward`, which frees it too." if found.tensor else "Leave it on ctx."
     if end is End.DELETED:
         return f"`{doer}` deletes `{name}`, which it reads; {second} raises AttributeError. {remedy}"

@@ -18,6 +18,10 @@ _FIX = {
 }
 
 
+EXCEPT_IN_VIEW = ", except where a use in the project makes a finding certain"
+"""What the pages of some rules that are off by default add."""
+
+
 def explanation_of(rule: Rule[Any]) -> str:
     """The docstring without its indentation; it starts with ``## What it does``."""
     return cleandoc(type(rule).__doc__ or "")
@@ -25,7 +29,7 @@ def explanation_of(rule: Rule[Any]) -> str:
 
 def page_of(rule: Rule[Any]) -> str:
     """The whole page: title, category, whether it is on by default, whether it has fixes, and the explanation."""
-    state = "on by default" if rule.default else "off by default"
+    state = "on by default" if rule.default else f"off by default{EXCEPT_IN_VIEW * rule.default_in_view}"
     facts = f"Category: {rule.category.value}, {state}. Since {rule.since}."
     parts = [f"# {rule.name} ({rule.code})", facts, _FIX[rule.fix], explanation_of(rule)]
     return "\n\n".join(part for part in parts if part) + "\n"

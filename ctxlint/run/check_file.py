@@ -179,13 +179,21 @@ def _findings_of(rule: Rule[Any], subject: Any, settings: Settings, stored: Know
         yield from earlier.findings
         return
     before, found = steps.left, []
-    if not rule.about_backward or not (_is_out_of_use(subject, settings) or backward_never_runs(subject)):
+    in_view = rule.default_in_view and not settings.is_selected(rule.code, rule.name, default=False)
+    if _is_checked(rule, subject, settings, in_view=in_view):
         for each in rule.check(subject, settings):
-            if _may_come_true(rule, subject, each):
+            if (each.in_view or not in_view) and _may_come_true(rule, subject, each):
                 found.append(_as_it_stands(rule, subject, _with_helpers(subject, each)))
                 yield found[-1]
     if stored is not None:
         stored.keep(rule.code, found, before - steps.left)
+
+
+def _is_checked(rule: Rule[Any], subject: Any, settings: Settings, *, in_view: bool) -> bool:
+    """Whether a rule may report anything about a subject; ``in_view``: only what a use in the project makes certain."""
+    if in_view and not rule.may_be_in_view(subject):
+        return False
+    return not rule.about_backward or not (_is_out_of_use(subject, settings) or backward_never_runs(subject))
 
 
 def _may_come_true(rule: Rule[Any], subject: Any, finding: Finding) -> bool:
@@ -235,7 +243,8 @@ def _with_helpers(subject: Any, finding: Finding) -> Finding:
 
 @lru_cache(maxsize=8)
 def _those_that_are_on(rules: tuple[Rule[Any], ...], settings: Settings) -> tuple[Rule[Any], ...]:
-    return tuple(each for each in rules if settings.is_selected(each.code, each.name, default=each.default))
+    defaults = ((each, each.default or each.default_in_view) for each in rules)
+    return tuple(each for each, default in defaults if settings.is_selected(each.code, each.name, default=default))
 
 
 def _diagnostic(source: Source, rule: Rule[Any], finding: Finding, settings: Settings, subject: Any) -> Diagnostic:

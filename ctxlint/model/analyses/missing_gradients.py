@@ -36,6 +36,16 @@ class MissingGradient:
     node: cst.CSTNode
     call: ApplyCall | None = None
 
+    @property
+    def trained(self) -> bool:
+        """Whether the call certainly passes a parameter that a module trains, and uses for nothing else."""
+        return self.call is not None and self.index in self.call.trained
+
+    @property
+    def incoming_of(self) -> str:
+        """The Function whose incoming gradient the call passes, if it is in its backward."""
+        return next((name for at, name in self.call.incoming if at == self.index), "") if self.call is not None else ""
+
 
 def missing_gradients(fn: FunctionClass) -> Iterator[MissingGradient]:
     """The inputs that get no gradient on any path, next to others that get one."""
@@ -76,7 +86,9 @@ def _missing_in_variadic(
 
 
 def _passing_a_leaf(calls: list[ApplyCall], index: int) -> ApplyCall | None:
-    return next((each for each in calls if index in each.leaves and not each.gradients_off), None)
+    wanted = [each for each in calls if not each.gradients_off]
+    passed = [each for each in wanted if index in each.trained or any(at == index for at, _name in each.incoming)]
+    return next((each for each in (*passed, *wanted) if each in passed or index in each.leaves), None)
 
 
 def _always_none(fn: FunctionClass, index: int) -> bool:

@@ -54,6 +54,7 @@ def _open(fn: FunctionClass, entry: Input) -> OpenInput:
         to_none=not entry.may_be_none or (entry.gradient is Tri.YES and absent_reason(fn, entry) is None),
         to_tensor=not any(each.tensor and not each.own_gradient for each in strong),
         to_other=all(each.tensor for each in strong),
+        never_gets_gradient=entry.gradient is Tri.NO,
     )
 
 

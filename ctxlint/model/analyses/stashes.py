@@ -439,7 +439,7 @@ def _on_every_path(value: Value) -> frozenset[str]:
     if isinstance(value, ProjectObject):
         return frozenset[str]().union(*(_on_every_path(slot.value) for _name, slot in value.attributes))
     origin = usual_storage(value)  # it is rarely a copy
-    element = _element(origin)
+    element = _element(origin) if origin is not None else None
     if element is not None:
         return frozenset(elements_named([element]))
     return frozenset([origin.name]) if is_input(origin) else frozenset()
@@ -507,7 +507,7 @@ def _classified(fn: FunctionClass, write: ContextStore, leaf: Value, contained: 
     element = _element(origin)
     if element is not None:
         if _is_kept_element(fn, element, leaf):
-            yield _Kept(Held.INPUT, contained, *elements_named([element]))
+            yield _Kept(Held.INPUT, contained, elements_named([element])[0])
         return
     if is_input(origin):
         yield from _classified_input(fn, write, leaf, origin, contained)

@@ -97,6 +97,10 @@ class ApplyCall:
     """Positions of arguments that the caller was passed, or that are usually not contiguous: ``x.t()``."""
     parameter: str = ""
     """The first argument that is certainly a parameter that a module creates to train it: ``self.weight``."""
+    trained: tuple[int, ...] = ()
+    """Positions of arguments that are such parameters, which the module reads for nothing else."""
+    incoming: tuple[tuple[int, str], ...] = ()
+    """Positions of arguments that are incoming gradients of the backward around the call, each with its class."""
     origins: tuple[str, ...] = ()
     """The tensors of the caller that they are computed from, if two of them come from the same one; see ``origins``."""
     rest: int | None = None
@@ -131,6 +135,8 @@ class ApplyCall:
     """Where the caller differentiates the result, after requesting the gradient of an argument: ``line 6``."""
     differentiated_outputs: tuple[int, ...] = ()
     """The outputs of which it then differentiates at least one; empty if the result is not unpacked."""
+    differentiated_again: str = ""
+    """Where the caller differentiates the result a second time: ``line 7``."""
     transforms: tuple[Transform, ...] = ()
     """The transforms that certainly run it, as far as its file shows."""
     instance_called: bool = False

@@ -34,6 +34,7 @@ from ctxlint.model.index.project import Definition
 from ctxlint.model.index.results import (
     class_around,
     differentiated,
+    differentiated_again,
     display_before,
     function_meant,
     located,
@@ -424,8 +425,9 @@ class CallSites:
                 settled.append(len(plain))
             plain.append(self.kind(argument, record.scope))
             names.append(_name_of(argument))
-        parameters = (each for each in node.args if self.is_parameter(each, record.scope))
+        parameters = [each for each in node.args if self.is_parameter(each, record.scope)]
         place = self.place(record) if how in APPLIES else None
+        again = differentiated_again(place) if place is not None else None
         modified, at, of_same = self.result(record, place)
         return ApplyCall(
             function=owner,
@@ -450,7 +452,9 @@ class CallSites:
             stored=tuple(stored),
             any_layout=tuple(any_layout),
             rest=rest,
-            parameter=next(map(ast.unparse, parameters), "") if how in APPLIES else "",
+            parameter=ast.unparse(parameters[0]) if how in APPLIES and parameters else "",
+            trained=self.trained(arguments[: len(plain)], parameters, record.scope) if parameters else (),
+            incoming=self.incoming(arguments[: len(plain)], record.scope),
             origins=of_same,
             method=method,
             inside=record.scope.qualname,
@@ -466,8 +470,31 @@ class CallSites:
             discarded=place is not None and place.discards and record.scope.kind == "function",
             differentiated=self.source.line_name(at.node.lineno) if at is not None else "",
             differentiated_outputs=at.outputs if at is not None else (),
+            differentiated_again=self.source.line_name(again.lineno) if again is not None else "",
             line=self.source.line_name(self.source.span_of(node).start.line),
         )
+
+    def trained(self, arguments: list[ast.expr], parameters: list[ast.expr], scope: Scope) -> tuple[int, ...]:
+        """The positions of parameters that a module creates to train them, and reads only there."""
+        found = [at for at, each in enumerate(arguments) if each in parameters]
+        enclosing = class_around(scope)
+        owner = self.index.classes.get(enclosing) if found and enclosing is not None else None
+        if owner is None:
+            return ()
+        reads = [each.attr for each in _reads_on_self(owner.node)]
+        return tuple(at for at in found if reads.count(getattr(arguments[at], "attr", "")) == 1)
+
+    def incoming(self, arguments: list[ast.expr], scope: Scope) -> tuple[tuple[int, str], ...]:
+        """The positions of incoming gradients, if the function around the call is the backward of a Function."""
+        enclosing, _, name = scope.qualname.rpartition(".")
+        if scope.kind != "function" or name not in _OF_FUNCTIONS or enclosing not in self.functions:
+            return ()
+        record = self.index.function_of(scope)
+        parameters = record.node.args.args[1:] if record is not None else []
+        taken = {each.arg for each in parameters}
+        named = [(at, each.id) for at, each in enumerate(arguments) if isinstance(each, ast.Name) and each.id in taken]
+        own = [(at, each) for at, each in named if len(scope.names.get(each, ())) == 1]
+        return tuple((at, enclosing.rpartition(".")[2]) for at, _name in own)
 
     def result(
         self, record: CallRecord, place: CallPlace | None
@@ -979,6 +1006,24 @@ def _parameters_in(part: FileIndex) -> frozenset[str]:
         part.notes[parameters_among] = parameters_among(node for each in part.statements for node in nodes_in(each))
     found: frozenset[str] = part.notes[parameters_among]
     return found
+
+
+def _reads_on_self(module: ast.ClassDef) -> Iterator[ast.Attribute]:
+    """The attributes of ``self`` that a class reads, other than to create them or to ask for metadata."""
+    methods = [each for each in module.body if isinstance(each, ast.FunctionDef) and not _sets_up(each.name)]
+    nodes = [node for each in methods for node in nodes_in(each)]
+    asked = {id(each.value) for each in nodes if isinstance(each, ast.Attribute) and each.attr in _METADATA}
+    for each in nodes:
+        if isinstance(each, ast.Attribute) and isinstance(each.ctx, ast.Load) and is_on_self(each):
+            if id(each) not in asked:
+                yield each
+
+
+def _sets_up(method: str) -> bool:
+    return method in ("extra_repr", "__repr__") or "init" in method or "reset" in method
+
+
+_METADATA = frozenset(["device", "dim", "dtype", "ndim", "numel", "shape", "size"])
 
 
 def _mentions_flag(record: ClassRecord) -> bool:

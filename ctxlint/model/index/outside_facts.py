@@ -87,11 +87,15 @@ class Declaration(NamedTuple):
 
 
 class OpenInput(NamedTuple):
-    """Whether a call may show that an input is a tensor, is something else, or may be None."""
+    """Whether a call may show that an input is a tensor, is something else, or may be None.
+
+    ``never_gets_gradient``: a call may show that it needs one.
+    """
 
     to_tensor: bool
     to_other: bool
     to_none: bool
+    never_gets_gradient: bool = False
 
     def learns_from(self, kind: ArgumentKind) -> bool:
         """Whether passing this kind adds information."""
@@ -122,7 +126,10 @@ class Own(NamedTuple):
 
         A detached tensor or a leaf among the arguments adds nothing: it only qualifies findings that there are already.
         """
-        if call.frozen or call.transforms:
+        if call.frozen or call.transforms or call.differentiated_again:
+            return True
+        passed_on = (*call.trained, *(at for at, _function in call.incoming))
+        if any(at < len(self.inputs) and self.inputs[at].never_gets_gradient for at in passed_on):
             return True
         if not call.applies or call.expects_error:
             return False

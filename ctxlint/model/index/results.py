@@ -349,6 +349,55 @@ def differentiated(place: CallPlace) -> Differentiation | None:
     return None
 
 
+def differentiated_again(place: CallPlace) -> ast.stmt | None:
+    """The statement after a call that certainly differentiates its result a second time, or in each round of a loop.
+
+    Only if the first time keeps the graph: otherwise torch itself raises.
+    """
+    call, flowing, retained = place.call, set[str](), False
+    if not any(_retains(each) for each in map(_differentiating, _with_loops(place.rest[1:]))):
+        return None
+    for statement in place.rest:
+        inside: Sequence[ast.stmt] = statement.body if isinstance(statement, (ast.For, ast.While)) else ()
+        kept = flowing.difference(_stored(statement)) if inside else flowing
+        for each in (statement, *inside):
+            found = _differentiating(each)
+            if found is not None and _computes_with(found[0], kept, call):
+                if retained or (inside and _retains(found)):
+                    return each
+                retained = retained or _retains(found)
+        flowing = _after(statement, flowing, call)
+    return None
+
+
+def _with_loops(statements: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    """Some statements, and those of loops among them."""
+    for each in statements:
+        yield each
+        if isinstance(each, (ast.For, ast.While)):
+            yield from each.body
+
+
+def _differentiating(statement: ast.stmt) -> tuple[ast.expr, ast.Call] | None:
+    """What a statement differentiates, and the call: ``loss.backward()``, ``g = torch.autograd.grad(loss, x)``."""
+    value = statement.value if isinstance(statement, (ast.Expr, ast.Assign)) else None
+    value = value.value if isinstance(value, ast.Subscript) else value
+    if not isinstance(value, ast.Call):
+        return None
+    if isinstance(value.func, ast.Attribute) and value.func.attr == "backward":
+        return value.func.value, value
+    if dotted_name(value.func) in ("torch.autograd.grad", "autograd.grad") and value.args:
+        return value.args[0], value
+    return None
+
+
+def _retains(found: tuple[ast.expr, ast.Call] | None) -> bool:
+    """Whether the graph is certainly kept: ``retain_graph=True``."""
+    asked = {each.arg: each.value for each in found[1].keywords} if found is not None else {}
+    flag = asked.get("retain_graph", asked.get("create_graph"))
+    return flag is not None and _is_true(flag)
+
+
 def _after(statement: ast.stmt, flowing: set[str], call: ast.Call) -> set[str]:
     """The names that certainly compute with the result of a call, or with a tensor, after a statement."""
     value = statement.value if isinstance(statement, (ast.Assign, ast.AnnAssign, ast.AugAssign)) else None

@@ -1,0 +1,128 @@
+"""Rules that are off by default, and report what a use in the project makes certain."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ctxlint.config.configuration import Configuration
+from ctxlint.rules import all_rules
+from ctxlint.run.pipeline import lint_paths
+from tests.linting import lint, settings_from
+
+OPS = """
+import torch
+from torch import nn
+
+
+class Scaled(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, scale):
+        ctx.save_for_backward(scale)
+        return x * scale
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (scale,) = ctx.saved_tensors
+        return grad_output * scale, None
+
+
+class Square(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.slope = x * 2
+        return x.square()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return ctx.slope.mul_(grad_output)
+"""
+
+LAYER = """
+class Layer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(3))
+
+    def reset_parameters(self):
+        nn.init.ones_(self.scale)
+
+    def forward(self, x):
+        assert x.shape == self.scale.shape
+        return Scaled.apply(x, self.scale)
+"""
+
+TWICE = """
+def two_losses(x, weight):
+    y = Square.apply(x)
+    (y * weight).sum().backward(retain_graph=True)
+    loss = y.sum()
+    loss.backward()
+"""
+
+
+def _codes(text: str, options: str = "") -> list[str]:
+    return sorted(each.code for each in lint(text, settings=settings_from(options)))
+
+
+def test_a_use_is_needed() -> None:
+    assert _codes(OPS) == []
+    assert _codes(OPS + LAYER) == ["CTX236"]
+    assert _codes(OPS + TWICE) == ["CTX323"]
+
+
+def test_selectors_mean_the_whole_rule() -> None:
+    assert _codes(OPS, 'extend-select = ["CTX236", "CTX323"]') == ["CTX236", "CTX323"]
+    assert _codes(OPS + LAYER + TWICE, 'ignore = ["CTX236"]') == ["CTX323"]
+    assert _codes(OPS + LAYER + TWICE, 'select = ["CTX101"]') == []
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        LAYER.replace("return Scaled", "x = x + self.scale\n        return Scaled"),
+        LAYER.replace("torch.ones(3))", "torch.ones(3), requires_grad=False)"),
+        LAYER.replace("nn.init.ones_(self.scale)", "self.scale.requires_grad = False"),
+        LAYER.replace("    def forward(self", "    @torch.no_grad()\n    def forward(self"),
+        LAYER.replace("    def reset_parameters(self)", "    def value(self)"),
+        TWICE.replace("retain_graph=True", ""),
+        TWICE.replace("    loss.backward()\n", ""),
+        TWICE.replace("loss = y.sum()", "loss = x.sum()"),
+        TWICE.replace("loss = y.sum()", "y = x * 2\n    loss = y.sum()"),
+    ],
+)
+def test_what_may_be_meant_otherwise(changed: str) -> None:
+    assert _codes(OPS + changed) == []
+
+
+def test_a_loop_with_the_result_differentiates_it_again() -> None:
+    loop = """
+def rows(x):
+    y = Square.apply(x)
+    for row in range(3):
+        (g,) = torch.autograd.grad(y[row], x, retain_graph=True)
+    return g
+"""
+    assert _codes(OPS + loop) == ["CTX323"]
+    assert _codes(OPS + loop.replace("retain_graph=True", "retain_graph=False")) == []
+    inside = loop.replace("    y = Square.apply(x)\n", "").replace(
+        "        (g", "        y = Square.apply(x)\n        (g"
+    )
+    assert _codes(OPS + inside) == []
+
+
+def test_uses_in_other_files(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "ops.py").write_text(OPS, encoding="utf-8")
+    imports = "import torch\nfrom torch import nn\n\nfrom ops import Scaled, Square\n"
+    (tmp_path / "train.py").write_text(imports + LAYER + TWICE, encoding="utf-8")
+    for paths in ([tmp_path], [tmp_path / "ops.py"]):
+        results = lint_paths(list(map(str, paths)), Configuration())
+        found = [(Path(result.path).name, each.code, each.message) for result in results for each in result.diagnostics]
+        assert [(name, code) for name, code, _message in sorted(found)] == [("ops.py", "CTX236"), ("ops.py", "CTX323")]
+        assert all("of `train.py`" in message for _name, _code, message in found)
+
+
+def test_only_rules_that_are_off_have_such_findings() -> None:
+    assert not [rule.code for rule in all_rules() if rule.default and rule.default_in_view]
