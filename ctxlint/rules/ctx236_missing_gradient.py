@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from ctxlint.model.analyses.missing_gradients import missing_gradients
 from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Category, Finding, Rule
-from ctxlint.rules.wording import fitting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -105,9 +104,7 @@ class MissingGradient(Rule[FunctionClass]):
                 consequence = "if it requires a gradient, it silently gets none"
             yield Finding(
                 fn.span(each.node),
-                fitting(
-                    f"`backward` of `{fn.name}` always returns {fact}; {consequence}. Return its gradient, under "
-                    f"`if {ctx}.needs_input_grad[{each.index}]`."
-                ),
+                f"`backward` of `{fn.name}` always returns {fact}; {consequence}. Return its gradient, under "
+                f"`if {ctx}.needs_input_grad[{each.index}]`.",
                 in_view=each.trained or bool(each.incoming_of),
             )
