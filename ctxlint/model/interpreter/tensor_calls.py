@@ -459,7 +459,7 @@ def _converted(arguments: Arguments) -> Kind:
 def _kind_of_dtype(dtype: Value) -> Kind:
     """The kind of a dtype, ``torch.int32`` or ``x.dtype``, or of a tensor type, ``torch.cuda.IntTensor``.
 
-    That of ``float8`` and smaller is unknown: torch treats them as floats, but they hold the codes of a quantized tensor.
+    That of ``float8`` and smaller is unknown: they are floats to torch, but hold the codes of a quantized tensor.
     """
     if isinstance(dtype, Scalar):
         return dtype.kind
