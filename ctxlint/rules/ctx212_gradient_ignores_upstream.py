@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ctxlint.model.analyses.gradient_values import compared_with_zero
 from ctxlint.model.analyses.outputs import is_read
+from ctxlint.model.analyses.returned_saved_inputs import returned_saved_inputs
 from ctxlint.model.analyses.size_divisions import divisors_of_gradients
 from ctxlint.model.analyses.unwritten_gradients import unwritten_gradients
 from ctxlint.model.analyses.upstream import (
@@ -42,7 +43,7 @@ class GradientIgnoresUpstream(Rule[FunctionClass]):
     several that `backward` computes from saved tensors only, or that `forward` computed and `backward` returns unchanged,
     although it reads the incoming gradient for others, and one that is memory from `torch.empty_like` or the like, which
     nothing writes. So are zeros, for an input from which `forward` computes an output, or which a function gets that is
-    not in view.
+    not in view; and a saved input that is returned as its own gradient.
 
     ## Why is this bad?
     By the chain rule, the gradient is a product with the incoming gradient. Without that factor, `loss.backward()` on
@@ -118,6 +119,7 @@ class GradientIgnoresUpstream(Rule[FunctionClass]):
         unwritten = dict(unwritten_gradients(fn, backward))
         yield from _of_unwritten(fn, backward, unwritten)
         yield from _of_zeros(fn, backward)
+        yield from _of_inputs(fn, backward)
         ignored = gradients_without_upstream(fn) if not unwritten else []
         yield from _of_some(fn, backward) if not ignored else ()
         compared = quoted(each.name for each in backward.own_params if compared_with_zero(backward, each))
@@ -185,6 +187,16 @@ def _of_zeros(fn: FunctionClass, backward: Method) -> Iterator[Finding]:
                 "Compute it, or return `None`."
             )
         yield Finding(fn.span(first.node), message)
+
+
+def _of_inputs(fn: FunctionClass, backward: Method) -> Iterator[Finding]:
+    """A finding for the first input that is returned as its own gradient."""
+    for _index, node in [*returned_saved_inputs(fn, backward)][:1]:
+        yield Finding(
+            fn.span(node),
+            f"`{backward.name}` of `{fn.name}` returns the saved input `{code_of(node)}` itself as the gradient for it; that is "
+            f"right for one incoming gradient at best. Compute it from {_incoming(backward)}.",
+        )
 
 
 def _of_some(fn: FunctionClass, backward: Method) -> Iterator[Finding]:

@@ -28,12 +28,12 @@ def may_begin_in(fn: FunctionClass, method: Method) -> bool:
     another process, or from a place where other code leaves it; or forward has multiplied by the scale of a GradScaler.
     """
     return (
-        any(_is_handed_over(fn, each) for each in fn.inputs)
+        (any(_is_handed_over(fn, each) for each in fn.inputs) and not _passes_a_loss_on(fn))
         or any(_receives(each.callee or "") for each in method.facts.of(GenericCall))
         or any(each.attr.value == "get_scale" for home in fn.earlier_methods for each in home.nodes_of(cst.Attribute))
         or any(_is_of_object(fn, method, name) for name in method.context_attributes)
         or any(_is_left_outside(method, name) for name in method.named)
-        or _states_it(fn, method)
+        or states_it(fn, method)
     )
 
 
@@ -49,12 +49,31 @@ def returns_an_input(fn: FunctionClass, value: Value) -> bool:
     return is_input(kept_value(fn, before_views(value)))
 
 
+def _passes_a_loss_on(fn: FunctionClass) -> bool:
+    """Whether the output is an input without a gradient: the code around the Function has computed the gradients of it.
+
+    Such as ``return loss.detach()``, with the gradient of the hidden states as another input: it is that of the loss
+    itself, not of what follows.
+    """
+    options = [before_views(option) for value in fn.outputs_values() for option in value.options()]
+    alone = bool(options) and all(each.count == 1 for each in fn.outputs)
+    return alone and all(
+        is_input(each) and each.index < len(fn.inputs) and fn.inputs[each.index].gradient is Tri.NO for each in options
+    )
+
+
 def _is_handed_over(fn: FunctionClass, entry: Input) -> bool:
     """Whether forward only keeps an input, a tensor that gets no gradient: it is there for backward alone."""
     forward = fn.forward
     if entry.gradient is not Tri.NO or forward is None or not _is_kept(fn, entry):
         return False
-    return all(_keeps(forward, use) for use in forward.named.get(entry.name, ()))
+    return only_keeps(forward, entry.name)
+
+
+def only_keeps(forward: Method, name: str) -> bool:
+    """Whether forward uses the tensor in a name for nothing but its shape, an assertion, or to keep it on ctx."""
+    bound = set(forward.binders.get(name, ()))
+    return all(use in bound or _keeps(forward, use) for use in forward.named.get(name, ()))
 
 
 def _is_kept(fn: FunctionClass, entry: Input) -> bool:
@@ -149,7 +168,7 @@ def _is_library(method: Method, name: str) -> bool:
     return meant is not None and meant.partition(".")[0] in ("torch", "math", "numpy", "builtins", "triton")
 
 
-def _states_it(fn: FunctionClass, method: Method) -> bool:
+def states_it(fn: FunctionClass, method: Method) -> bool:
     """Whether the docstring of the class or of the method says that the incoming gradient is not used."""
     names = "|".join(re.escape(each.name) for each in method.own_params if len(each.name) > 2)
     incoming = re.compile(rf"\b(?:{_INCOMING}{'|' * bool(names)}{names})\b", re.IGNORECASE)
