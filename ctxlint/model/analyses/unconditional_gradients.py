@@ -35,6 +35,7 @@ _EXPENSIVE = frozenset(
     )
 )
 _LAYOUT = frozenset(_words("contiguous flatten float permute reshape sum t to transpose type_as view"))
+_FUSED = pattern(r"accumulation_fusion|fus(?:e|ed|ion)_\w*grad|wgrad_fusion", re.IGNORECASE)
 _FLAG_WORDS = pattern(r"grad|train|frozen|freeze|need|want", re.IGNORECASE)
 """What a test mentions that may be about whether a gradient is needed."""
 
@@ -102,10 +103,15 @@ def _expensive_gradient(method: Method, at: int, slot: Slot, slots: tuple[Slot, 
         if earlier and value is not None:
             by_kernel = is_for_a_parameter and _sums_what_a_kernel_writes(method, value)
             operation = _expensive_before(method, value) or ("sum" if by_kernel else None)
-        if value is not None and operation is not None and not any(_FLAG_WORDS.search(each) for each in guards):
+        if value is not None and operation is not None and not any(map(_may_be_a_flag, guards)):
             again = earlier or (name is not None and len(method.binders.get(name, ())) > 1)
             return Unconditional(at, value, operation, name, computed is _filled, again)
     return None
+
+
+def _may_be_a_flag(test: str) -> bool:
+    """Whether a test may be about whether a gradient is needed, not about where it is accumulated."""
+    return _FLAG_WORDS.search(test) is not None and _FUSED.search(test) is None
 
 
 def _in_helpers(backward: Method, slots: tuple[Slot, ...]) -> Iterator[Unconditional]:
@@ -173,11 +179,11 @@ def _computed(method: Method, slot: Slot) -> tuple[cst.BaseExpression, str | Non
     if not bindings or others or len(reads) != 1 or any(each.in_loop for each in bindings):
         return None
     arms = all(one.excludes(other) for one in bindings for other in bindings if one is not other)
-    values = [each.value_node for each in bindings]
-    value = values[0]
+    values = [each.value_node for each in bindings if each.value != NONE]
+    value = values[0] if values else None
     if value is None or not arms or (len(values) > 1 and any(each is None or not expensive(each) for each in values)):
         return None
-    return value, name, _deciding(bindings)
+    return value, name, _deciding([each for each in bindings if each.value != NONE])
 
 
 def _deciding(bindings: list[Assigned]) -> list[str]:
