@@ -103,7 +103,8 @@ class SingleUseState(Rule[FunctionClass]):
 def _message(found: UsedUp, place: str) -> str:
     name, doer, end = found.name, found.doer, found.end
     second = f"the second backward on {place}" if place else "a second backward (`retain_graph=True`)"
-    remedy = "Use `save_for_backward`, which frees it too." if found.tensor else "Leave it on ctx."
+    undo = "Drop the `del`." if end is End.DELETED else "Drop the assignment."
+    remedy = "Use `save_for_backward`, which frees it too." if found.tensor else undo
     if end is End.DELETED:
         return f"`{doer}` deletes `{name}`, which it reads; {second} raises AttributeError. {remedy}"
     if end is End.RESET:

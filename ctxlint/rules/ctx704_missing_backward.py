@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import libcst as cst
+
 from ctxlint.model.analyses.outputs import surely_differentiable
 from ctxlint.model.analyses.reachability import backward_never_runs, never_taken
 from ctxlint.model.function import FunctionClass
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.config.settings import Settings
+    from ctxlint.model.interpreter.method import Method
 
 
 class MissingBackward(Rule[FunctionClass]):
@@ -98,10 +101,11 @@ class MissingBackward(Rule[FunctionClass]):
         for save in fn.context_calls("save_for_backward") if not fn.is_redefined else ():
             if never_taken(fn, save.guards):  # where no input needs a gradient
                 continue
+            remedy = "Define `backward`, or drop the call if the Function is for inference only"
             yield Finding(
                 fn.span(save.node),
                 f"`{fn.name}` saves tensors, but has neither `backward` nor `vjp`; torch raises NotImplementedError at "
-                f"backward. Define `backward`, or remove the call.",
+                f"backward. {_indented_too_far(fn.forward) or remedy}.",
                 related=way_to(fn, save),
             )
             return
@@ -125,3 +129,9 @@ class MissingBackward(Rule[FunctionClass]):
                     f"`{call.parameter}`; torch raises NotImplementedError when it is trained. Define `backward`.",
                 )
                 return
+
+
+def _indented_too_far(forward: Method) -> str:
+    """What to write where ``backward`` is defined inside forward; empty where it is not."""
+    inside = [each.name.value for each in forward.nodes_of(cst.FunctionDef) if each.name.value in ("backward", "vjp")]
+    return f"Move `{inside[0]}`, which is defined inside `forward`, to the class" if inside else ""
