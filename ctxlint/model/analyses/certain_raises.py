@@ -43,7 +43,7 @@ def reached(fn: FunctionClass, method: Method, node: cst.CSTNode) -> Runs:
     when = runs(method, node)
     if when is not Runs.ALWAYS:
         return when
-    if _never_called(fn, method):
+    if _never_called(fn, method) or (fn.legacy_state is not None and method in fn.reading_methods):
         return Runs.STATEMENT
     earlier = {method.statement_around(each) for each in _raises_before(fn, method, node)}
     if not earlier:

@@ -26,7 +26,7 @@ from ctxlint.source.ast_tree import nodes_in
 from ctxlint.torch_api.autograd import PROTOCOL
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 _STRING_ACCESS = {"setattr": 1, "hasattr": 1, "delattr": 1, "getattr": 2}
 """Builtins that may find an attribute missing, or set it, and after how many arguments; ``getattr`` with a default."""
@@ -278,6 +278,8 @@ class _Indexer:
         inside = place._replace(conditional=True, chosen=True)
         self.expression(node.subject, scope, place)
         for case in node.cases:
+            for name in _captured(case.pattern):
+                scope.bind(name, _bound("other", case.pattern.lineno, inside))
             self.expressions((case.pattern, case.guard), scope, inside)
             self.body(case.body, scope, inside)
 
@@ -453,6 +455,13 @@ def _parts(node: ast.AST) -> list[ast.AST]:
         elif isinstance(value, list):
             found += [each for each in value if isinstance(each, ast.AST)]
     return found
+
+
+def _captured(pattern: ast.AST) -> Iterator[str]:
+    """The names that the pattern of a ``case`` binds."""
+    for each in ast.walk(pattern):
+        names = (getattr(each, "name", None), getattr(each, "rest", None))  # MatchAs and MatchStar; MatchMapping
+        yield from (name for name in names if name is not None)
 
 
 def _bound(kind: str, line: int, place: _Place, target: str = "", value: ast.expr | None = None) -> Bound:

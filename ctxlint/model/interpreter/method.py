@@ -495,6 +495,8 @@ def variables_in(nodes: Iterable[cst.CSTNode], parents: Parents) -> list[cst.Nam
 def _is_label(node: cst.Name, parent: cst.CSTNode | None) -> bool:
     if isinstance(parent, cst.Attribute):
         return parent.attr is node
+    if isinstance(parent, cst.MatchKeywordElement):
+        return parent.key is node
     return isinstance(parent, cst.Arg) and parent.keyword is node
 
 
