@@ -88,6 +88,7 @@ class MissingGradient(Rule[FunctionClass]):
         return any(each.trained or each.incoming for each in subject.calls)
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
+        too_few = any(each.count is not None and each.count < len(fn.inputs) for each in fn.gradients)  # which, is open
         for each in missing_gradients(fn):
             name, ctx = each.name, fn.reading_ctx
             if each.call is not None and each.incoming_of:
@@ -106,5 +107,5 @@ class MissingGradient(Rule[FunctionClass]):
                 fn.span(each.node),
                 f"`backward` of `{fn.name}` always returns {fact}; {consequence}. Return its gradient, under "
                 f"`if {ctx}.needs_input_grad[{each.index}]`.",
-                in_view=each.trained or bool(each.incoming_of),
+                in_view=not too_few and (each.trained or bool(each.incoming_of)),
             )

@@ -58,7 +58,10 @@ def remedy(stash: Stash) -> str:
         jvp = stash.fn.methods.get("jvp")
         wanted = jvp is not None and stash.write.attribute in jvp.context_attributes
         forward = " and, for `jvp`, `save_for_forward`" if wanted else ""
-        return f"Use `save_for_backward`{forward}{' for the tensors in it' if stash.with_others else ''}."
+        part = " for the tensors in it" if stash.with_others else ""
+        inherited = stash.fn.has_subclass and bool(stash.fn.context_calls("save_for_backward"))
+        others = ", and unpack it wherever subclasses read `saved_tensors`" if inherited else ""
+        return f"Use `save_for_backward`{forward}{part}{others}."
     needed = len(stash.uses.metadata) + bool(_tested(stash))
     if not needed:
         if stash.contained:

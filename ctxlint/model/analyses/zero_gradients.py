@@ -35,7 +35,7 @@ class ZeroGradient:
 
 
 def zero_gradients(fn: FunctionClass, backward: Method) -> list[ZeroGradient]:
-    """The inputs for which each return has such zeros, or None, and whose values forward uses.
+    """The inputs for which each return has such zeros, and whose values forward uses.
 
     Not what holds integers, or is called as if it did, nor what all calls in view pass without a graph. None of them if
     backward may leave gradients elsewhere.
@@ -90,16 +90,16 @@ def _made_of_zeros(value: Value) -> Fresh | None:
 
 
 def _zeros_for(fn: FunctionClass, backward: Method, index: int) -> cst.BaseExpression | None:
-    """Where zeros that nothing writes are returned for an input, if each return has such, or None, there."""
+    """Where zeros that nothing writes are returned, if each return has such, or None for a flag of torch."""
     nodes: list[cst.BaseExpression] = []
     for returned in fn.gradients:
         slots = returned.slots[: index + 1]
         if not returned.known or len(slots) <= index or any(each.starred for each in slots):
             return None
         slot = slots[index]
-        if slot.value == NONE:
+        if slot.value == NONE and any(guard.mentions("needs_input_grad") for guard in returned.event.guards):
             continue
-        if slot.node is None or not _is_left_alone(backward, slot, slot.node):
+        if slot.node is None or slot.value == NONE or not _is_left_alone(backward, slot, slot.node):
             return None
         nodes.append(slot.node)
     return nodes[0] if nodes else None
