@@ -165,7 +165,7 @@ def if_backward_gets_there(fn: FunctionClass, message: str) -> str:
     fact, mark, consequence = message.partition("; ")
     backward = fn.backward.name if fn.backward is not None else "backward"
     and_if = consequence.startswith("if ")
-    rest = consequence.removeprefix("if ")
+    rest = consequence.removeprefix("if ").replace(" at backward", "", 1)
     return f"{fact}{mark}if `{backward}` gets that far{' and ' if and_if else ', '}{rest}" if mark else message
 
 
