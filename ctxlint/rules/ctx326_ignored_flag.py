@@ -74,8 +74,8 @@ class IgnoredFlag(Rule[FunctionClass]):
     There is no fix.
 
     ## Known limits
-    The flag is known by its name. Not reported if `forward` asserts something about it, if a tensor or attribute that
-    `backward` reads may depend on it, apart from statistics such as `lse` and the result of attention, or if `backward` uses a name that
+    The flag is known by its name. Not reported if `forward` or what it calls may refuse one of its values, if it decides
+    no output, if a tensor or attribute that `backward` reads may depend on it or be written by a call with it, apart from statistics such as `lse` and the result of attention, or if `backward` uses a name that
     contains that of the flag. Other attributes that `backward` never reads are reported by CTX325, which is off by default.
 
     ## References
