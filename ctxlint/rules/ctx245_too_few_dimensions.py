@@ -71,7 +71,7 @@ class TooFewDimensions(Rule[FunctionClass]):
 
     ## Known limits
     Shapes are not tracked in general. The input must be the bias of a linear function or convolution, or `forward` must
-    read one of its sizes, as in `x.shape[1]`; what is summed must be a product of matrices, a tensor that is reshaped
+    read one of its sizes on every path, as in `x.shape[1]`; what is summed must be a product of matrices, a tensor that is reshaped
     to a known number of dimensions, also by `einops.rearrange`, or a sum over everything.
 
     ## References

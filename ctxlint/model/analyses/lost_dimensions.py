@@ -8,13 +8,14 @@ import libcst as cst
 
 from ctxlint.model.analyses.flattened import before_copies, is_matrix
 from ctxlint.model.analyses.squeezed import keeps_dimensions, summed_dimensions
+from ctxlint.model.index.scopes import Scope, resolve_certainly
 from ctxlint.model.interpreter.values import NONE
 from ctxlint.model.syntax import (
+    dotted,
     is_name,
     keywords_of,
     last_name,
     literal_text,
-    names_in,
     signed_integer,
     single_index,
 )
@@ -32,6 +33,11 @@ _WITH_BIAS = frozenset(
     str.split("linear conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d bilinear")
 )
 """Functions of torch that take a bias, which has one dimension."""
+_SKIPPING = (
+    *(cst.BooleanOperation, cst.Match, cst.Try, cst.TryStar, cst.For, cst.While),
+    *(cst.Lambda, cst.FunctionDef, cst.ClassDef, cst.ListComp, cst.SetComp, cst.DictComp, cst.GeneratorExp),
+)
+"""What may not evaluate what is in it, or gives names a meaning of their own."""
 
 
 @record
@@ -145,9 +151,9 @@ def _least_dimensions(forward: Method, name: str) -> int:
     found = 0
     for use in forward.named.get(name, ()):
         around = forward.parents[use]
-        if isinstance(around, cst.Arg) and _is_bias(forward.parents[around], around):
-            found = max(found, 1)
-        elif isinstance(around, cst.Attribute) and around.value is use and not _is_tested(forward, use):
+        if isinstance(around, cst.Arg) and _is_bias(forward, forward.parents[around], around):
+            found = max(found, 1 if _is_certain(forward, use) else 0)
+        elif isinstance(around, cst.Attribute) and around.value is use and _is_certain(forward, use):
             found = max(found, _measured(forward, around))
     return found
 
@@ -159,16 +165,37 @@ def _keeps(node: cst.BaseExpression, name: str) -> bool:
     return is_name(before_copies(node), name)
 
 
-def _is_tested(method: Method, use: cst.Name) -> bool:
-    """Whether something is decided around a use by the tensor itself, such as its number of dimensions."""
-    tests = (each.test for each in method.above(use) if isinstance(each, (cst.If, cst.IfExp)))
-    choices = (each for each in method.above(use) if isinstance(each, (cst.BooleanOperation, cst.Try)))
-    return any(True for _each in choices) or any(use.value in names_in(test) for test in tests)
+def _is_certain(method: Method, use: cst.Name) -> bool:
+    """Whether each call of a method gets to a use of a tensor, unless the tensor is None, and it is no other's name."""
+    above = [*method.above(use)]
+    jumps = (cst.Return, cst.Continue, cst.Break)
+    earlier = [each for kind in jumps for each in method.nodes_of(kind) if method.is_written_before(each, use)]
+    skipping = [each for jump in earlier for each in method.above(jump)]
+    return not any(_may_skip(each, use.value) for each in (*above[:-1], *skipping) if each is not method.node)
 
 
-def _is_bias(call: cst.CSTNode, argument: cst.Arg) -> bool:
-    """Whether an argument is the bias of a linear function or a convolution."""
+def _may_skip(node: cst.CSTNode, name: str) -> bool:
+    """Whether a node may not evaluate what is in it, although a tensor is not None, or has names of its own."""
+    if isinstance(node, (cst.If, cst.IfExp)):
+        return not _is_about_none(node.test, name)
+    return isinstance(node, _SKIPPING)
+
+
+def _is_about_none(test: cst.BaseExpression, name: str) -> bool:
+    """Whether a test is ``x is None`` or ``x is not None``."""
+    if not isinstance(test, cst.Comparison) or not is_name(test.left, name) or len(test.comparisons) != 1:
+        return False
+    compared = test.comparisons[0]
+    return isinstance(compared.operator, (cst.Is, cst.IsNot)) and is_name(compared.comparator, "None")
+
+
+def _is_bias(method: Method, call: cst.CSTNode, argument: cst.Arg) -> bool:
+    """Whether an argument is the bias of a linear function or a convolution of torch."""
     if not isinstance(call, cst.Call) or last_name(call.func) not in _WITH_BIAS:
+        return False
+    body = method.home.record.body if method.home is not None and method.home.record is not None else None
+    called = resolve_certainly(dotted(call.func) or "", Scope("function", "", body)) if body is not None else None
+    if called is None or not called.startswith("torch."):
         return False
     bias = keywords_of(call).get("bias")
     place = 3 if last_name(call.func) == "bilinear" else 2
