@@ -53,6 +53,25 @@ class Layer(nn.Module):
         return Scaled.apply(x, self.scale)
 """
 
+BARE = """
+class Bare(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, scale):
+        return x * scale
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return None, None
+"""
+
+REQUESTED = """
+def gradient():
+    x = torch.ones(3, requires_grad=True)
+    y = Bare.apply(x, 2.0)
+    y.sum().backward()
+    return x.grad
+"""
+
 TWICE = """
 def two_losses(x, weight):
     y = Square.apply(x)
@@ -76,6 +95,18 @@ def test_selectors_mean_the_whole_rule() -> None:
     assert _codes(OPS, 'extend-select = ["CTX236", "CTX323"]') == ["CTX236", "CTX323"]
     assert _codes(OPS + LAYER + TWICE, 'ignore = ["CTX236"]') == ["CTX323"]
     assert _codes(OPS + LAYER + TWICE, 'select = ["CTX101"]') == []
+
+
+def test_a_gradient_that_the_caller_requests() -> None:
+    assert _codes(OPS + BARE) == _codes(OPS + BARE, 'extend-select = ["CTX236"]')[1:] == []
+    assert _codes(OPS + BARE + REQUESTED) == ["CTX236"]
+    assert _codes(OPS + BARE + REQUESTED.replace("    y.sum().backward()\n", "")) == []
+    assert _codes(OPS + BARE + REQUESTED.replace("requires_grad=True", "requires_grad=False")) == []
+    assert _codes(OPS + BARE + REQUESTED.replace("return x.grad", "assert x.grad is None")) == []
+    assert _codes((OPS + BARE + REQUESTED).replace("Bare", "StopGradient")) == []
+    trained = LAYER.replace("Scaled", "Bare")
+    assert _codes(OPS + BARE + trained) == ["CTX236"]
+    assert _codes(OPS + BARE + trained.replace("def forward(self", "def show(self")) == []
 
 
 @pytest.mark.parametrize(
@@ -114,13 +145,14 @@ def rows(x):
 
 def test_uses_in_other_files(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
-    (tmp_path / "ops.py").write_text(OPS, encoding="utf-8")
-    imports = "import torch\nfrom torch import nn\n\nfrom ops import Scaled, Square\n"
-    (tmp_path / "train.py").write_text(imports + LAYER + TWICE, encoding="utf-8")
+    (tmp_path / "ops.py").write_text(OPS + BARE, encoding="utf-8")
+    imports = "import torch\nfrom torch import nn\n\nfrom ops import Bare, Scaled, Square\n"
+    (tmp_path / "train.py").write_text(imports + LAYER + TWICE + REQUESTED, encoding="utf-8")
     for paths in ([tmp_path], [tmp_path / "ops.py"]):
         results = lint_paths(list(map(str, paths)), Configuration())
         found = [(Path(result.path).name, each.code, each.message) for result in results for each in result.diagnostics]
-        assert [(name, code) for name, code, _message in sorted(found)] == [("ops.py", "CTX236"), ("ops.py", "CTX323")]
+        codes = [(name, code) for name, code, _message in sorted(found)]
+        assert codes == [("ops.py", "CTX236"), ("ops.py", "CTX236"), ("ops.py", "CTX323")]
         assert all("of `train.py`" in message for _name, _code, message in found)
 
 

@@ -66,8 +66,10 @@ class MissingGradient(Rule[FunctionClass]):
 
     ## Known limits
     Off by default: a mask, a table of angles or a frozen weight needs no gradient. Reported by default where a call passes a
-    parameter that a module creates to train it, and reads only there, or an incoming gradient. Only a Function that returns a gradient
-    for another input is checked, and none whose `backward` may leave gradients elsewhere, such as in `weight.main_grad`.
+    parameter that a module creates to train it, and reads only there, or an incoming gradient. A Function that returns no gradient for any
+    input is checked only for such parameters, in the `forward` of a module, and for tensors whose gradient the caller requests
+    before it differentiates the result, unless its name says that it stops gradients. None is checked
+    whose `backward` may leave gradients elsewhere, such as in `weight.main_grad`.
     What a kernel computes is unknown: there, only the call shows a parameter, `weight` or `bias` of a layer, or one that
     the file creates.
 
@@ -85,7 +87,7 @@ class MissingGradient(Rule[FunctionClass]):
     about_backward = True
 
     def may_be_in_view(self, subject: FunctionClass) -> bool:
-        return any(each.trained or each.incoming for each in subject.calls)
+        return any(each.trained or each.incoming or each.differentiated_inputs for each in subject.calls)
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         too_few = any(each.count is not None and each.count < len(fn.inputs) for each in fn.gradients)  # which, is open
@@ -94,6 +96,10 @@ class MissingGradient(Rule[FunctionClass]):
             if each.call is not None and each.incoming_of:
                 fact = f"`None` for `{name}`, for which {each.call.place} passes the incoming gradient of `{each.incoming_of}`"
                 consequence = "second derivatives silently lack the part through it"
+            elif each.call is not None and each.differentiated:
+                end = each.call.place.replace(each.call.line, each.differentiated, 1)
+                fact = f"`None` for `{name}`, for which {each.call.place} passes a tensor that requires grad"
+                consequence = f"`backward()` on {end} silently gives it no gradient through `{fn.name}`"
             elif each.call is not None and each.trained:
                 fact = f"`None` for `{name}`, for which the call on {each.call.place} passes a parameter"
                 consequence = "unless that is frozen, it is silently never trained"
@@ -107,5 +113,5 @@ class MissingGradient(Rule[FunctionClass]):
                 fn.span(each.node),
                 f"`backward` of `{fn.name}` always returns {fact}; {consequence}. Return its gradient, under "
                 f"`if {ctx}.needs_input_grad[{each.index}]`.",
-                in_view=not too_few and (each.trained or bool(each.incoming_of)),
+                in_view=not too_few and (each.trained or bool(each.incoming_of or each.differentiated)),
             )

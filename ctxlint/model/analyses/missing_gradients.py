@@ -11,7 +11,17 @@ from ctxlint.model.analyses.differentiable_flow import Flow, Part
 from ctxlint.model.analyses.integral_inputs import holds_integers
 from ctxlint.model.analyses.kept_values import kept_value
 from ctxlint.model.function import Trust
-from ctxlint.model.interpreter.values import Item, Kind, Tri, Variadic, is_input, is_none, kind_of
+from ctxlint.model.interpreter.values import (
+    Item,
+    Kind,
+    SavedTensor,
+    Tri,
+    Variadic,
+    is_input,
+    is_none,
+    kind_of,
+    usual_storage,
+)
 from ctxlint.model.syntax import words_of
 from ctxlint.patterns import pattern
 from ctxlint.records import record
@@ -22,6 +32,7 @@ if TYPE_CHECKING:
     from ctxlint.model.function import FunctionClass, Input
     from ctxlint.model.index.apply_calls import ApplyCall
     from ctxlint.model.interpreter.method import Method, Param
+    from ctxlint.model.interpreter.values import Value
 
 
 @record
@@ -35,6 +46,8 @@ class MissingGradient:
     index: int
     node: cst.CSTNode
     call: ApplyCall | None = None
+    sole: bool = False
+    """Whether the Function gives no other input a gradient: it is not that the caller requests one too many."""
 
     @property
     def trained(self) -> bool:
@@ -46,16 +59,28 @@ class MissingGradient:
         """The Function whose incoming gradient the call passes, if it is in its backward."""
         return next((name for at, name in self.call.incoming if at == self.index), "") if self.call is not None else ""
 
+    @property
+    def differentiated(self) -> str:
+        """Where the caller differentiates the result, if it has requested the gradient of this argument."""
+        wanted = self.sole and self.call is not None and self.index in self.call.differentiated_inputs
+        return self.call.differentiated if self.call is not None and wanted else ""
+
 
 def missing_gradients(fn: FunctionClass) -> Iterator[MissingGradient]:
-    """The inputs that get no gradient on any path, next to others that get one."""
+    """The inputs that get no gradient on any path, next to others that get one.
+
+    If there are no others, those whose gradient a call in view certainly wants.
+    """
     backward, forward = fn.counted_backward, fn.forward
     if backward is None or forward is None or forward.inherited or fn.escapes:
         return
-    if not any(each.gradient is Tri.YES for each in fn.inputs) or _gives_otherwise(backward):
-        return
     calls = [each for each in fn.calls if each.applies and not each.expects_error]
+    if _gives_otherwise(backward):
+        return
     results = _Results(fn, forward)
+    if not any(each.gradient is Tri.YES for each in fn.inputs):
+        yield from _wanted_all_the_same(fn, backward, results, calls)
+        return
     for entry in fn.inputs:
         if entry.against_a_gradient or not _always_none(fn, entry.index) or holds_integers(fn, entry):
             continue
@@ -67,6 +92,51 @@ def missing_gradients(fn: FunctionClass) -> Iterator[MissingGradient]:
             yield MissingGradient(entry.name, entry.index, node)
     if fn.variadic_inputs is not None and fn.required_inputs == len(fn.inputs):
         yield from _missing_in_variadic(fn, fn.variadic_inputs, results, calls)
+
+
+def _wanted_all_the_same(
+    fn: FunctionClass, backward: Method, results: _Results, calls: list[ApplyCall]
+) -> Iterator[MissingGradient]:
+    """The inputs of a Function that gives no gradient at all, which a call in view certainly trains or differentiates.
+
+    Not if its name says that it stops gradients, nor an input that backward may update itself.
+    """
+    wanted = {at: each for each in reversed(calls) for at in (*each.trained_here, *each.differentiated_inputs)}
+    if not wanted or fn.variadic_inputs is not None or _STOPS.search(fn.name.lower()):
+        return
+    for entry in fn.inputs:
+        if entry.index not in wanted or entry.against_a_gradient or holds_integers(fn, entry):
+            continue
+        if _always_none(fn, entry.index) and entry.name in results.names and not _may_update(fn, backward, entry):
+            yield MissingGradient(entry.name, entry.index, entry.param.node.name, wanted[entry.index], sole=True)
+
+
+_STOPS = pattern(
+    r"stop|block|detach|no_?grad|zero_?grad|without_?grad|freeze|frozen|ignore|cut|inference|eval|debug|print"
+)
+"""Part of the name of a Function that has no gradient on purpose."""
+
+
+def _may_update(fn: FunctionClass, backward: Method, entry: Input) -> bool:
+    """Whether backward may do anything with an input but to bind it to a name, or to compute with it by operators."""
+    calls = (each for each in backward.nodes_of(cst.Call) if not backward.is_on_ctx(each.func))
+    if next(calls, None) is None and not backward.nodes_of(cst.AugAssign):
+        return False
+    if any(_is_input(each.value, entry) for each in fn.context_writes):
+        return True
+    for name, uses in backward.named.items():
+        value = backward.value_of(name)
+        kept = kept_value(fn, value)
+        if (isinstance(value, SavedTensor) and kept is None) or _is_input(kept, entry):
+            plain = (cst.BinaryOperation, cst.AssignTarget, cst.Element)
+            if not all(isinstance(backward.parents[each], plain) for each in uses):
+                return True
+    return False
+
+
+def _is_input(value: Value | None, entry: Input) -> bool:
+    origin = usual_storage(value) if value is not None else None
+    return is_input(origin) and origin.index == entry.index
 
 
 def _missing_in_variadic(
@@ -217,7 +287,9 @@ class _Results:
         """The expressions that forward returns, unless they are certainly of integers."""
         found: list[Part] = []
         for returned in self.fn.outputs:
-            whole = returned.node.value if isinstance(returned.node, cst.Return) and len(returned.slots) == 1 else None
+            whole = returned.node.value if isinstance(returned.node, cst.Return) and len(returned.slots) < 2 else None
+            if not returned.slots and isinstance(whole, cst.BinaryOperation):  # of inputs that may be numbers, too
+                found.append(Part(whole))
             floating = (slot.node or whole for slot in returned.slots if kind_of(slot.value) is not Kind.INTEGRAL)
             found += [Part(node) for node in floating if node is not None]
         return found

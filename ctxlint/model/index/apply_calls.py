@@ -133,6 +133,8 @@ class ApplyCall:
     """Whether it is a statement of its own in a function, so that nothing takes its result."""
     differentiated: str = ""
     """Where the caller differentiates the result, after requesting the gradient of an argument: ``line 6``."""
+    differentiated_inputs: tuple[int, ...] = ()
+    """Positions of arguments whose gradient the caller itself requests before that: ``x.requires_grad_()``."""
     differentiated_outputs: tuple[int, ...] = ()
     """The outputs of which it then differentiates at least one; empty if the result is not unpacked."""
     differentiated_again: str = ""
@@ -148,6 +150,12 @@ class ApplyCall:
     def applies(self) -> bool:
         """Whether it calls ``apply``, of the class or of an instance."""
         return self.how in APPLIES
+
+    @property
+    def trained_here(self) -> tuple[int, ...]:
+        """``trained``, if the call is in the ``forward`` of a module, with gradients."""
+        used = self.in_module and not self.discarded and not self.gradients_off
+        return self.trained if used and self.inside.rpartition(".")[2] == "forward" else ()
 
     @property
     def place(self) -> str:

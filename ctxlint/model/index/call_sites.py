@@ -469,6 +469,7 @@ class CallSites:
             returned_by=self.returned_by(place, record.scope),
             discarded=place is not None and place.discards and record.scope.kind == "function",
             differentiated=self.source.line_name(at.node.lineno) if at is not None else "",
+            differentiated_inputs=self.requested_among(at, arguments, record.scope) if at is not None else (),
             differentiated_outputs=at.outputs if at is not None else (),
             differentiated_again=self.source.line_name(again.lineno) if again is not None else "",
             line=self.source.line_name(self.source.span_of(node).start.line),
@@ -843,6 +844,12 @@ class CallSites:
             code = self.source.lines(entry.node.lineno, entry.node.end_lineno or entry.node.lineno)
             self.requested[scope.qualname] = names_requested(entry.node) if _REQUEST.search(code) else frozenset()
         return self.requested[scope.qualname]
+
+    def requested_among(self, at: Differentiation, passed: list[ast.expr], scope: Scope) -> tuple[int, ...]:
+        """The positions of arguments whose own gradient the function around the call requests."""
+        by_name = self.requested_in(scope)
+        found = [(each, passed[each]) for each in at.requested if each < len(passed)]
+        return tuple(each for each, node in found if _name_of(node) in by_name or self.is_leaf(node, scope))
 
     def may_be_stored(self, node: ast.expr, scope: Scope) -> bool:
         """Whether an argument is, or a name in a function was assigned, what an attribute of another object holds."""

@@ -128,7 +128,7 @@ class Own(NamedTuple):
         """
         if call.frozen or call.transforms or call.differentiated_again:
             return True
-        passed_on = (*call.trained, *(at for at, _function in call.incoming))
+        passed_on = (*call.trained, *call.differentiated_inputs, *(at for at, _function in call.incoming))
         if any(at < len(self.inputs) and self.inputs[at].never_gets_gradient for at in passed_on):
             return True
         if not call.applies or call.expects_error:

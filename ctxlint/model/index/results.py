@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from bisect import bisect_left
 from functools import lru_cache, partial
+from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctxlint.model.index.passed_tensors import creates_parameter, flags_of
@@ -319,10 +320,15 @@ _SHAPE = frozenset(["shape", "dtype", "device", "ndim", "requires_grad", "grad_f
 
 
 class Differentiation(NamedTuple):
-    """A statement that differentiates a result; ``outputs`` are those that have a name, if it is unpacked."""
+    """A statement that differentiates a result; ``outputs`` are those that have a name, if it is unpacked.
+
+    ``requested`` are the positions of arguments, before the first starred one, that are names of tensors which require
+    gradients; none of them if the code after the call expects a gradient to be None.
+    """
 
     node: ast.stmt
     outputs: tuple[int, ...] = ()
+    requested: tuple[int, ...] = ()
 
 
 def differentiated(place: CallPlace) -> Differentiation | None:
@@ -342,11 +348,32 @@ def differentiated(place: CallPlace) -> Differentiation | None:
     flowing: set[str] = set()
     for statement in place.rest:
         if _differentiates(statement, flowing, call):
-            return Differentiation(statement, outputs)
+            return Differentiation(statement, outputs, _requested(place, asked))
         flowing = _after(statement, flowing, call)
         if statement is place.rest[0] and outputs:
             flowing = {name for name, at in unpacked.items() if at in outputs}
     return None
+
+
+def _requested(place: CallPlace, asked: set[str]) -> tuple[int, ...]:
+    """The positions of the arguments that are one of some names."""
+    if any(map(_expects_no_gradient, place.rest)):
+        return ()
+    plain = takewhile(lambda each: not isinstance(each, ast.Starred), place.call.args)
+    return tuple(at for at, each in enumerate(plain) if isinstance(each, ast.Name) and each.id in asked)
+
+
+def _expects_no_gradient(statement: ast.stmt) -> bool:
+    """Whether a statement compares a gradient with None, or asserts that it is None."""
+    for node in nodes_in(statement):
+        compared = [node.left, *node.comparators] if isinstance(node, ast.Compare) else []
+        called = (
+            isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "assertIsNone"
+        )
+        given = node.args if isinstance(node, ast.Call) and called else compared
+        if any(isinstance(each, ast.Attribute) and each.attr == "grad" for each in given):
+            return True
+    return False
 
 
 def differentiated_again(place: CallPlace) -> ast.stmt | None:
