@@ -153,7 +153,7 @@ def _if_not_copied(fn: FunctionClass, method: Method, certain: set[str]) -> Iter
     """Gradients that may be copied first: they are not if they have the layout of the returned ones, or the dtype."""
     found: dict[str, Mutation] = {}
     for mutation in happening_mutations(fn, method):
-        gradient = gradient_written_if_permuted(fn, mutation) or gradient_written_if_converted(mutation)
+        gradient = gradient_written_if_permuted(fn, mutation) or gradient_written_if_converted(fn, mutation)
         if gradient is not None and gradient not in certain and not on_a_temporary(mutation):
             found.setdefault(gradient, mutation)
     for at in {(each.node, condition_of(each)): None for each in found.values()}:

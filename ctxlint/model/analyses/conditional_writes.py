@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model.analyses.mutations import through_data, usually_no_copy
+from ctxlint.model.analyses.output_dtypes import has_another_dtype
 from ctxlint.model.interpreter.type_tests import looks_excluded_as_tensor
 from ctxlint.model.interpreter.values import (
     CONVERTING,
@@ -71,11 +72,13 @@ def gradient_written_if_permuted(fn: FunctionClass, mutation: Mutation) -> str |
     return found[0].name if any(_permutes_back(value, found[1]) for value in values) else None
 
 
-def gradient_written_if_converted(mutation: Mutation) -> str | None:
-    """Like ``input_written_if_converted``, for an incoming gradient."""
+def gradient_written_if_converted(fn: FunctionClass, mutation: Mutation) -> str | None:
+    """Like ``input_written_if_converted``, for an incoming gradient, which has the dtype of its output."""
     found = converted_storage(mutation.target)
     tensor = found[0] if found is not None and not _may_be_for_copies(mutation) else None
-    return tensor.name if isinstance(tensor, Parameter) and tensor.role == "gradient" else None
+    if found is None or not isinstance(tensor, Parameter) or tensor.role != "gradient":
+        return None
+    return None if has_another_dtype(fn, tensor.index, found[1].alias.value) else tensor.name
 
 
 def condition_of(mutation: Mutation, others: str = "the others are", several: bool = False) -> str:

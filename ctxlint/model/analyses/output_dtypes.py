@@ -1,0 +1,79 @@
+"""The dtypes of outputs: torch converts each incoming gradient to the dtype of its output."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from ctxlint.model.analyses.outputs import output_values
+from ctxlint.model.interpreter.values import CONVERTING, NONE, Alias, Fresh, View
+from ctxlint.model.syntax import dotted, last_name, root_name
+
+if TYPE_CHECKING:
+    from ctxlint.model.function import FunctionClass
+    from ctxlint.model.interpreter.method import Method
+    from ctxlint.model.interpreter.values import Value
+
+
+def has_another_dtype(fn: FunctionClass, index: int, dtype: str) -> bool:
+    """Whether an output certainly has another dtype than the one with this name in torch, unless it is None."""
+    values = output_values(fn, index) or ()
+    options = [option for value in values for option in value.options() if option != NONE]
+    found = {_dtype(fn.forward, each) for each in options} if fn.forward is not None else set()
+    return bool(found) and found.isdisjoint(("", dtype))
+
+
+def _dtype(forward: Method, value: Value) -> str:
+    """The name of the dtype of a value of forward; empty if it is unknown."""
+    while isinstance(value, View) and value.alias in (Alias.ALWAYS, Alias.USUALLY) and value.kind is None:
+        value = value.of
+    if isinstance(value, View) and value.alias in CONVERTING:
+        return str(value.alias.value)
+    node = value.node if isinstance(value, (Fresh, View)) and value.node in forward.parents else None
+    return _written(forward, node) if isinstance(node, cst.BaseExpression) else ""
+
+
+def _written(forward: Method, node: cst.BaseExpression) -> str:
+    """The dtype of an expression: a conversion or ``dtype=`` names it, or all operands of an operation have it."""
+    node = forward.behind_name(node) or node
+    if isinstance(node, cst.BinaryOperation):
+        return _common(forward, (node.left, node.right))
+    if not isinstance(node, cst.Call):
+        return ""
+    name, given = last_name(node.func), [each.value for each in node.args]
+    asked = [each.value for each in node.args if each.keyword is not None and each.keyword.value == "dtype"]
+    if asked:
+        return _dtype_named(asked[0])
+    if name in _CONVERTING:
+        return _CONVERTING[name] if not given else ""
+    if name in ("to", "type", "type_as"):
+        return next(filter(None, map(_dtype_named, given)), "")
+    on = node.func.value if isinstance(node.func, cst.Attribute) else None
+    of = [] if on is None or root_name(on) in _MODULES else [on]
+    return _common(forward, (*of, *(each.value for each in node.args if each.keyword is None)))
+
+
+def _common(forward: Method, operands: tuple[cst.BaseExpression, ...]) -> str:
+    """The dtype that all operands have, but numbers."""
+    found = {_written(forward, each) for each in operands if not _is_literal(each)}
+    return found.pop() if len(found) == 1 else ""
+
+
+def _dtype_named(node: cst.BaseExpression) -> str:
+    """The dtype that ``torch.half`` is; empty for what is no floating one."""
+    package, _, name = (dotted(node) or "").rpartition(".")
+    return _CONVERTING.get(name, name if name in _CONVERTING.values() else "") if package == "torch" else ""
+
+
+def _is_literal(node: cst.BaseExpression) -> bool:
+    if isinstance(node, cst.UnaryOperation):
+        return _is_literal(node.expression)
+    return isinstance(node, (cst.BaseNumber, cst.BaseString, cst.Tuple)) or dotted(node) in ("None", "True", "False")
+
+
+_CONVERTING = {"float": "float32", "double": "float64", "half": "float16", "bfloat16": "bfloat16"}
+"""The methods that convert, which are names of dtypes as well."""
+
+_MODULES = ("torch", "F", "nn", "functional")
+"""The usual names of modules whose functions compute a tensor."""
