@@ -683,8 +683,11 @@ class CallSites:
     def numbers_by_default(self, arguments: list[ast.expr], scope: Scope) -> Iterator[tuple[int, str]]:
         """The arguments that certainly are parameters with a number as default of the function around the call.
 
-        Not those that this function tests: what it passes may be something else then.
+        Not those that this function tests, or of one with a decorator: what it passes may be something else then.
         """
+        record = self.index.function_of(scope)
+        if record is not None and record.node.decorator_list:
+            return
         for at, node in enumerate(arguments):
             given = self.given_to_function(node, scope)
             if given is None or not isinstance(node, ast.Name):
@@ -1002,6 +1005,8 @@ def _tests_in(node: ast.AST) -> list[ast.expr]:
     """What a node tests."""
     if isinstance(node, (ast.If, ast.IfExp, ast.While, ast.Assert)):
         return [node.test]
+    if isinstance(node, ast.Match):
+        return [node.subject, *(each.guard for each in node.cases if each.guard is not None)]
     return node.values if isinstance(node, ast.BoolOp) else []
 
 
