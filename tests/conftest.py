@@ -86,7 +86,10 @@ def _shared_findings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
 
 @pytest.fixture
 def torch_as_new() -> Iterator[None]:
-    """Seeds, grad mode, default dtype and warnings as in a fresh process; restored after the test."""
+    """Seeds, grad mode, default dtype and warnings as in a fresh process; restored after the test.
+
+    So is the recursion limit, which inductor raises.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         import torch
@@ -94,12 +97,13 @@ def torch_as_new() -> Iterator[None]:
         torch.set_num_threads(1)
         torch.manual_seed(0)
         random.seed(0)
-        collecting, dtype = gc.isenabled(), torch.get_default_dtype()
+        collecting, dtype, recursion = gc.isenabled(), torch.get_default_dtype(), sys.getrecursionlimit()
         gc.freeze()  # proofs collect garbage; without the modules and tests that are loaded, that takes no time
         try:
             with torch.enable_grad():
                 yield
         finally:
             torch.set_default_dtype(dtype)
+            sys.setrecursionlimit(recursion)
             gc.enable() if collecting else gc.disable()
             gc.unfreeze()

@@ -76,8 +76,10 @@ def _bound(node: ast.stmt) -> Iterator[str]:
     for each in ast.walk(node):
         if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store):
             yield each.id
-        elif isinstance(each, (ast.FunctionDef, ast.ClassDef)):
+        elif isinstance(each, (ast.FunctionDef, ast.ClassDef, ast.MatchAs, ast.MatchStar)) and each.name is not None:
             yield each.name
+        elif isinstance(each, ast.MatchMapping) and each.rest is not None:
+            yield each.rest
         elif isinstance(each, ast.alias):
             yield (each.asname or each.name).partition(".")[0]
 

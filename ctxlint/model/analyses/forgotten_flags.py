@@ -34,7 +34,7 @@ _SUM_OF_VALUES = pattern(r"(?i:o|out|outputs?|(?:attn|attention)_out(?:put)?)")
 _CHECKING = pattern(r"_*(?i:check|valid|assert|verify|ensure|require)")
 """How the name of a function begins that may refuse what it gets."""
 _LOGGING = pattern(r"_*(?i:log|logger|logging|warnings?|print|debug|info|warn|warn_once)")
-"""The names of what tells somebody something."""
+"""The names of loggers, and of functions that print or warn."""
 _OF_ATTENTION = 3
 """How many inputs attention saves: queries, keys and values."""
 
