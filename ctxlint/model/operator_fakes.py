@@ -130,9 +130,10 @@ def unlike_results(unit: Unit, fake: Fake) -> Iterator[FakeMismatch]:
 
 def _tested(operator: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
     """The attributes that an operator mentions in a comparison, an assertion or a test."""
-    tests = [each.test for each in nodes_in(operator) if isinstance(each, (ast.Assert, ast.If, ast.IfExp))]
-    compared = [each for each in nodes_in(operator) if isinstance(each, ast.Compare)]
-    called = [each.args[0] for each in nodes_in(operator) if isinstance(each, ast.Call) and each.args]
+    nodes = nodes_in(operator)
+    tests = [each.test for each in nodes if isinstance(each, (ast.Assert, ast.If, ast.IfExp))]
+    compared = [each for each in nodes if isinstance(each, ast.Compare)]
+    called = [each.args[0] for each in nodes if isinstance(each, ast.Call) and each.args]
     inside = (node for each in (*tests, *compared, *called) for node in nodes_in(each))
     return {each.attr for each in inside if isinstance(each, ast.Attribute)}
 

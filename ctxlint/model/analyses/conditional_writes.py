@@ -19,6 +19,7 @@ from ctxlint.model.interpreter.values import (
     Parameter,
     View,
     converted_storage,
+    is_gradient,
     is_input,
     permuted_storage,
 )
@@ -66,7 +67,7 @@ def _asks_for_identity(guard: Guard) -> bool:
 def gradient_written_if_permuted(fn: FunctionClass, mutation: Mutation) -> str | None:
     """Like ``input_written_if_permuted``, for an incoming gradient and the returned ones."""
     found = permuted_storage(mutation.target)
-    if found is None or not isinstance(found[0], Parameter) or found[0].role != "gradient":
+    if found is None or not is_gradient(found[0]):
         return None
     values = (slot.value for returned in fn.gradients for slot in returned.slots)
     return found[0].name if any(_permutes_back(value, found[1]) for value in values) else None
@@ -76,7 +77,7 @@ def gradient_written_if_converted(fn: FunctionClass, mutation: Mutation) -> str 
     """Like ``input_written_if_converted``, for an incoming gradient, which has the dtype of its output."""
     found = converted_storage(mutation.target)
     tensor = found[0] if found is not None and not _may_be_for_copies(mutation) else None
-    if found is None or not isinstance(tensor, Parameter) or tensor.role != "gradient":
+    if found is None or not is_gradient(tensor):
         return None
     return None if has_another_dtype(fn, tensor.index, found[1].alias.value) else tensor.name
 

@@ -15,7 +15,7 @@ from ctxlint.model.analyses.reachability import (
     never_taken,
 )
 from ctxlint.model.interpreter.events import Assigned, ContextWrite, Question
-from ctxlint.model.interpreter.values import NONE, ContextAttribute, NeedsInputGrad, Parameter, Tri
+from ctxlint.model.interpreter.values import NONE, ContextAttribute, NeedsInputGrad, Tri, is_gradient
 from ctxlint.model.syntax import children, code_of, dotted, is_name, words_of
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def _state_excuses(fn: FunctionClass, guard: Guard) -> bool:
         return False
     kept = [each.value.name for each in asked if isinstance(each.value, ContextAttribute)]
     others = [each.value for each in asked if not isinstance(each.value, ContextAttribute)]
-    gradients = all(isinstance(each, Parameter) and each.role == "gradient" for each in others)
+    gradients = all(map(is_gradient, others))
     return bool(kept) and gradients and all(_is_for_gradients(fn, name) for name in kept)
 
 

@@ -10,7 +10,7 @@ from ctxlint.model.analyses.kept_values import kept_value
 from ctxlint.model.analyses.layout_uses import given_elsewhere, input_of_any_layout, keeps_arguments
 from ctxlint.model.analyses.strides import foreign_strides
 from ctxlint.model.interpreter.strided_launches import any_layout
-from ctxlint.model.interpreter.values import Parameter, before_views, is_input
+from ctxlint.model.interpreter.values import before_views, is_gradient, is_input
 from ctxlint.records import record
 from ctxlint.torch_api.operations import LAYOUT_KEEPING_FACTORIES
 
@@ -83,7 +83,7 @@ class _Layouts:
 
 def _layouts(fn: FunctionClass, use: ForeignStrides) -> _Layouts | None:
     """Whose layout callers choose; None if a difference is not certain to matter."""
-    if _is_gradient(use.value) or _is_gradient(use.owner):
+    if is_gradient(before_views(use.value)) or is_gradient(before_views(use.owner)):
         return None
     owner, other, like = (_chosen(fn, each) for each in (use.owner, use.value, use.like))
     if not use.made:
@@ -107,11 +107,6 @@ def _chosen(fn: FunctionClass, value: Value | None) -> Input | None:
     kept = kept_value(fn, base)
     base = any_layout(kept) if kept is not None else base
     return input_of_any_layout(fn, base) if base is not None else None
-
-
-def _is_gradient(value: Value) -> bool:
-    base = before_views(value)
-    return isinstance(base, Parameter) and base.role == "gradient"
 
 
 def _grouped(found: list[tuple[ForeignStrides, _Layouts]]) -> ForeignLayout:

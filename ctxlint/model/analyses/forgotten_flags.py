@@ -104,7 +104,7 @@ def _may_be_refused(forward: Method, name: str) -> bool:
 
 def _may_raise_only(forward: Method, call: cst.Call) -> bool:
     """Whether a call may do nothing but raise: by its name, or as it returns nothing and gets nothing to write to."""
-    if _CHECKING.match(last_name(call.func) or ""):
+    if _CHECKING.match(last_name(call.func)):
         return True
     alone = isinstance(forward.parents[call], cst.Expr) and not _is_logging(call)
     return alone and root_name(call.func) not in forward.assignments and not any(_written_by(forward, call))
@@ -112,7 +112,7 @@ def _may_raise_only(forward: Method, call: cst.Call) -> bool:
 
 def _is_logging(call: cst.Call) -> bool:
     """Whether a call only tells somebody something."""
-    return bool(_LOGGING.fullmatch(root_name(call.func) or "") or _LOGGING.fullmatch(last_name(call.func) or ""))
+    return bool(_LOGGING.fullmatch(root_name(call.func) or "") or _LOGGING.fullmatch(last_name(call.func)))
 
 
 def _computed_from(forward: Method, name: str, *, possibly: bool) -> set[str]:

@@ -19,6 +19,7 @@ from ctxlint.model.interpreter.values import (
     Tri,
     Variadic,
     View,
+    is_gradient,
     is_input,
     kind_of,
     leaves,
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 def gradient_written(mutation: Mutation) -> str | None:
     """The incoming gradient that is modified, by the author's name for it; None if it is not one, or possibly not."""
     origin = usual_storage(mutation.target) if mutation.target is not None else None
-    if isinstance(origin, Parameter) and origin.role == "gradient":
+    if is_gradient(origin):
         return origin.name
     if isinstance(origin, Item) and isinstance(origin.of, Variadic) and origin.of.role == "gradient":
         return f"{origin.of.name}[{origin.key}]" if isinstance(origin.key, int) else origin.of.name
@@ -55,7 +56,7 @@ def gradient_written_on_a_path(method: Method, mutation: Mutation) -> str | None
     target = mutation.target
     if not isinstance(target, Choice):
         return None
-    gradients = [each for each in target.alternatives if isinstance(each, Parameter) and each.role == "gradient"]
+    gradients = [each for each in target.alternatives if is_gradient(each)]
     others = [each for each in target.alternatives if each not in gradients]
     if len(gradients) != 1 or not all(map(_is_computed, others)):
         return None

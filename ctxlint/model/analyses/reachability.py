@@ -23,6 +23,7 @@ from ctxlint.model.interpreter.values import (
     SavedTensor,
     Tri,
     is_container,
+    is_gradient,
     is_none,
     is_tensor,
     kind_of,
@@ -261,7 +262,7 @@ def absent_gradients(path: Iterable[Guard]) -> frozenset[int]:
     """The gradients of outputs (by position) that are None under this path condition."""
     asked = (guard.asks for guard in path if guard.asks is not None and guard.asks.question is Question.IS_NONE)
     found = (_none_in(asks.value) for asks in asked if asks.answer)
-    return frozenset(value.index for value in found if isinstance(value, Parameter) and value.role == "gradient")
+    return frozenset(value.index for value in found if is_gradient(value))
 
 
 def _none_in(value: Value) -> Value | None:

@@ -459,7 +459,7 @@ def _parts(node: ast.AST) -> list[ast.AST]:
 
 def _captured(pattern: ast.AST) -> Iterator[str]:
     """The names that the pattern of a ``case`` binds."""
-    for each in ast.walk(pattern):
+    for each in nodes_in(pattern):
         names = (getattr(each, "name", None), getattr(each, "rest", None))  # MatchAs and MatchStar; MatchMapping
         yield from (name for name in names if name is not None)
 

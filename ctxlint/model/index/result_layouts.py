@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from ctxlint.model.index.scopes import dotted_name
 from ctxlint.records import record
+from ctxlint.source.ast_tree import nodes_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -100,7 +101,7 @@ class _Walk:
         if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             self.bound[statement.name] = None
             return True
-        for node in ast.walk(statement):
+        for node in nodes_in(statement):
             if isinstance(node, (ast.Return, ast.Yield, ast.YieldFrom, ast.Delete, ast.Global, ast.Nonlocal)):
                 return False
             kept = isinstance(statement, ast.AugAssign)
@@ -122,7 +123,7 @@ class _Walk:
             values = [self.value(each) for each in elements] if together else []
             for at, each in enumerate(target.elts):
                 sized = Size(whole.like, at) if whole is not None and whole.like and not whole.fewer else None
-                for name in (node for node in ast.walk(each) if isinstance(node, ast.Name)):
+                for name in (node for node in nodes_in(each) if isinstance(node, ast.Name)):
                     self.bound[name.id] = None
                 if isinstance(each, ast.Name):
                     self.bound[each.id] = values[at] if together else sized
@@ -195,22 +196,20 @@ class _Walk:
                 return self.made(name, node)
             if name in _LIKE and isinstance(first, Laid):
                 return self.arranged(self.typed(first, node), node)
-            if name in ("mm", "matmul", "bmm") and len(node.args) == len("ab"):
+            if name in _PRODUCTS and len(node.args) == _OPERANDS:
                 return self.product(first, self.value(node.args[1]))
             return self.method(name, first, node, node.args[1:]) if isinstance(first, Laid) else None
         func = node.func if isinstance(node.func, ast.Attribute) else None
         tensor = self.value(func.value) if func is not None else None
         if func is not None and func.attr == "contiguous" and not isinstance(tensor, Laid):
             return Laid(order=CONTIGUOUS) if not node.args and not node.keywords else None
-        if func is None or not isinstance(tensor, Laid):
-            return self.size_of(node, func)
-        if func.attr == "size":
+        if func is None or not isinstance(tensor, Laid) or func.attr == "size":
             return self.size_of(node, func)
         if func.attr in _NEW:
             made = self.sized(node.args[:1] if func.attr == "new_full" else node.args)
             made = replace(made, dtype=tensor.dtype, dtype_of=tensor.dtype_of, order=CONTIGUOUS, order_of="")
             return self.typed(made, node)
-        if func.attr in ("mm", "matmul", "bmm") and node.args:
+        if func.attr in _PRODUCTS and node.args:
             return self.product(tensor, self.value(node.args[0]))
         return self.method(func.attr, tensor, node, node.args)
 
@@ -335,7 +334,7 @@ class _Walk:
 def transposed(tensor: Laid) -> Laid:
     """A tensor with its dimensions in another order."""
     order = TRANSPOSED if tensor.order == CONTIGUOUS else ""
-    sizes = tuple(reversed(tensor.sizes)) if tensor.sizes is not None and len(tensor.sizes) == len("ab") else None
+    sizes = tuple(reversed(tensor.sizes)) if tensor.sizes is not None and len(tensor.sizes) == _OF_A_MATRIX else None
     return Laid(sizes=sizes, dtype=tensor.dtype, dtype_of=tensor.dtype_of, order=order)
 
 
@@ -359,6 +358,11 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
+_OPERANDS = 2
+"""How many matrices a product takes."""
+_OF_A_MATRIX = 2
+"""How many sizes a matrix has."""
+_PRODUCTS = _words("mm matmul bmm")
 _MAKING = _words("empty zeros ones full rand randn")
 _LIKE = _words("empty_like zeros_like ones_like full_like rand_like randn_like")
 _NEW = _words("new_empty new_zeros new_ones new_full")

@@ -465,6 +465,11 @@ def is_input(value: object) -> TypeGuard[Parameter]:
     return isinstance(value, Parameter) and value.role == "input"
 
 
+def is_gradient(value: object) -> TypeGuard[Parameter]:
+    """Whether a value is an incoming gradient, with a parameter of its own."""
+    return isinstance(value, Parameter) and value.role == "gradient"
+
+
 def is_none(value: Value) -> Tri:
     """Is it None?"""
     if isinstance(value, Choice):
