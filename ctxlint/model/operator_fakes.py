@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from ctxlint.model.function import FakeFault, FakeMismatch
 from ctxlint.model.index.module_backwards import span_of_name
 from ctxlint.model.index.result_layouts import LEADING, Laid, Size, results_of
+from ctxlint.model.index.scopes import dotted_name
 from ctxlint.model.interpreter.values import Sequence, Tri, is_tensor
+from ctxlint.patterns import pattern
 from ctxlint.source.ast_tree import nodes_in
 
 if TYPE_CHECKING:
@@ -120,7 +122,8 @@ def unlike_results(unit: Unit, fake: Fake) -> Iterator[FakeMismatch]:
     for at, ((node, ours), (_node, theirs)) in enumerate(zip(here, there)):
         if ours is not None and theirs is not None:
             found = _difference(ours, theirs)
-            if found is not None and (not found.of or not tested & _ABOUT[found.fault]):
+            given = found is not None and (found.of or (found.fault in _OF_SHAPES and (ours.like or theirs.like)))
+            if found is not None and not (given and tested & _ABOUT[found.fault]):
                 number = at if len(here) > 1 else None
                 span = unit.source.span_of(node)
                 yield FakeMismatch(
@@ -129,18 +132,32 @@ def unlike_results(unit: Unit, fake: Fake) -> Iterator[FakeMismatch]:
 
 
 def _tested(operator: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
-    """The attributes that an operator mentions in a comparison, an assertion or a test."""
+    """The attributes that an operator mentions in a comparison, an assertion or a test.
+
+    All that matter if it calls a function that is named as one that checks arguments.
+    """
     nodes = nodes_in(operator)
     tests = [each.test for each in nodes if isinstance(each, (ast.Assert, ast.If, ast.IfExp))]
     compared = [each for each in nodes if isinstance(each, ast.Compare)]
-    called = [each.args[0] for each in nodes if isinstance(each, ast.Call) and each.args]
+    calls = [each for each in nodes if isinstance(each, ast.Call) and each.args]
+    if any(_CHECKS.search(dotted_name(each.func) or "") for each in calls):
+        return {attribute for attributes in _ABOUT.values() for attribute in attributes}
+    called = [each.args[0] for each in calls if _asks(each.args[0])]
     inside = (node for each in (*tests, *compared, *called) for node in nodes_in(each))
     return {each.attr for each in inside if isinstance(each, ast.Attribute)}
 
 
+def _asks(node: ast.expr) -> bool:
+    """Whether an argument is about a property of a tensor, not about its sizes."""
+    return not any(isinstance(each, ast.Attribute) and each.attr in _SIZES for each in nodes_in(node))
+
+
+_CHECKS = pattern(r"(?i)check|assert|valid|ensure|require|expect|verify")
+_SIZES = frozenset({"shape", "size", "numel"})
+_OF_SHAPES = frozenset({FakeFault.DIMENSIONS, FakeFault.SIZES})
 _ABOUT = {
-    FakeFault.DIMENSIONS: frozenset({"dim", "ndim"}),
-    FakeFault.SIZES: frozenset[str](),
+    FakeFault.DIMENSIONS: frozenset({"dim", "ndim", *_SIZES}),
+    FakeFault.SIZES: _SIZES,
     FakeFault.DTYPE: frozenset({"dtype"}),
     FakeFault.LAYOUT: frozenset({"is_contiguous", "stride"}),
 }

@@ -409,7 +409,11 @@ def _unbound_uses(fn: FunctionClass, method: Method) -> list[tuple[MaybeUnbound,
     for use in uses if uses and not _refuses_flags(fn, method) else ():
         every = [each for each in method.assignments.get(use.name, ()) if not each.augmented]
         bindings = [each for each in every if use.may_follow(each)]
-        if not bindings or _bound_without_event(method, use.name, len(every)):
+        if (
+            not bindings
+            or _bound_without_event(method, use.name, len(every))
+            or any(guard.is_case for guard in use.guards)
+        ):
             continue
         flags = frozenset[int]()
         for each in bindings:

@@ -643,6 +643,9 @@ def _tested(node: cst.CSTNode) -> tuple[cst.CSTNode, ...]:
         return (node.left, node.right)
     if isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Not):
         return (node.expression,)
+    if isinstance(node, cst.Match):
+        several = node.subject.elements if isinstance(node.subject, cst.Tuple) else ()
+        return (node.subject, *(each.value for each in several))
     return ()
 
 

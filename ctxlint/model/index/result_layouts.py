@@ -116,6 +116,8 @@ class _Walk:
         """Bind the names of a target."""
         if isinstance(target, ast.Name):
             self.bound[target.id] = self.value(value)
+        elif isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
+            self.bound[target.value.id] = None  # x.data = y
         elif isinstance(target, (ast.Tuple, ast.List)):
             whole = self.shape(value)
             elements = value.elts if isinstance(value, (ast.Tuple, ast.List)) else []
@@ -267,12 +269,12 @@ class _Walk:
         if name == "clone":
             return self.arranged(tensor, node)
         if name in ("t", "transpose", "permute", "swapaxes", "swapdims"):
-            moved = [_number(each) for each in arguments]
-            same = None in moved or moved == sorted(each for each in moved if each is not None)
-            return None if same and name == "permute" else transposed(tensor)
+            return transposed(tensor) if name == "t" or _moves(name, [_number(each) for each in arguments]) else None
         if name in _REDUCING:
             return self.reduced(name, tensor, node, arguments)
-        return tensor if name in _ELEMENTWISE and not arguments and not node.keywords else None
+        if arguments or node.keywords or name not in _ELEMENTWISE:
+            return None
+        return tensor if name in _KEEPING or _floats(tensor) else replace(tensor, dtype="", dtype_of="")
 
     def converted(self, tensor: Laid, node: ast.Call, arguments: Sequence[ast.expr]) -> _Value:
         """``x.to(torch.float32)``; None for a device, or another tensor."""
@@ -332,10 +334,20 @@ class _Walk:
 
 
 def transposed(tensor: Laid) -> Laid:
-    """A tensor with its dimensions in another order."""
-    order = TRANSPOSED if tensor.order == CONTIGUOUS else ""
+    """A tensor with its dimensions in another order; torch does not compare the strides of those of size 1."""
+    is_vector = any(each.text == "1" for each in tensor.sizes or ())
+    order = TRANSPOSED if tensor.order == CONTIGUOUS and not is_vector else ""
     sizes = tuple(reversed(tensor.sizes)) if tensor.sizes is not None and len(tensor.sizes) == _OF_A_MATRIX else None
     return Laid(sizes=sizes, dtype=tensor.dtype, dtype_of=tensor.dtype_of, order=order)
+
+
+def _moves(name: str, dimensions: list[int | None]) -> bool:
+    """Whether a method certainly changes the order of dimensions, of which these are the numbers."""
+    known = [each for each in dimensions if each is not None]
+    same_end = all(each < 0 for each in known) or all(each >= 0 for each in known)
+    if len(known) < len(dimensions) or not same_end:
+        return False
+    return known != sorted(known) if name == "permute" else len({*known}) > 1
 
 
 def _floats(tensor: Laid) -> bool:
@@ -368,7 +380,9 @@ _LIKE = _words("empty_like zeros_like ones_like full_like rand_like randn_like")
 _NEW = _words("new_empty new_zeros new_ones new_full")
 _RESHAPING = _words("t_ transpose_ swapaxes_ swapdims_ squeeze_ unsqueeze_ resize_ resize_as_ set_ as_strided_")
 _REDUCING = _words("sum prod mean amax amin argmax argmin logsumexp")
-_ELEMENTWISE = _words("abs cos detach erf exp log neg relu rsqrt sigmoid sin sqrt square tanh")
+_KEEPING = _words("abs detach neg relu square")
+"""Functions of each element that keep the dtype; the others return floating-point numbers for whole ones."""
+_ELEMENTWISE = _KEEPING | _words("cos erf exp log rsqrt sigmoid sin sqrt tanh")
 _DTYPES = {"float": "float32", "half": "float16", "double": "float64", "bfloat16": "bfloat16", "long": "int64"}
 _SHORT = {"float": "float32", "half": "float16", "double": "float64", "int": "int32", "long": "int64", "short": "int16"}
 _FLOATING = _words("float16 bfloat16 float32 float64")

@@ -57,6 +57,11 @@ class Guard:
         return self.test is not None and self.words == other.words and self.text == other.text
 
     @property
+    def is_case(self) -> bool:
+        """Whether the test is a pattern of ``match``, which has no question that is known."""
+        return self.arm.startswith("case ")
+
+    @property
     def has_parts(self) -> bool:
         """Whether the parts of a compound test are guards of their own: all of ``a and b`` hold if it does."""
         return isinstance(self.test, cst.BooleanOperation) and isinstance(self.test.operator, cst.And) is self.holds
