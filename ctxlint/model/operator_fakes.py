@@ -14,7 +14,7 @@ from ctxlint.model.index.module_backwards import span_of_name
 from ctxlint.model.index.result_layouts import LEADING, Laid, Size, results_of
 from ctxlint.model.index.scopes import dotted_name
 from ctxlint.model.interpreter.values import Sequence, Tri, is_tensor
-from ctxlint.patterns import pattern
+from ctxlint.model.syntax import CHECKING
 from ctxlint.source.ast_tree import nodes_in
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ def _tested(operator: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
     tests = [each.test for each in nodes if isinstance(each, (ast.Assert, ast.If, ast.IfExp))]
     compared = [each for each in nodes if isinstance(each, ast.Compare)]
     calls = [each for each in nodes if isinstance(each, ast.Call) and each.args]
-    if any(_CHECKS.search(dotted_name(each.func) or "") for each in calls):
+    if any(CHECKING.search(dotted_name(each.func) or "") for each in calls):
         return {attribute for attributes in _ABOUT.values() for attribute in attributes}
     called = [each.args[0] for each in calls if _asks(each.args[0])]
     inside = (node for each in (*tests, *compared, *called) for node in nodes_in(each))
@@ -152,7 +152,6 @@ def _asks(node: ast.expr) -> bool:
     return not any(isinstance(each, ast.Attribute) and each.attr in _SIZES for each in nodes_in(node))
 
 
-_CHECKS = pattern(r"(?i)check|assert|valid|ensure|require|expect|verify")
 _SIZES = frozenset({"shape", "size", "numel"})
 _OF_SHAPES = frozenset({FakeFault.DIMENSIONS, FakeFault.SIZES})
 _ABOUT = {

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import libcst as cst
 
 from ctxlint.effort import spend, steps
+from ctxlint.patterns import pattern
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -23,6 +24,8 @@ Result = TypeVar("Result")
 Node = TypeVar("Node", bound=cst.CSTNode)
 
 _CODE = cst.Module([])
+CHECKING = pattern(r"(?i)check(?!point)|assert|valid|ensure|require(?!s?_grad)|expect|verify")
+"""In the names of functions that may raise for some arguments."""
 
 
 def code_of(node: cst.CSTNode) -> str:

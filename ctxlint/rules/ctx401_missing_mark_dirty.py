@@ -133,7 +133,7 @@ class MissingMarkDirty(Rule[FunctionClass]):
         for mutation in happening_mutations(fn, forward):
             tensor = input_written(mutation)
             found = changed if tensor is not None else conditional
-            tensor = tensor or input_written_if_permuted(fn, mutation) or input_written_if_converted(mutation)
+            tensor = tensor or input_written_if_permuted(fn, mutation) or input_written_if_converted(fn, mutation)
             if tensor is None or tensor in marked or tensor.index in found or tensor.index >= len(fn.inputs):
                 continue
             if (

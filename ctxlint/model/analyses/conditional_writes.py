@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model.analyses.mutations import through_data, usually_no_copy
-from ctxlint.model.analyses.output_dtypes import has_another_dtype
+from ctxlint.model.analyses.output_dtypes import asserts_a_dtype, has_another_dtype
 from ctxlint.model.interpreter.type_tests import looks_excluded_as_tensor
 from ctxlint.model.interpreter.values import (
     CONVERTING,
@@ -43,18 +43,22 @@ def input_written_if_permuted(fn: FunctionClass, mutation: Mutation) -> Paramete
     return found[0] if back and not looks_excluded_as_tensor(found[0].name, mutation.guards) else None
 
 
-def input_written_if_converted(mutation: Mutation) -> Parameter | None:
+def input_written_if_converted(fn: FunctionClass, mutation: Mutation) -> Parameter | None:
     """The input that is modified if it has a dtype, so that the conversion returns it as it is; None if none is."""
     found = converted_storage(mutation.target)
-    if found is None or not is_input(found[0]) or through_data(mutation.target) or _may_be_for_copies(mutation):
+    if found is None or not is_input(found[0]) or through_data(mutation.target) or _may_be_for_copies(fn, mutation):
         return None
     return None if looks_excluded_as_tensor(found[0].name, mutation.guards) else found[0]
 
 
-def _may_be_for_copies(mutation: Mutation) -> bool:
+def _may_be_for_copies(fn: FunctionClass, mutation: Mutation) -> bool:
     """Whether a test of the dtype, or of the identity, may let only what the conversion has copied be modified."""
-    return _is_converted(mutation.target) and any(
-        guard.mentions("dtype") or guard.mentions("data_ptr") or _asks_for_identity(guard) for guard in mutation.guards
+    return _is_converted(mutation.target) and (
+        any(
+            guard.mentions("dtype") or guard.mentions("data_ptr") or _asks_for_identity(guard)
+            for guard in mutation.guards
+        )
+        or any(map(asserts_a_dtype, fn.methods.values()))
     )
 
 
@@ -76,7 +80,7 @@ def gradient_written_if_permuted(fn: FunctionClass, mutation: Mutation) -> str |
 def gradient_written_if_converted(fn: FunctionClass, mutation: Mutation) -> str | None:
     """Like ``input_written_if_converted``, for an incoming gradient, which has the dtype of its output."""
     found = converted_storage(mutation.target)
-    tensor = found[0] if found is not None and not _may_be_for_copies(mutation) else None
+    tensor = found[0] if found is not None and not _may_be_for_copies(fn, mutation) else None
     if found is None or not is_gradient(tensor):
         return None
     return None if has_another_dtype(fn, tensor.index, found[1].alias.value) else tensor.name

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import libcst as cst
 
 from ctxlint.model.analyses.kept_values import kept_value
+from ctxlint.model.analyses.output_dtypes import asserts_a_dtype
 from ctxlint.model.index.scopes import Scope, resolve_certainly
 from ctxlint.model.interpreter.events import GenericCall, GradientFlag, LayoutAsked
 from ctxlint.model.interpreter.local_names import only_assigned
@@ -96,6 +97,8 @@ def untracked_if_copied(fn: FunctionClass, method: Method, value: Value | None) 
     found = [_input_if_not_copied(method, option) for option in options]
     first = next(filter(None, found), None)
     others = (option for option, copied in zip(options, found) if copied is None)
+    if first is not None and not first.for_layout and asserts_a_dtype(method):
+        return None
     return (
         (first.input, first.name)
         if first is not None

@@ -1,4 +1,4 @@
-"""The dtypes of outputs: torch converts each incoming gradient to the dtype of its output."""
+"""The dtypes of outputs, to which torch converts each incoming gradient, and those that methods assert."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import libcst as cst
 
 from ctxlint.model.analyses.outputs import output_values
 from ctxlint.model.interpreter.values import CONVERTING, NONE, Alias, Fresh, View
-from ctxlint.model.syntax import dotted, last_name, root_name
+from ctxlint.model.syntax import CHECKING, dotted, last_name, root_name, words_of
 
 if TYPE_CHECKING:
     from ctxlint.model.function import FunctionClass
@@ -22,6 +22,13 @@ def has_another_dtype(fn: FunctionClass, index: int, dtype: str) -> bool:
     options = [option for value in values for option in value.options() if option != NONE]
     found = {_dtype(fn.forward, each) for each in options} if fn.forward is not None else set()
     return bool(found) and found.isdisjoint(("", dtype))
+
+
+def asserts_a_dtype(method: Method) -> bool:
+    """Whether a method may raise for some dtypes: it asserts something about one, or calls a function that checks."""
+    if any("dtype" in word for test in method.raising_tests for word in words_of(test)):
+        return True
+    return any(CHECKING.search(last_name(each.func)) for each in method.nodes_of(cst.Call))
 
 
 def _dtype(forward: Method, value: Value) -> str:
