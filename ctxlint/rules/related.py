@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         MaybeNone,
         MemoryRead,
         MisfitCall,
+        TrialSumRun,
         UnboundInside,
         Unpacking,
     )
@@ -45,6 +46,7 @@ def way_to(
     | MaybeNone
     | MemoryRead
     | MisfitCall
+    | TrialSumRun
     | GraphUseInside
     | FlagTestedInside
     | UnboundInside

@@ -42,6 +42,7 @@ class Access:
     called: str
     """What it calls: ``triton.language.load``."""
     address: Sum
+    node: ast.Call
 
 
 @lru_cache(maxsize=64)
@@ -50,10 +51,10 @@ def accesses_in(kernel: Kernel, parent: Scope, aliases: Aliases) -> tuple[Access
     nodes = nodes_of_kernel(kernel)
     added = frozenset(each.value for each in nodes if isinstance(each, ast.AugAssign))
     parameters, own = frozenset(names_of(kernel.args)), Scope("function", kernel.name, parent)
-    addresses = _Addresses(own, aliases, parameters, _rebound(nodes), _values_by_name(nodes), added)
+    addresses = _Addresses(own, aliases, parameters, _rebound(nodes), values_by_name(nodes), added)
     calls = [(each, addresses.called(each)) for each in nodes if isinstance(each, ast.Call) and each.args]
     return tuple(
-        Access(called, addresses.sum_of(each.args[0])) for each, called in calls if called.startswith(_ACCESSES)
+        Access(called, addresses.sum_of(each.args[0]), each) for each, called in calls if called.startswith(_ACCESSES)
     )
 
 
@@ -68,7 +69,7 @@ def names_of(arguments: ast.arguments) -> list[str]:
     return [each.arg for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
 
 
-def _values_by_name(nodes: Sequence[ast.AST]) -> dict[str, list[ast.expr]]:
+def values_by_name(nodes: Sequence[ast.AST]) -> dict[str, list[ast.expr]]:
     """What is assigned or added to each name."""
     values: dict[str, list[ast.expr]] = {}
     for each in nodes:

@@ -20,6 +20,7 @@ from ctxlint.model.interpreter.events import (
     MisfitCall,
     Mutation,
     SavedRead,
+    TrialSumRun,
     UnboundInside,
 )
 from ctxlint.model.interpreter.ranks import is_sent_by
@@ -98,6 +99,8 @@ def apply_summary(
         walk.record(FlagTestedInside, node, value=flag.target, test=flag.test, by=flag.by, through=flag.steps)
     for misfit in summary.misfits:
         walk.record(MisfitCall, node, misfit=misfit, by=by)
+    for found in summary.trial_sums:
+        walk.record(TrialSumRun, node, sum=found, by=by)
     for each in summary.unbound_reads if not walk.protected else ():
         walk.record(UnboundInside, node, name=each.name, needed=each.needed, by=by, through=each.steps)
     if summary.on_context is not None:

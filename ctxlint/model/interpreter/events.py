@@ -635,6 +635,32 @@ class MisfitCall(Event):
 
 
 @record
+class TrialSum:
+    """A launch of a kernel of Triton that adds to what ``parameters`` point to, again in each trial of ``autotune``.
+
+    ``zeroed``: all of them certainly point to zeros before. ``steps`` lead to the statement that adds.
+    """
+
+    callee: str
+    parameters: tuple[str, ...]
+    zeroed: bool
+    steps: tuple[Step, ...] = ()
+
+
+@record
+class TrialSumRun(Event):
+    """Such a launch, perhaps in a function ``by`` that is called."""
+
+    sum: TrialSum | None = None
+    by: str = ""
+
+    @property
+    def through(self) -> tuple[Step, ...]:
+        """The way to the statement that adds."""
+        return self.sum.steps if self.sum is not None else ()
+
+
+@record
 class GraphUseInside(Event):
     """A call of a function ``by`` that tests ``requires_grad`` of a tensor that it computes, or calls ``how`` on it."""
 

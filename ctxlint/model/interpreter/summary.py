@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from ctxlint.model.index.project import Definition
     from ctxlint.model.index.scopes import Scope
-    from ctxlint.model.interpreter.events import ContextEvent, KernelParameter, Misfit, Orders, Step
+    from ctxlint.model.interpreter.events import ContextEvent, KernelParameter, Misfit, Orders, Step, TrialSum
     from ctxlint.model.interpreter.values import Mapping as Mapping_
     from ctxlint.model.interpreter.values import ProjectFunction, ProjectObject, Slot, Value
 
@@ -151,6 +151,7 @@ class Summary:
     misfits: tuple[Misfit, ...] = ()
     strides: tuple[StridesUse, ...] = ()
     flag_tests: tuple[ArgumentFlagTest, ...] = ()
+    trial_sums: tuple[TrialSum, ...] = ()
 
 
 @record
@@ -235,6 +236,14 @@ class Resolver(Protocol):
         self, name: str, arguments: tuple[Slot, ...], keywords: Mapping[str, Slot], open_ended: bool
     ) -> Misfit | None:
         """What a kernel certainly does not take of these arguments; None for nothing, or anything else."""
+
+    def trial_sums(
+        self, name: str, arguments: tuple[Slot, ...], keywords: Mapping[str, Slot], open_ended: bool
+    ) -> tuple[str, dict[str, Slot], tuple[Step, ...]] | None:
+        """The name of a kernel that adds to some of these arguments in each trial of ``autotune``; None for any other.
+
+        With the arguments by parameter, and the steps to the statement that adds.
+        """
 
     def kernel_parameters(
         self, name: str, arguments: tuple[Slot, ...], keywords: Mapping[str, Slot]

@@ -63,6 +63,7 @@ from ctxlint.model.summaries.objects import (
     surrounding_object,
 )
 from ctxlint.model.summaries.shapes import Shape
+from ctxlint.model.summaries.tuned_kernels import summed_in_trials
 from ctxlint.torch_api.extensions import may_be_of_extension
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ if TYPE_CHECKING:
     from ctxlint.model.index.module_unit import Unit
     from ctxlint.model.index.project import Project
     from ctxlint.model.index.scopes import Scope
-    from ctxlint.model.interpreter.events import Misfit
+    from ctxlint.model.interpreter.events import Misfit, Step
 
     Launched = tuple[Definition, tuple[Write, ...]]
     """A kernel and its writes."""
@@ -435,6 +436,23 @@ class CalleeResolver:
         if definition is None or not is_kernel(self.summaries.project, definition):
             return None
         return launch_misfit(self.summaries.project, definition, arguments, keywords, open_ended)
+
+    def trial_sums(
+        self, name: str, arguments: tuple[Slot, ...], keywords: MappingOf[str, Slot], open_ended: bool
+    ) -> tuple[str, dict[str, Slot], tuple[Step, ...]] | None:
+        """The name of a kernel that adds to some of these arguments in each trial of ``autotune``; None for any other.
+
+        With the arguments by parameter, and the steps to the statement that adds.
+        """
+        definition = self.function(name)
+        summed = summed_in_trials(self.summaries.project, definition) if definition is not None else ()
+        launched = self.kernel(name, arguments, keywords, open_ended) if summed else None
+        passed = bound_to_kernel(launched[0], arguments, keywords, open_ended) if launched is not None else None
+        if definition is None or launched is None or passed is None:
+            return None
+        written = {each.target: each.steps for each in launched[1]}
+        found = {name: slot for name, slot in passed[0].items() if name in summed and slot.value in written}
+        return (definition.name, found, written[next(iter(found.values())).value]) if found else None
 
     def _kernel(self, name: str) -> Definition | None:
         """The kernel that a name means."""

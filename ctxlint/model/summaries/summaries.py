@@ -31,6 +31,7 @@ from ctxlint.model.interpreter.events import (
     Mutation,
     Return,
     Step,
+    TrialSumRun,
     Yield,
 )
 from ctxlint.model.interpreter.interpret import interpret
@@ -78,12 +79,15 @@ if TYPE_CHECKING:
 
     from ctxlint.model.index.module_unit import Unit
     from ctxlint.model.index.project import Project
-    from ctxlint.model.interpreter.events import Event, Guard
+    from ctxlint.model.interpreter.events import Event, Guard, TrialSum
     from ctxlint.model.interpreter.method import Decorator, MethodFacts
     from ctxlint.model.summaries.wrappers import Wrapper
 
 _KINDS: frozenset[type[Event]] = frozenset(
-    [Return, Yield, Mutation, MemoryRead, LayoutAsked, ForeignStrides, MaybeNone, MisfitCall, FlagTestedInside]
+    [
+        *(Return, Yield, Mutation, MemoryRead, LayoutAsked, ForeignStrides, MaybeNone, MisfitCall, FlagTestedInside),
+        TrialSumRun,
+    ]
 )
 """The kinds of event that a summary needs."""
 
@@ -445,7 +449,8 @@ def _summary(
     misfits = tuple(_misfits(definition, facts))
     strides = tuple(strides_of(definition, facts))
     flags = tuple(flag_tests_of(definition, head.node, facts, asking=bool(head.asking)))
-    others = (none_reads, unbound_reads, uses, misfits, strides, flags)
+    sums = tuple(_trial_sums(definition, facts))
+    others = (none_reads, unbound_reads, uses, misfits, strides, flags, sums)
     return Summary(_returned(facts), writes, reads, effects, (), *others)
 
 
@@ -475,6 +480,16 @@ def _misfits(definition: Definition, facts: MethodFacts) -> Iterator[Misfit]:
             step = Step(definition.unit.path, span, note)
             skipped = each.misfit.conditional or any(guard.test is not None for guard in each.guards)
             yield replace(each.misfit, steps=(step, *each.misfit.steps), conditional=skipped)
+
+
+def _trial_sums(definition: Definition, facts: MethodFacts) -> Iterator[TrialSum]:
+    """The launches whose trials add up."""
+    for each in facts.of(TrialSumRun):
+        if each.sum is not None:
+            span = definition.unit.slices.span_in_function(definition.qualname, each.node)
+            at_once = f"`{each.sum.callee}` is launched here"
+            note = f"`{definition.name}` calls `{each.by}` here" if each.by else at_once
+            yield replace(each.sum, steps=(Step(definition.unit.path, span, note), *each.sum.steps))
 
 
 def _name_of_context(bindings: MappingOf[str, Value]) -> str:

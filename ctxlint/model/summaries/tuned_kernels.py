@@ -1,0 +1,101 @@
+"""Kernels of Triton that ``autotune`` runs several times, although each run adds to what the last one left."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from ctxlint.model.index.kernel_names import aliases_in, meaning_in_kernel
+from ctxlint.model.index.kernel_sums import parameters_added_to
+from ctxlint.model.index.scopes import LOCAL, resolve
+from ctxlint.model.summaries.callables import owner_of
+
+if TYPE_CHECKING:
+    from ctxlint.model.index.module_unit import Unit
+    from ctxlint.model.index.project import Definition, Project
+    from ctxlint.model.index.scopes import Scope
+
+
+def summed_in_trials(project: Project, definition: Definition) -> frozenset[str]:
+    """The parameters that a kernel adds to, and that ``autotune`` neither sets to zero nor restores between runs."""
+    record = definition.unit.index.functions.get(definition.qualname)
+    if record is None or len(record.node.decorator_list) < 2:
+        return frozenset()
+    worked_out = definition.unit.summaries
+    return project.once(("trials", definition.qualname), lambda: _summed_in_trials(project, definition), worked_out)
+
+
+def _summed_in_trials(project: Project, definition: Definition) -> frozenset[str]:
+    record = definition.unit.index.functions[definition.qualname]
+    aliases = aliases_in(project, definition.unit, definition.qualname)
+    calls = [each for each in record.node.decorator_list if isinstance(each, ast.Call)]
+    tuning = [each for each in calls if meaning_in_kernel(each.func, record.scope, aliases) in _TUNERS]
+    kept = _kept_between_runs(project, definition.unit, tuning[0], record.scope) if len(tuning) == 1 else None
+    return frozenset() if kept is None else parameters_added_to(record.node, record.scope, aliases) - kept
+
+
+def _kept_between_runs(project: Project, unit: Unit, tuning: ast.Call, scope: Scope) -> frozenset[str] | None:
+    """The parameters that ``autotune(...)`` sets to zero or restores; None if it may not try any configuration."""
+    if len(tuning.args) > len(_BY_POSITION):
+        return None
+    given = {each.arg or "": each.value for each in tuning.keywords} | dict(zip(_BY_POSITION, tuning.args))
+    if not _KNOWN.issuperset(given) or not _are_several(project, unit, given.get("configs"), scope):
+        return None
+    kept: set[str] = set()
+    for name in ("reset_to_zero", "restore_value"):
+        names = given.get(name, ast.Constant(None))
+        if isinstance(names, (ast.List, ast.Tuple)) and all(isinstance(each, ast.Constant) for each in names.elts):
+            kept.update(str(each.value) for each in names.elts if isinstance(each, ast.Constant))
+        elif not (isinstance(names, ast.Constant) and names.value is None):
+            return None
+    return frozenset(kept)
+
+
+_TUNERS = ("triton.autotune", "triton.runtime.autotuner.autotune")
+_BY_POSITION = ("configs", "key")
+_KNOWN = frozenset(
+    str.split("configs key reset_to_zero restore_value warmup rep use_cuda_graph do_bench cache_results")
+)
+"""The parameters of ``autotune`` that leave the memory between two runs as it is, but for those named."""
+
+
+def _are_several(project: Project, unit: Unit, node: ast.expr | None, scope: Scope) -> bool:
+    """Whether an expression certainly is a list of two configurations or more, none of which has a hook."""
+    unit, node, scope = _bound(project, unit, node, scope)
+    if isinstance(node, (ast.List, ast.Tuple)):
+        return len(node.elts) > 1 and all(map(_is_plain_config, node.elts))
+    if isinstance(node, ast.ListComp) and _is_plain_config(node.elt) and not any(each.ifs for each in node.generators):
+        return any(_is_long(_bound(project, unit, each.iter, scope)[1]) for each in node.generators)
+    return False
+
+
+def _is_plain_config(node: ast.expr) -> bool:
+    """Whether it is ``triton.Config(...)`` without a hook that may clear memory."""
+    if not isinstance(node, ast.Call) or len(node.args) > _MOST_ARGUMENTS:
+        return False
+    named = getattr(node.func, "attr", getattr(node.func, "id", "")) == "Config"
+    return named and not any(each.arg in (None, "pre_hook") for each in node.keywords)
+
+
+_MOST_ARGUMENTS = 3
+"""The number of arguments of ``Config`` before ``pre_hook`` in all releases."""
+
+
+def _is_long(node: ast.expr | None) -> bool:
+    """Whether it is a list that certainly has two elements or more."""
+    elements = node.elts if isinstance(node, (ast.List, ast.Tuple)) else []
+    return sum(not isinstance(each, ast.Starred) for each in elements) > 1
+
+
+def _bound(project: Project, unit: Unit, node: ast.expr | None, scope: Scope) -> tuple[Unit, ast.expr | None, Scope]:
+    """What a name is certainly bound to in a module, this one or another, and where; any other expression itself."""
+    if not isinstance(node, ast.Name):
+        return unit, node, scope
+    owner = scope.owner(node.id)
+    own = owner is not None and owner.kind == "module" and owner.names[node.id][-1].kind == "assign"
+    name = LOCAL + node.id if own else resolve(node.id, scope)
+    found = owner_of(project, unit, name) if name else None
+    bounds = found[3].names.get(found[2], ()) if found is not None else ()
+    if found is None or found[1] or len(bounds) != 1 or bounds[0].kind != "assign" or bounds[0].conditional:
+        return unit, None, scope
+    return found[0], bounds[0].value, found[3]
