@@ -66,7 +66,7 @@ class AccumulatingTrials(Rule[FunctionClass]):
 
 
     @triton.autotune(
-        configs=[triton.Config({"BLOCK": 64}), triton.Config({"BLOCK": 128})], key=["n"], reset_to_zero=["out_ptr"]
+        configs=[triton.Config({"BLOCK": 64}), triton.Config({"BLOCK": 128})], key=["n"], restore_value=["out_ptr"]
     )
     @triton.jit
     def sum_rows(g_ptr, out_ptr, n, BLOCK: tl.constexpr):
@@ -89,10 +89,10 @@ class AccumulatingTrials(Rule[FunctionClass]):
             return grad_output, grad_bias
     ```
 
-    If the memory holds something else than zeros before the launch, write `restore_value=["out_ptr"]`.
+    If the memory certainly holds zeros before each launch, `reset_to_zero=["out_ptr"]` does the same without a copy.
 
     ## Fix safety
-    There is no fix: what the memory holds before the launch decides which of the two options is right.
+    There is no fix: the kernel may be in another file.
 
     ## Known limits
     Reported only if `autotune` certainly has two configurations or more: a list, or a comprehension over lists, of
@@ -121,9 +121,8 @@ class AccumulatingTrials(Rule[FunctionClass]):
 
 def _messages(by: str, found: TrialSum) -> Iterator[str]:
     """The defect, its consequence and the remedy, from the most to the least explicit wording."""
-    option = "reset_to_zero" if found.zeroed else "restore_value"
     names = ", ".join(f'"{each}"' for each in found.parameters)
     fact = f"{by} launches `{found.callee}`, which adds to {quoted(found.parameters)}"
     consequence = "each trial run of `autotune` adds as well, and the first result for each key is silently wrong"
-    for remedy in (f"Write `{option}=[{names}]` there", f"Use `{option}` there"):
+    for remedy in (f"Write `restore_value=[{names}]` there", "Use `restore_value` there"):
         yield f"{fact}; {consequence}. {remedy}."

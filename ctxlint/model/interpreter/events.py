@@ -638,12 +638,11 @@ class MisfitCall(Event):
 class TrialSum:
     """A launch of a kernel of Triton that adds to what ``parameters`` point to, again in each trial of ``autotune``.
 
-    ``zeroed``: all of them certainly point to zeros before. ``steps`` lead to the statement that adds.
+    ``steps`` lead to the first statement that adds.
     """
 
     callee: str
     parameters: tuple[str, ...]
-    zeroed: bool
     steps: tuple[Step, ...] = ()
 
 

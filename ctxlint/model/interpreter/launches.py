@@ -8,7 +8,7 @@ import libcst as cst
 
 from ctxlint.model.index.scopes import LOCAL
 from ctxlint.model.interpreter.effects import record_writes
-from ctxlint.model.interpreter.events import MemoryRead, MisfitCall, TrialSum, TrialSumRun
+from ctxlint.model.interpreter.events import MemoryRead, MisfitCall, TrialSumRun
 from ctxlint.model.interpreter.names import certain_meaning
 from ctxlint.model.interpreter.strided_launches import are_alike, note_foreign_strides
 from ctxlint.model.interpreter.summary import KERNEL
@@ -16,7 +16,6 @@ from ctxlint.model.interpreter.tensor_calls import Arguments
 from ctxlint.model.interpreter.values import (
     Argument,
     Constant,
-    Fresh,
     Imported,
     Item,
     Opaque,
@@ -25,7 +24,7 @@ from ctxlint.model.interpreter.values import (
     Slot,
     View,
 )
-from ctxlint.model.syntax import code_of, dotted, last_name, root_name, single_index
+from ctxlint.model.syntax import code_of, dotted, root_name, single_index
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -64,21 +63,9 @@ def launch(walk: Walk, node: cst.Call, arguments: Arguments) -> None:
         misfit = walk.resolver.launch_misfit(kernels[0], *given)
         if misfit is not None:
             walk.record(MisfitCall, node, misfit=misfit)
-        summed = walk.resolver.trial_sums(kernels[0], *given)
+        summed = walk.resolver.trial_sum(kernels[0], *given)
         if summed is not None:
-            name, by_parameter, steps = summed
-            zeroed = all(_are_zeros(each) for each in by_parameter.values())
-            walk.record(TrialSumRun, node, sum=TrialSum(name, tuple(by_parameter), zeroed, steps))
-
-
-def _are_zeros(slot: Slot) -> bool:
-    """Whether an argument certainly is what ``torch.zeros`` or the like has created."""
-    value = slot.value.of if isinstance(slot.value, View) else slot.value
-    made = value.node if isinstance(value, Fresh) else None
-    return isinstance(made, cst.Call) and last_name(made.func) in _ZEROS
-
-
-_ZEROS = frozenset(["zeros", "zeros_like", "new_zeros"])
+            walk.record(TrialSumRun, node, sum=summed)
 
 
 def launch_by_name(walk: Walk, node: cst.Call, callee: str, arguments: Arguments) -> None:

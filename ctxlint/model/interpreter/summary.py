@@ -237,13 +237,10 @@ class Resolver(Protocol):
     ) -> Misfit | None:
         """What a kernel certainly does not take of these arguments; None for nothing, or anything else."""
 
-    def trial_sums(
+    def trial_sum(
         self, name: str, arguments: tuple[Slot, ...], keywords: Mapping[str, Slot], open_ended: bool
-    ) -> tuple[str, dict[str, Slot], tuple[Step, ...]] | None:
-        """The name of a kernel that adds to some of these arguments in each trial of ``autotune``; None for any other.
-
-        With the arguments by parameter, and the steps to the statement that adds.
-        """
+    ) -> TrialSum | None:
+        """What a kernel certainly adds to in each trial of ``autotune`` with these arguments; None for nothing."""
 
     def kernel_parameters(
         self, name: str, arguments: tuple[Slot, ...], keywords: Mapping[str, Slot]

@@ -12,7 +12,7 @@ from ctxlint.model.index.kernel_names import aliases_in
 from ctxlint.model.index.kernel_parameters import parameters_of
 from ctxlint.model.index.project import Definition
 from ctxlint.model.index.scopes import LOCAL
-from ctxlint.model.interpreter.events import Escape, KernelParameter
+from ctxlint.model.interpreter.events import Escape, KernelParameter, TrialSum
 from ctxlint.model.interpreter.extension_calls import loads_extension
 from ctxlint.model.interpreter.sequences import literal, mutable_parts, part_of
 from ctxlint.model.interpreter.summary import KERNEL, OPERATOR, OperatorCalled, Summary, Write
@@ -76,7 +76,7 @@ if TYPE_CHECKING:
     from ctxlint.model.index.module_unit import Unit
     from ctxlint.model.index.project import Project
     from ctxlint.model.index.scopes import Scope
-    from ctxlint.model.interpreter.events import Misfit, Step
+    from ctxlint.model.interpreter.events import Misfit
 
     Launched = tuple[Definition, tuple[Write, ...]]
     """A kernel and its writes."""
@@ -437,22 +437,20 @@ class CalleeResolver:
             return None
         return launch_misfit(self.summaries.project, definition, arguments, keywords, open_ended)
 
-    def trial_sums(
+    def trial_sum(
         self, name: str, arguments: tuple[Slot, ...], keywords: MappingOf[str, Slot], open_ended: bool
-    ) -> tuple[str, dict[str, Slot], tuple[Step, ...]] | None:
-        """The name of a kernel that adds to some of these arguments in each trial of ``autotune``; None for any other.
-
-        With the arguments by parameter, and the steps to the statement that adds.
-        """
+    ) -> TrialSum | None:
+        """What a kernel certainly adds to in each trial of ``autotune`` with these arguments; None for nothing."""
         definition = self.function(name)
         summed = summed_in_trials(self.summaries.project, definition) if definition is not None else ()
         launched = self.kernel(name, arguments, keywords, open_ended) if summed else None
         passed = bound_to_kernel(launched[0], arguments, keywords, open_ended) if launched is not None else None
-        if definition is None or launched is None or passed is None:
+        if launched is None or passed is None:
             return None
         written = {each.target: each.steps for each in launched[1]}
-        found = {name: slot for name, slot in passed[0].items() if name in summed and slot.value in written}
-        return (definition.name, found, written[next(iter(found.values())).value]) if found else None
+        found = {name: slot.value for name, slot in passed[0].items() if name in summed and slot.value in written}
+        steps = next((written[each] for each in found.values()), ())
+        return TrialSum(launched[0].name, tuple(found), steps) if found else None
 
     def _kernel(self, name: str) -> Definition | None:
         """The kernel that a name means."""
