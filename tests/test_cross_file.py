@@ -161,6 +161,21 @@ def test_an_attribute_that_another_file_sets() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("other", "known"),
+    [
+        ("import torch\n\ntorch.linear = torch.nn.functional.linear\n", False),
+        ("import torch\n\nsetattr(torch, name, function)\n", False),
+        ("def test_it(mocker):\n    mocker.patch('torch.linear')\n", False),
+        ("class Model:\n    def __init__(self, layer):\n        self.linear = layer\n", True),
+    ],
+)
+def test_a_name_of_torch_that_another_file_sets(other: str, known: bool) -> None:
+    write({"ops.py": OPS.replace("x + factor", "torch.linear(x, factor)"), "other.py": other})
+    missing = Settings(select=("CTX604",))
+    assert matches(found(missing), *["ops.py:8: CTX604 `torch.linear` in `forward` of `Scale` does not exist"][:known])
+
+
 def test_an_attribute_that_two_files_set_differently_is_unknown() -> None:
     write(
         {

@@ -126,6 +126,8 @@ def _mentions(data: bytes, asked: ProjectQuestion) -> bool:
         return all(word.encode() in data for word in words) and _DECLARES(data) is not None
     if asked.deed == "registers" and b"register_autograd" not in data:
         return False
+    if asked.deed == "sets":
+        return asked.name.encode() in data or b"setattr(" in data
     return asked.name.encode() in data and _mentions_of(asked).in_data(data)
 
 

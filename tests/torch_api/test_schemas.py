@@ -11,7 +11,7 @@ import pytest
 import torch
 import torch.distributed
 
-from ctxlint.torch_api import operations
+from ctxlint.torch_api import missing_names, operations, torch_names
 from ctxlint.torch_api.schemas import ROWS
 
 
@@ -29,6 +29,38 @@ def test_generated_rows_are_those_of_this_torch() -> None:
         cwd=Path(__file__).parents[2],
     )
     assert ROWS in made.stdout, "python -m tests.torch_api.generate"
+
+
+def test_names_are_those_of_this_torch() -> None:
+    made = subprocess.run(
+        [sys.executable, "-W", "ignore", "-m", "tests.torch_api.generate_names", "--print"],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=Path(__file__).parents[2],
+    )
+    assert made.stdout.strip() == Path(torch_names.__file__).read_text(encoding="utf-8").strip()
+
+
+def test_torch_lacks_what_counts_as_missing() -> None:
+    assert not any(hasattr(torch, name.removeprefix("torch.")) for name in missing_names.REMOVED)
+    replacements = [each.instead for each in missing_names.REMOVED.values() if each.instead]
+    for path in replacements:
+        module, _, name = path.rpartition(".")
+        assert name in torch_names.NAMES[module].split()
+    for module in missing_names.MODULES:
+        assert not any(missing_names.is_missing(module, name) for name in torch_names.NAMES[module].split())
+
+
+def test_names_to_write_in_place_of_missing_ones() -> None:
+    meant = missing_names.meant_by
+    assert meant("torch", "linear") == "torch.nn.functional.linear"
+    assert meant("torch", "repeat") == ".repeat"
+    assert meant("torch.nn", "Relu") == "torch.nn.ReLU"
+    assert meant("torch", "sigmoide") == "torch.sigmoid"
+    assert meant("torch", "rfft") == "torch.fft.rfft"
+    assert meant("torch", "quick_spectrum") == ""
+    assert meant("numpy", "float") == "float"
 
 
 def test_every_in_place_method_of_a_tensor_is_known() -> None:

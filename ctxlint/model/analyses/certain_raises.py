@@ -155,7 +155,7 @@ def _raising(fn: FunctionClass, method: Method) -> Iterator[cst.CSTNode]:
     yield from _deleted(method)
     yield from (each.node for each in _raising_events(fn, method) if not each.conditional)
     for call in method.facts.of(MisfitCall):
-        if call.misfit is not None and not (call.misfit.conditional or call.tried):
+        if call.misfit is not None and not (call.misfit.conditional or call.misfit.newer_only or call.tried):
             yield call.node
     if method is fn.backward:
         yield from (node for node, _error in names_of_forward(fn, method))

@@ -42,6 +42,7 @@ Deed = Literal[
     "takes",
     "calls",
     "modifies",
+    "sets",
     "passes-detached",
     "passes-leaf",
     "passes-container",
@@ -64,6 +65,7 @@ class ProjectQuestion(NamedTuple):
     - ``takes``: may import a name that the file imports itself;
     - ``calls``: call a function in the ``forward`` of a module;
     - ``modifies``: modify in place what a function returns;
+    - ``sets``: may set an attribute of torch that it lacks;
     - ``passes-detached``, ``passes-leaf``: may call a function with a detached tensor, or a leaf, at this ``position``;
       ``passes-container`` and the like: with such a value from that position on.
     """

@@ -59,6 +59,8 @@ def times_answered(asked: ProjectQuestion, tree: ast.Module | None) -> int:
             return is_modified(index_module(tree), asked.name)
         case "takes":
             return _takes(tree, asked.name)
+        case "sets":
+            return may_set(tree, asked.name)
     return _passes(tree, asked)
 
 
@@ -176,6 +178,33 @@ def _takes(tree: ast.Module, name: str) -> bool:
     return any(alias.name in (name, "*") for each in imports for alias in each.names) or any(
         not _is_of_torch(meant(each, scope)) for each in attributes
     )
+
+
+def may_set(tree: ast.Module | None, name: str) -> bool:
+    """Whether a file may give a module of torch or NumPy a name that it lacks, or asks whether it has it."""
+    if tree is None:
+        return True
+    scope = index_module(tree).module
+    return any(_may_set(node, name, scope) for node in nodes_in(tree))
+
+
+def _may_set(node: ast.AST, name: str, scope: Scope) -> bool:
+    match node:
+        case ast.Attribute(value=receiver, attr=attribute, ctx=ast.Store()):
+            return attribute == name and _is_module(receiver, scope)
+        case ast.Call(func=func, args=[receiver, ast.Constant(value=key), *_]):
+            return key == name and _is_module(receiver, scope)
+        case ast.Call(func=func, args=[receiver, _, *_]):
+            return last_name(dotted_name(func) or "") == "setattr" and _is_module(receiver, scope)
+        case ast.Constant(value=str(text)):
+            return text.endswith(f".{name}") and text.startswith(("torch.", "numpy."))
+    return False
+
+
+def _is_module(node: ast.expr, scope: Scope) -> bool:
+    """Whether an expression may mean a module of torch or NumPy, also where a function imports that."""
+    written = dotted_name(node) or ""
+    return (meant(node, scope) or written).partition(".")[0] in ("torch", "numpy") or written in ("F", "np", "nn")
 
 
 def is_called_in_module(index: FileIndex, name: str) -> bool:

@@ -23,6 +23,7 @@ from ctxlint.model.interpreter.events import (
     TupleUsedAsTensor,
 )
 from ctxlint.model.interpreter.layouts import changed_layout
+from ctxlint.model.interpreter.name_reads import note_missing
 from ctxlint.model.interpreter.sequences import (
     integer,
     is_split,
@@ -90,6 +91,7 @@ def evaluate_attribute(walk: Walk, node: cst.Attribute) -> Value:
         return context_attribute(walk, node, name)
     note_none(walk, node, base)
     if isinstance(base, Imported):
+        note_missing(walk, node, base.name)
         return _attribute_of_import(walk, node, base.name, name)
     if is_whole_tuple(base):
         if not hasattr((), name):

@@ -20,6 +20,7 @@ from ctxlint.model.interpreter.effects import apply_summary, either, record_read
 from ctxlint.model.interpreter.events import ContextCall, Escape, GenericCall, MethodCall, MisfitCall
 from ctxlint.model.interpreter.extension_calls import calls_extension, calls_loaded_extension
 from ctxlint.model.interpreter.launches import TILE_LAUNCH, WRAP_KERNELS, launch, launch_by_name, read_by
+from ctxlint.model.interpreter.name_reads import note_missing
 from ctxlint.model.interpreter.names import canonical, certain_meaning, function_of, handed_on, meanings, sees_context
 from ctxlint.model.interpreter.repeated_calls import Evaluated
 from ctxlint.model.interpreter.sequences import (
@@ -116,6 +117,8 @@ def _call(walk: Walk, node: cst.Call) -> Value:
             if func is node.func:
                 note_none(walk, func, receiver)
             return _method_call(walk, node, func, receiver)
+        if func is node.func:
+            note_missing(walk, func, receiver.name)
     callee = canonical(walk, func)
     if callee is None:
         walk.evaluate(node.func)

@@ -18,11 +18,13 @@ from ctxlint.model.interpreter.events import (
     MaybeNone,
     MemoryRead,
     MisfitCall,
+    MisfitKind,
     Mutation,
     SavedRead,
     TrialSumRun,
     UnboundInside,
 )
+from ctxlint.model.interpreter.name_reads import ask_for_names
 from ctxlint.model.interpreter.ranks import is_sent_by
 from ctxlint.model.interpreter.strided_launches import record_foreign_strides
 from ctxlint.model.interpreter.summary import Summary, Write
@@ -50,7 +52,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence as Sequence_
 
     from ctxlint.model.index.project import Definition
-    from ctxlint.model.interpreter.events import ContextEvent, Orders, Unpacking
+    from ctxlint.model.interpreter.events import ContextEvent, Misfit, Orders, Unpacking
     from ctxlint.model.interpreter.summary import ContextEffects, NoneRead, Read
     from ctxlint.model.interpreter.tensor_calls import Arguments
     from ctxlint.model.interpreter.values import Value
@@ -97,8 +99,7 @@ def apply_summary(
         walk.record(GraphUseInside, node, test=use.test, how=use.how, by=by, through=use.steps)
     for flag in summary.flag_tests:
         walk.record(FlagTestedInside, node, value=flag.target, test=flag.test, by=flag.by, through=flag.steps)
-    for misfit in summary.misfits:
-        walk.record(MisfitCall, node, misfit=misfit, by=by)
+    _record_misfits(walk, node, by, summary.misfits)
     for found in summary.trial_sums:
         walk.record(TrialSumRun, node, sum=found, by=by)
     for each in summary.unbound_reads if not walk.protected else ():
@@ -115,6 +116,13 @@ def apply_summary(
         if not _is_taken_apart(walk.statement, node):
             walk.record(Escape, node, how="stored", callee=by)
     return summary.returned
+
+
+def _record_misfits(walk: Walk, node: cst.BaseExpression, by: str, misfits: tuple[Misfit, ...]) -> None:
+    """Record what raises in a function; a test around its call may be about the names that it reads."""
+    for misfit in misfits:
+        if misfit.kind is not MisfitKind.MISSING_NAME or not ask_for_names(walk.state.guards):
+            walk.record(MisfitCall, node, misfit=misfit, by=by)
 
 
 def _is_taken_apart(statement: cst.CSTNode | None, call: cst.BaseExpression) -> bool:

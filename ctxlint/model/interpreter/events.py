@@ -583,18 +583,21 @@ class UnboundInside(Event):
 
 
 class MisfitKind(Enum):
-    """How a function or a kernel is called."""
+    """How a function or a kernel is called, or a name of a module read."""
 
     CALL = "is called"
     LAUNCH = "is launched"
     KERNEL_CALL = "is called without a grid"
+    MISSING_NAME = "is read"
 
 
 @record
 class Misfit:
     """A call of a function, or launch of a kernel of Triton, that raises: what is wrong with its arguments.
 
-    A call of a kernel without a grid raises with any arguments; ``valued``: the kernel returns something.
+    A call of a kernel without a grid raises with any arguments; ``valued``: the kernel returns something. So does any
+    use of a name that a module of torch or NumPy does not have, ``unknown`` in full; ``meant`` is another one, and
+    ``newer_only``: earlier releases had it.
 
     It passes ``surplus`` arguments more by position than the ``takes`` parameters, none for those ``missing``, and two
     for those ``twice``. ``unknown`` are keywords that are none of its parameters: for a kernel, options of a
@@ -619,6 +622,7 @@ class Misfit:
     conditional: bool = False
     receiver: str = ""
     valued: bool = False
+    newer_only: bool = False
 
 
 @record

@@ -253,6 +253,9 @@ class Resolver(Protocol):
     def call_misfit(self, name: str, positional: int, keywords: Mapping[str, Slot]) -> Misfit | None:
         """What a project function certainly does not take of these arguments; None for nothing, or anything else."""
 
+    def name_misfit(self, module: str, name: str, code: str) -> Misfit | None:
+        """What a read of a name of torch or NumPy, written as ``code``, lacks; None if the module may have it."""
+
     def is_loaded(self, name: str) -> bool:
         """Whether a name is one in a compiled extension that another file of the project loads."""
 

@@ -11,8 +11,9 @@ from ctxlint.model.function import Binding, Param
 from ctxlint.model.index.kernel_names import aliases_in
 from ctxlint.model.index.kernel_parameters import parameters_of
 from ctxlint.model.index.project import Definition
+from ctxlint.model.index.project_answers import may_set
 from ctxlint.model.index.scopes import LOCAL
-from ctxlint.model.interpreter.events import Escape, KernelParameter, TrialSum
+from ctxlint.model.interpreter.events import Escape, KernelParameter, Misfit, MisfitKind, TrialSum
 from ctxlint.model.interpreter.extension_calls import loads_extension
 from ctxlint.model.interpreter.sequences import literal, mutable_parts, part_of
 from ctxlint.model.interpreter.summary import KERNEL, OPERATOR, OperatorCalled, Summary, Write
@@ -65,6 +66,7 @@ from ctxlint.model.summaries.objects import (
 from ctxlint.model.summaries.shapes import Shape
 from ctxlint.model.summaries.tuned_kernels import summed_in_trials
 from ctxlint.torch_api.extensions import may_be_of_extension
+from ctxlint.torch_api.missing_names import NUMPY_ALIASES, REMOVED, meant_by
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -76,7 +78,6 @@ if TYPE_CHECKING:
     from ctxlint.model.index.module_unit import Unit
     from ctxlint.model.index.project import Project
     from ctxlint.model.index.scopes import Scope
-    from ctxlint.model.interpreter.events import Misfit
 
     Launched = tuple[Definition, tuple[Write, ...]]
     """A kernel and its writes."""
@@ -474,6 +475,27 @@ class CalleeResolver:
         """What a project function certainly does not take of these arguments; None for nothing, or anything else."""
         definition = self.function(name)
         return self.summaries.misfit(definition, positional, keywords) if definition is not None else None
+
+    def name_misfit(self, module: str, name: str, code: str) -> Misfit | None:
+        """What a read of a name of torch or NumPy, written as ``code``, lacks; None if a file may set that name."""
+        project = self.summaries.project
+        if project.once(("sets", name), lambda: may_set(self.unit.tree, name), self.unit.summaries):
+            return None
+        if project.ask("sets", self.unit.path, name) in project.changed:
+            return None
+        full, meant = f"{module}.{name}", meant_by(module, name)
+        return Misfit(
+            code,
+            takes=0,
+            surplus=0,
+            missing=(),
+            twice=(),
+            unknown=(full,),
+            meant=(meant,) if meant else (),
+            raises="AttributeError",
+            kind=MisfitKind.MISSING_NAME,
+            newer_only=full in REMOVED or full in NUMPY_ALIASES,
+        )
 
     def is_loaded(self, name: str) -> bool:
         """Whether a name is one in a compiled extension that another file of the project loads.

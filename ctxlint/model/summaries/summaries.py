@@ -471,9 +471,15 @@ _TUNING = frozenset(["triton.autotune", "triton.heuristics"])
 
 
 def _misfits(definition: Definition, facts: MethodFacts) -> Iterator[Misfit]:
-    """The calls and launches that raise by what they pass, outside of ``try``."""
+    """The calls and launches that raise by what they pass, outside of ``try``.
+
+    A condition around the whole function may be about the names that torch has.
+    """
+    record = definition.unit.index.functions.get(definition.qualname)
     for each in facts.of(MisfitCall):
-        if each.misfit is not None and not each.tried:
+        if each.misfit is None or each.tried:
+            continue
+        if each.misfit.kind is not MisfitKind.MISSING_NAME or (record is not None and not record.conditional):
             span = definition.unit.slices.span_in_function(definition.qualname, each.node)
             at_once = f"`{each.misfit.callee}` {each.misfit.kind.value} here"
             note = f"`{definition.name}` calls `{each.by}` here" if each.by else at_once

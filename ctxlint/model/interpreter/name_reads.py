@@ -1,0 +1,39 @@
+"""Reads of names that a module of torch or NumPy does not have."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxlint.model.interpreter.events import MisfitCall
+from ctxlint.model.interpreter.names import certain_meaning
+from ctxlint.model.syntax import dotted
+from ctxlint.patterns import pattern
+from ctxlint.torch_api.missing_names import is_missing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import libcst as cst
+
+    from ctxlint.model.interpreter.events import Guard
+    from ctxlint.model.interpreter.walk import Walk
+
+
+def note_missing(walk: Walk, node: cst.Attribute, module: str) -> None:
+    """Record an attribute access on a module of torch or NumPy that certainly has no such name."""
+    if walk.resolver is None or not is_missing(module, node.attr.value) or ask_for_names(walk.state.guards):
+        return
+    code = dotted(node)
+    if code is not None and certain_meaning(walk, node.value) == module:
+        misfit = walk.resolver.name_misfit(module, node.attr.value, code)
+        if misfit is not None:
+            walk.record(MisfitCall, node, misfit=misfit)
+
+
+def ask_for_names(guards: Iterable[Guard]) -> bool:
+    """Whether one of some tests may be about a release, or about what a module has: such code has a reason."""
+    return any(any(map(_ASKING.search, guard.words)) for guard in guards)
+
+
+_ASKING = pattern(r"(?i:version|attr|legacy|compat|available|support|^(has|have|use|new|old|is)_)|^[A-Z][A-Z0-9_]+$")
+"""The words of such tests: ``hasattr``, ``TORCH_VERSION``, ``HAS_FFT``, ``use_new_fft``."""

@@ -1,0 +1,121 @@
+"""CTX604: names that torch or NumPy does not have."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxlint.model.function import FunctionClass
+from ctxlint.model.interpreter.events import MisfitKind
+from ctxlint.rules.base import Finding, Rule
+from ctxlint.rules.misfit_wording import misfits
+from ctxlint.rules.related import way_to
+from ctxlint.rules.wording import moment
+from ctxlint.torch_api.missing_names import NUMPY_ALIASES, REMOVED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.config.settings import Settings
+    from ctxlint.rules.misfit_wording import MisfitFound
+
+
+class MissingName(Rule[FunctionClass]):
+    """
+    ## What it does
+    Reports names that torch does not have in the methods of a Function and in functions of the project that they call:
+    `torch.linear`, or `torch.rfft`, which torch 1.8 removed. Also `np.float` and the other names of builtins that
+    NumPy 1.24 removed.
+
+    ## Why is this bad?
+    Reading the name raises `AttributeError: module 'torch' has no attribute 'linear'`. No import and no type checker of
+    the class shows it, and in `backward` it takes a gradient to get there.
+
+    ## Example
+    ```python
+    import torch
+
+
+    class Linear(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, weight):
+            ctx.save_for_backward(x, weight)
+            return x @ weight.t()
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            x, weight = ctx.saved_tensors
+            return torch.linear(grad_output, weight.t()), grad_output.t() @ x
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+
+    class Linear(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, weight):
+            ctx.save_for_backward(x, weight)
+            return x @ weight.t()
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            x, weight = ctx.saved_tensors
+            return torch.nn.functional.linear(grad_output, weight.t()), grad_output.t() @ x
+    ```
+
+    ## Fix safety
+    There is no fix.
+
+    ## Known limits
+    The names of `torch`, `torch.nn`, `torch.nn.functional`, `torch.linalg`, `torch.fft`, `torch.special` and
+    `torch.autograd` are known, those of torch 2.13 and of all earlier releases. A name that a release removed is not
+    reported if [`target-torch`](configuration-reference.md#target-torch) includes an older one. Not reported are names
+    that a file of the project may set, names that backends outside of torch add, such as `torch.npu`, those with an
+    underscore in front, and names under `try`, `hasattr` or a test that may be about a release.
+
+    ## References
+    - [torch](https://pytorch.org/docs/stable/torch.html)
+    - [NumPy 1.24: expired deprecations](https://numpy.org/doc/stable/release/1.24.0-notes.html#expired-deprecations)
+    """
+
+    code = "CTX604"
+    name = "missing-name"
+    subject = FunctionClass
+    says_if_it_runs = True
+
+    def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
+        seen = set()
+        if fn.is_alternative:
+            return
+        for found in misfits(fn, MisfitKind.MISSING_NAME):
+            misfit = found.misfit
+            removed = REMOVED.get(misfit.unknown[0])
+            key = (found.method.name, found.by, misfit.callee)
+            if key in seen or (removed is not None and settings.torch.fall_below(*removed.release)):
+                continue
+            seen.add(key)
+            where = f"{found.by}, which `{found.method.name}` of `{fn.name}` calls," if found.event.by else found.by
+            raises = f"it raises AttributeError {moment(found.method)}{found.unless_skipped}"
+            message = (
+                f"`{misfit.callee}` in {where} does not exist{_since(misfit.unknown[0])}; {raises}. {_remedy(found)}."
+            )
+            yield Finding(fn.span(found.event.node), message, related=way_to(fn, found.event))
+
+
+def _since(name: str) -> str:
+    """The release that removed a name."""
+    if name in NUMPY_ALIASES:
+        return " since NumPy 1.24"
+    return " since torch {}.{}".format(*REMOVED[name].release) if name in REMOVED else ""
+
+
+def _remedy(found: MisfitFound) -> str:
+    """What to write."""
+    misfit = found.misfit
+    if not misfit.meant:
+        return "Write one that torch has"
+    if misfit.meant[0].startswith("."):
+        return f"Call the method of the tensor: `{misfit.meant[0]}(...)`"
+    differs = ", which takes other arguments" * (misfit.unknown[0] in REMOVED)
+    return f"Write `{misfit.meant[0]}`{differs}"

@@ -1,0 +1,110 @@
+"""Names that torch and NumPy do not have, and what to write in place of them."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from functools import cache
+from typing import NamedTuple
+
+from ctxlint.torch_api.operations import OPERATIONS
+
+MODULES = (
+    "torch",
+    "torch.nn",
+    "torch.nn.functional",
+    "torch.linalg",
+    "torch.fft",
+    "torch.special",
+    "torch.autograd",
+)
+"""The modules whose names are known; what others have depends on how torch was built."""
+
+_words = str.split
+
+_EARLIER = frozenset(
+    _words(
+        """
+        Any Base BinaryIO Callable ContextManager Device DeviceLikeType Dict F Iterator List Literal NamedTuple Number
+        Optional Sequence Set Tensor Tuple TypeVar Union align_tensors backends boolean_dispatch csan data_parallel
+        deprecated empty_meta fbgemm_is_cpu_supported gather handle_torch_function has_torch_function
+        has_torch_function_unary has_torch_function_variadic is_deterministic itertools log_sigmoid
+        mkldnn_convolution_backward_weights mkldnn_reshape operator opt_einsum overload parallel_apply pdb product
+        py_float py_int quantize_linear register_after_fork replicate scatter set_deterministic set_vital sys sysconfig
+        torch unique_dim utils vision warnings weak_script
+        """
+    )
+)
+"""Names that one of these modules had in an earlier release, or that earlier releases of torch bind by accident."""
+
+_OF_EXTENSIONS = tuple(_words("dml gcu hpu ipex ipu mlu musa npu sdaa supa tpu txda vacc xla"))
+"""How names begin that backends outside of torch add when they are imported."""
+
+
+class RemovedName(NamedTuple):
+    """A name that a release no longer has; ``instead`` is another one for its purpose."""
+
+    release: tuple[int, int]
+    instead: str
+
+
+REMOVED = {
+    "torch.btrifact": RemovedName((1, 2), "torch.linalg.lu_factor"),
+    "torch.btrisolve": RemovedName((1, 2), "torch.linalg.lu_solve"),
+    "torch.btriunpack": RemovedName((1, 2), "torch.lu_unpack"),
+    "torch.gels": RemovedName((1, 3), "torch.linalg.lstsq"),
+    "torch.gesv": RemovedName((1, 2), "torch.linalg.solve"),
+    "torch.ifft": RemovedName((1, 8), "torch.fft.ifft"),
+    "torch.irfft": RemovedName((1, 8), "torch.fft.irfft"),
+    "torch.potrf": RemovedName((1, 2), "torch.linalg.cholesky"),
+    "torch.potri": RemovedName((1, 2), "torch.cholesky_inverse"),
+    "torch.potrs": RemovedName((1, 2), "torch.cholesky_solve"),
+    "torch.pstrf": RemovedName((1, 2), ""),
+    "torch.rfft": RemovedName((1, 8), "torch.fft.rfft"),
+    "torch.trtrs": RemovedName((1, 2), "torch.linalg.solve_triangular"),
+}
+
+NUMPY_ALIASES = {
+    "numpy.complex": "complex",
+    "numpy.float": "float",
+    "numpy.int": "int",
+    "numpy.object": "object",
+    "numpy.str": "str",
+}
+"""The builtins that NumPy had under names of its own before release 1.24."""
+
+
+def is_missing(module: str, name: str) -> bool:
+    """Whether a module of torch or NumPy certainly has no such name, unless something sets it."""
+    if module == "numpy":
+        return f"numpy.{name}" in NUMPY_ALIASES
+    if module not in MODULES or name.startswith(("_", *_OF_EXTENSIONS)) or name in _EARLIER:
+        return False
+    return name not in _names(module)
+
+
+def meant_by(module: str, name: str) -> str:
+    """The dotted name to write in place of a missing one, or ``.name`` for a method of tensors; empty if unknown."""
+    full = f"{module}.{name}"
+    if full in NUMPY_ALIASES:
+        return NUMPY_ALIASES[full]
+    if full in REMOVED:
+        return REMOVED[full].instead
+    elsewhere = [each for each in MODULES if name in _names(each)]
+    if elsewhere:
+        return f"{elsewhere[0]}.{name}"
+    if name in OPERATIONS and "M" in OPERATIONS[name].where:
+        return f".{name}"
+    names = sorted(each for each in _names(module) if each.endswith("_") is name.endswith("_"))
+    alike = [each for each in names if each.lower() == name.lower()] or get_close_matches(name, names, 2, _CUTOFF)
+    return f"{module}.{alike[0]}" if len(alike) == 1 else ""
+
+
+_CUTOFF = 0.85
+"""How similar a misspelt name is to the right one."""
+
+
+@cache
+def _names(module: str) -> frozenset[str]:
+    from ctxlint.torch_api.torch_names import NAMES
+
+    return frozenset(NAMES[module].split())
