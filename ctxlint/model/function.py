@@ -517,6 +517,8 @@ class Operator:
     """Whether the linted file registers the gradient: otherwise another one does, with functions of this file."""
     setup_used: bool = False
     """Whether another file uses ``setup_context`` for something else."""
+    setup_by_position: Span | None = None
+    """Where the registration gets ``setup_context`` as a positional argument."""
 
     def span(self, node: cst.CSTNode) -> Span:
         """The span of a node of backward or setup_context in the file."""

@@ -88,6 +88,8 @@ class _Registration(NamedTuple):
     operator: ast.expr
     backward: ast.expr
     setup: ast.expr | None
+    by_position: bool = False
+    """Whether ``setup`` is a positional argument, which torch does not take."""
 
     @property
     def functions(self) -> list[ast.expr]:
@@ -276,8 +278,12 @@ def _registration(call: CallRecord) -> _Registration | None:
         operator = arguments.pop(0) if arguments else None
     else:
         operator = func.value if isinstance(func, ast.Attribute) else func
-    backward = arguments[0] if arguments else keywords.get("backward")
-    return _Registration(operator, backward, keywords.get("setup_context")) if operator and backward else None
+    backward = arguments.pop(0) if arguments else keywords.get("backward")
+    if operator is None or backward is None:
+        return None
+    if len(arguments) == 1 and "setup_context" not in keywords:
+        return _Registration(operator, backward, arguments[0], by_position=True)
+    return _Registration(operator, backward, keywords.get("setup_context"))
 
 
 def _operator(home: _Home, call: CallRecord, used: Container[str]) -> Operator | None:
@@ -350,6 +356,9 @@ def _assembled(
         gradients=tuple(returned_by(method)),
         floating=_floating(function, params, returned_by(method), Scope("function", qualname, unit.index.module)),
         setup_used=setup is not None and setup.node.name.value in used,
+        setup_by_position=home.unit.source.span_of(given.setup)
+        if given.by_position and given.setup is not None
+        else None,
     )
 
 
