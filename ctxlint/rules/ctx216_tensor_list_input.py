@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ctxlint.model.analyses.tensor_containers import (
     container_inputs_with_gradient,
+    enclosed_tensors,
     is_tensor_container,
     passed_as_tuple,
     with_a_tensor,
@@ -29,6 +30,8 @@ class TensorListInput(Rule[FunctionClass]):
     shows this, or a call of `apply` in the linted files that passes such a container (a literal, a name, an attribute
     of `self`, a `ParameterList`, what `split`, `chunk` or `unbind` returns). For the latter, other calls may pass a
     tensor, and `forward` may handle both.
+    A list or tuple that a call passes is reported as well if it holds a parameter, or a tensor that the caller has
+    created with `requires_grad`, and `backward` returns `None` for it.
 
     ## Why is this bad?
     Autograd does not look inside containers: to it, the argument is not a tensor. If `backward` returns something for
@@ -115,6 +118,14 @@ class TensorListInput(Rule[FunctionClass]):
                 fn.span(each.param.node.name),
                 f"`{each.name}` of `{fn.name}` is a tuple of tensors on {call.place} but `backward` returns a gradient for it; "
                 f"{_RAISES if raises else _SILENT}. {_SEPARATE}",
+            )
+            return
+        for each, call, name in enclosed_tensors(fn) if not found else ():
+            held, it = (f"`{name}`", f"`{name}`") if name else ("a tensor", "it")
+            yield Finding(
+                fn.span(each.param.node.name),
+                f"`{each.name}` of `{fn.name}` is a container on {call.place} that holds {held}, which requires a gradient; "
+                f"torch does not look inside, and {it} silently gets none. {_SEPARATE}",
             )
             return
 

@@ -68,7 +68,7 @@ class FlatGradient(Rule[FunctionClass]):
 
     ## Known limits
     Shapes are not tracked in general. The input counts if `forward` binds `x.reshape(-1, n)` or `view` and reads
-    `x.shape[:-1]`; the gradient, if it is a product of matrices: what `reshape(a, b)` and `mm` give, and tensors of
+    `x.shape[:-1]`, or gives `x` to `linear`; the gradient, if it is a product of matrices: what `reshape(a, b)` and `mm` give, and tensors of
     which some method takes `.t()`.
 
     ## References

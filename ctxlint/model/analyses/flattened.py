@@ -26,7 +26,8 @@ _MATRIX_PRODUCTS = frozenset({"mm", "addmm", "_scaled_mm"})
 def flat_gradients(fn: FunctionClass) -> Iterator[tuple[int, cst.BaseExpression]]:
     """The gradients, by input, that certainly have two dimensions, of inputs that forward flattens to two.
 
-    Only of an input with more dimensions in view: forward takes ``x.shape[:-1]``, as only an output in its shape needs.
+    Only of an input with more dimensions in view: forward takes ``x.shape[:-1]``, as only an output in its shape needs,
+    or multiplies it as it is by ``linear``.
     """
     forward, backward = fn.forward, fn.backward
     if forward is None or backward is None or backward.inherited or forward.inherited:
@@ -65,7 +66,17 @@ def _gives_its_shape(forward: Method, name: str) -> bool:
     for node in forward.nodes_of(cst.Assign):
         if _path(node.value) in shapes:
             shapes.update(filter(None, (dotted(each.target) for each in node.targets)))
-    return any(_path(node.value) in shapes and _drops_last(node) for node in forward.nodes_of(cst.Subscript))
+    if any(_path(node.value) in shapes and _drops_last(node) for node in forward.nodes_of(cst.Subscript)):
+        return True
+    return _multiplies_as_it_is(forward, name)
+
+
+def _multiplies_as_it_is(forward: Method, name: str) -> bool:
+    """Whether forward gives a parameter, which it never binds again, to ``linear``: the result has its other sizes."""
+    if any(dotted(target.target) == name for node in forward.nodes_of(cst.Assign) for target in node.targets):
+        return False
+    calls = (node for node in forward.nodes_of(cst.Call) if last_name(node.func) == "linear" and node.args)
+    return any(dotted(call.args[0].value) == name and call.args[0].keyword is None for call in calls)
 
 
 def _path(node: cst.BaseExpression) -> str | None:

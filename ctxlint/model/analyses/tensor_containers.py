@@ -5,11 +5,14 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+import libcst as cst
+
 from ctxlint.model.analyses.shifted import is_shifted
 from ctxlint.model.function import RETURNED, Trust
 from ctxlint.model.index.apply_calls import ArgumentKind
 from ctxlint.model.index.scopes import dotted_name
 from ctxlint.model.interpreter.values import Tri, is_none
+from ctxlint.model.syntax import dotted
 from ctxlint.torch_api import types
 
 if TYPE_CHECKING:
@@ -17,6 +20,7 @@ if TYPE_CHECKING:
 
     from ctxlint.model.function import Evidence, FunctionClass, Input, Returned
     from ctxlint.model.index.apply_calls import ApplyCall
+    from ctxlint.model.interpreter.method import Method
     from ctxlint.model.interpreter.values import Slot
 
 
@@ -90,6 +94,42 @@ def passed_as_tuple(fn: FunctionClass) -> Iterator[tuple[Input, ApplyCall]]:
             if call.arguments[each.index] is ArgumentKind.TENSORS and not holds_tensors(each):
                 if fn.gradients and all(_is_given(returned, each.index) for returned in fn.gradients):
                     yield each, call
+
+
+def enclosed_tensors(fn: FunctionClass) -> Iterator[tuple[Input, ApplyCall, str]]:
+    """The containers for which a call passes a tensor that requires grad, and backward no gradient; with its name.
+
+    Not if backward may update what is in them itself, or if forward does not compute with them.
+    """
+    wanted = [each for each in fn.calls if each.enclosed and each.applies]
+    if not wanted or fn.forward is None or fn.forward.inherited or (fn.backward is not None and _updates(fn.backward)):
+        return
+    for call in wanted:
+        for at, name in call.enclosed if not (call.expects_error or call.gradients_off) else ():
+            entry = fn.inputs[at] if at < len(fn.inputs) else None
+            if entry is not None and entry.gradient is not Tri.YES and _is_computed_with(fn.forward, entry.name):
+                yield entry, call, name
+
+
+def _updates(backward: Method) -> bool:
+    """Whether backward may write gradients itself: ``p.grad = …``, ``loss.backward()``."""
+    names = {each.attr.value for each in backward.nodes_of(cst.Attribute)} - {"needs_input_grad"}
+    return any("grad" in name or name == "backward" for name in names)
+
+
+def _is_computed_with(forward: Method, name: str) -> bool:
+    """Whether forward gives a container to a function or takes an element of it, other than to keep it or its size."""
+    for use in forward.named.get(name, ()):
+        around = forward.parents[use]
+        if isinstance(around, (cst.Subscript, cst.For, cst.CompFor, cst.StarredElement)):
+            return True
+        call = forward.parents[around] if isinstance(around, cst.Arg) else None
+        if isinstance(call, cst.Call) and not forward.is_on_ctx(call.func) and dotted(call.func) not in _ASKING:
+            return True
+    return False
+
+
+_ASKING = ("len", "isinstance", "type", "print", "enumerate")
 
 
 def _is_given(returned: Returned, index: int) -> bool:

@@ -99,6 +99,10 @@ class ApplyCall:
     """The first argument that is certainly a parameter that a module creates to train it: ``self.weight``."""
     trained: tuple[int, ...] = ()
     """Positions of arguments that are such parameters, which the module reads for nothing else."""
+    enclosed: tuple[tuple[int, str], ...] = ()
+    """Positions of lists and tuples with a tensor that requires grad, and that no other argument is, with its name.
+
+    The name is empty if it has none."""
     incoming: tuple[tuple[int, str], ...] = ()
     """Positions of arguments that are incoming gradients of the backward around the call, each with its class."""
     origins: tuple[str, ...] = ()

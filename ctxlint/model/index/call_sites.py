@@ -454,6 +454,7 @@ class CallSites:
             rest=rest,
             parameter=ast.unparse(parameters[0]) if how in APPLIES and parameters else "",
             trained=self.trained(arguments[: len(plain)], parameters, record.scope) if parameters else (),
+            enclosed=tuple(self.enclosed(arguments, record)) if how in APPLIES else (),
             incoming=self.incoming(arguments[: len(plain)], record.scope),
             origins=of_same,
             method=method,
@@ -484,6 +485,33 @@ class CallSites:
             return ()
         reads = [each.attr for each in _reads_on_self(owner.node)]
         return tuple(at for at in found if reads.count(getattr(arguments[at], "attr", "")) == 1)
+
+    def enclosed(self, arguments: list[ast.expr], record: CallRecord) -> Iterator[tuple[int, str]]:
+        """The positions of displays with a tensor that requires grad, and that no other argument is, with its name."""
+        if any(isinstance(each, ast.Starred) for each in arguments):
+            return
+        for at, argument in enumerate(arguments):
+            shown = self.bound_value(argument, record.scope) if isinstance(argument, ast.Name) else argument
+            if not isinstance(shown, (ast.List, ast.Tuple)) or record.is_hidden(argument):
+                continue
+            tensors = [each for each in shown.elts if self.requires_gradient(each, record.scope)]
+            rest = (node for each in arguments if each is not argument for node in nodes_in(each))
+            others = {_name_of(each) for each in rest} if tensors else ()
+            alone = [name for name in map(_name_of, tensors) if name not in others or not name]
+            if alone:
+                yield at, alone[0]
+
+    def requires_gradient(self, node: ast.expr, scope: Scope) -> bool:
+        """Whether an expression certainly is a tensor that is created to require grad, or a parameter of ``self``."""
+        value = self.bound_value(node, scope) if isinstance(node, ast.Name) else node
+        if isinstance(value, ast.Attribute):
+            return value is node and self.is_parameter(node, scope)
+        if not isinstance(value, ast.Call):
+            return False
+        flags = flags_of(value)
+        if flags or creates_parameter(value):
+            return all(isinstance(each, ast.Constant) and each.value is True for each in flags)
+        return isinstance(value.func, ast.Attribute) and value.func.attr == "requires_grad_" and not value.args
 
     def incoming(self, arguments: list[ast.expr], scope: Scope) -> tuple[tuple[int, str], ...]:
         """The positions of incoming gradients, if the function around the call is the backward of a Function."""
@@ -950,7 +978,7 @@ def _is_of_module(name: str, scope: Scope) -> bool:
     return owner is not None and owner.kind == "module"
 
 
-def _name_of(node: ast.expr) -> str:
+def _name_of(node: ast.AST) -> str:
     """The code of a name, or of an attribute of one that is not a view of it; empty for anything else."""
     if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.attr not in SAME_MEMORY:
         return f"{node.value.id}.{node.attr}"

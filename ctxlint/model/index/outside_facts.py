@@ -130,12 +130,13 @@ class Own(NamedTuple):
         """
         if call.frozen or call.transforms or call.differentiated_again:
             return True
-        passed_on = (*call.trained, *call.differentiated_inputs, *(at for at, _function in call.incoming))
+        pairs = (*call.incoming, *call.enclosed)
+        passed_on = (*call.trained, *call.differentiated_inputs, *(at for at, _name in pairs))
         if any(at < len(self.inputs) and self.inputs[at].never_gets_gradient for at in passed_on):
             return True
         if not call.applies or call.expects_error:
             return False
-        if self.decided or (call.differentiated and not self.has_backward):
+        if self.decided or ((call.differentiated or call.enclosed) and not self.has_backward):
             return True
         passed = call.positional + len(call.keywords)
         if passed in self.numbers if self.numbers is not None else passed > self.required:
