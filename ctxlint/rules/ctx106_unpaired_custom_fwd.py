@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.fixes.autocast_pair import add_other_half, move_to_setup_context
-from ctxlint.model.function import Escape, FunctionClass, GenericCall, Style
+from ctxlint.model.function import Binding, Escape, FunctionClass, GenericCall, Style
 from ctxlint.model.syntax import last_name
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.source.ast_tree import nodes_in
@@ -26,6 +26,7 @@ class UnpairedCustomFwd(Rule[FunctionClass]):
     ## What it does
     Reports a Function that has only one of `custom_fwd` on `forward` and `custom_bwd` on `backward`, and `custom_fwd`
     on the `forward` of a Function with `setup_context`, unless it has `cast_inputs` and `backward` has no `custom_bwd`.
+    Also the pair on methods under `@classmethod`.
 
     ## Why is this bad?
     `custom_fwd` stores the autocast state on ctx, and `custom_bwd` restores it. With `custom_bwd` alone, every backward
@@ -35,6 +36,9 @@ class UnpairedCustomFwd(Rule[FunctionClass]):
     runs with autocast on if it is called under autocast. With `setup_context`, `forward` gets no ctx: the state is
     written to the caller's first tensor, and `custom_bwd` raises as above; without `custom_bwd`, only `cast_inputs` has
     an effect.
+
+    Both take the first argument for ctx. For a class method that is the class: all calls share one state, and a `backward`
+    silently runs in the autocast mode of the last `forward`. If only one of them is a class method, `backward` raises.
 
     ## Example
     ```python
@@ -131,6 +135,35 @@ class UnpairedCustomFwd(Rule[FunctionClass]):
                 fact = f"`forward` of `{fn.name}` has `custom_fwd` but `backward` has no `custom_bwd`"
                 remedy, fix = "Add `custom_bwd` to `backward`.", add_other_half(fn, entry, backward)
             yield Finding(fn.span(entry.node), f"{fact}; {_effect(entry, backward)}. {remedy}", fix)
+        elif entry is not None and exit_ is not None and not backward.raises_only:
+            yield from _state_on_class(fn, entry, exit_)
+
+
+def _state_on_class(fn: FunctionClass, entry: Decorator, exit_: Decorator) -> Iterator[Finding]:
+    """The pair on class methods: it keeps the state on the first argument, which is the class then."""
+    by_class = [name for name in ("forward", "backward") if _gets_class(fn.methods[name])]
+    if by_class == ["forward", "backward"]:
+        if "cast_inputs" in entry.keywords:
+            return  # the state is the same for all calls
+        problem = "keeps the autocast mode on the class; `backward` runs in that of the last `forward`, not in its own"
+        remedy = "Make both static methods"
+    elif by_class:
+        elsewhere = "keeps the autocast mode on the class, but `custom_bwd` looks on ctx"
+        if by_class == ["backward"]:
+            elsewhere = "looks for the autocast mode on the class, but `custom_fwd` keeps it on ctx"
+        problem, remedy = f"{elsewhere}; torch raises AttributeError at backward", "Make it a static method"
+    else:
+        return
+    decorator, name = (entry, "custom_fwd") if by_class[0] == "forward" else (exit_, "custom_bwd")
+    yield Finding(
+        fn.span(decorator.node), f"`{name}` on the class method `{by_class[0]}` of `{fn.name}` {problem}. {remedy}."
+    )
+
+
+def _gets_class(method: Method) -> bool:
+    """Whether what the decorators of a method get as first argument is the class."""
+    outermost = method.decorators[0].name if method.decorators else None
+    return method.binding is Binding.CLASS and outermost in ("classmethod", "builtins.classmethod")
 
 
 def _effect(entry: Decorator, backward: Method) -> str:
