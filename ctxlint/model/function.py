@@ -549,11 +549,15 @@ class SharedResult:
 
 @record
 class UndeclaredWrite:
-    """A write of the operator ``function`` to the inputs ``parameters``; it returns nothing, and names none of them."""
+    """A write of the operator ``function`` to the inputs ``parameters``, none of which it names.
+
+    ``returns_nothing``: it certainly has no result.
+    """
 
     span: Span
     function: str
     parameters: tuple[str, ...]
+    returns_nothing: bool
 
 
 @record

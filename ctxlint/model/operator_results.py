@@ -143,13 +143,14 @@ def _results_of(unit: Unit, resolver: Resolver, name: str, qualname: str) -> Ite
     for call in grad_mode_tests(facts):
         yield GradModeTest(part.span(call.node), node.name.value)
     declared = declared_by(Definition(unit, qualname))
-    if declared is None or declared.written or not _returns_nothing(unit, qualname):
+    if declared is None or declared.written:
         return
     written = [each for each in facts.of(Mutation) if _written(each, tensors) is not None]
     if written:
         names = {_written(each, tensors) for each in written}
         parameters = tuple(param.name for param in params if param.name in names)
-        yield UndeclaredWrite(part.span(written[0].node), node.name.value, parameters)
+        nothing = _returns_nothing(unit, qualname)
+        yield UndeclaredWrite(part.span(written[0].node), node.name.value, parameters, nothing)
 
 
 def _returns_nothing(unit: Unit, qualname: str) -> bool:
@@ -159,10 +160,11 @@ def _returns_nothing(unit: Unit, qualname: str) -> bool:
 
 
 def _written(mutation: Mutation, tensors: set[str]) -> str | None:
-    """The input that is certainly written to."""
-    origins = {_parameter(each) for each in _origins(mutation.target)} if mutation.target is not None else set()
-    origin = origins.pop() if len(origins) == 1 else None
-    return origin.name if origin is not None and origin.name in tensors else None
+    """The input that is certainly written to, if the operator gets it: another path may have made a new tensor."""
+    origins = list(_origins(mutation.target)) if mutation.target is not None else []
+    found = {each.name for origin in origins if (each := _parameter(origin)) is not None}
+    known = all(isinstance(each, Fresh) or _parameter(each) is not None for each in origins)
+    return found.pop() if known and len(found) == 1 and found <= tensors else None
 
 
 def _shared(event: Return, tensors: set[str], promised: bool) -> tuple[tuple[str, ...], bool, bool] | None:
