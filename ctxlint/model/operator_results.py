@@ -143,7 +143,7 @@ def _results_of(unit: Unit, resolver: Resolver, name: str, qualname: str) -> Ite
     for call in grad_mode_tests(facts):
         yield GradModeTest(part.span(call.node), node.name.value)
     declared = declared_by(Definition(unit, qualname))
-    if declared is None or declared.written:
+    if declared is None or declared.names_some:
         return
     written = [each for each in facts.of(Mutation) if _written(each, tensors) is not None]
     if written:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model.interpreter.values import Alias, View
-from ctxlint.model.syntax import code_of, dotted
+from ctxlint.model.interpreter.values import Alias, Fresh, Opaque, View
+from ctxlint.model.syntax import code_of, dotted, keywords_of, last_name
 from ctxlint.torch_api import operations
 
 if TYPE_CHECKING:
@@ -21,6 +21,33 @@ def unless_copied(base: Value) -> Alias:
             return Alias.IF_PERMUTED
         base = base.of
     return Alias.USUALLY
+
+
+def shared_by(method: str, base: Value) -> Alias:
+    """Whether what a method like ``reshape`` returns shares the memory of its tensor: always, if that is contiguous."""
+    always = method in _RESHAPING and isinstance(base, (Fresh, Opaque)) and _makes_contiguous(base.node)
+    return Alias.ALWAYS if always else unless_copied(base)
+
+
+_RESHAPING = frozenset(["reshape", "reshape_as"])
+"""The methods that give a view of any contiguous tensor; ``flatten`` and ``contiguous`` may give the tensor itself."""
+
+
+def _makes_contiguous(node: cst.CSTNode | None) -> bool:
+    """Whether an expression certainly computes a contiguous tensor: a product with a matrix, or ``torch.zeros(…)``."""
+    if isinstance(node, cst.BinaryOperation):
+        right = node.right.func if isinstance(node.right, cst.Call) and not node.right.args else None
+        is_matrix = isinstance(right, cst.Attribute) and right.attr.value == "t"
+        return isinstance(node.operator, cst.MatrixMultiply) and is_matrix
+    if not isinstance(node, cst.Call):
+        return False
+    plain = "memory_format" not in keywords_of(node) and "out" not in keywords_of(node)
+    name = last_name(node.func)
+    return plain and (name in _PRODUCTS or (name in _MAKERS and dotted(node.func) == f"torch.{name}"))
+
+
+_PRODUCTS = frozenset(["addmm", "bmm", "mm"])
+_MAKERS = frozenset(["empty", "full", "ones", "zeros"])
 
 
 def is_contiguous(value: Value) -> bool:

@@ -13,7 +13,7 @@ from ctxlint.model.interpreter.layouts import (
     changes_dtype,
     is_contiguous,
     only_adds_ones,
-    unless_copied,
+    shared_by,
 )
 from ctxlint.model.interpreter.ranks import only_reads_here, raises_for_group
 from ctxlint.model.interpreter.sequences import integer, iterated_item
@@ -360,7 +360,7 @@ def _tensor_function(walk: Walk, node: cst.Call, name: str, arguments: Arguments
     if first is not None and name in operations.TORCH_VIEWS:
         return View(first, node, layout=changed_layout(node, of_torch=True))
     if first is not None and name in operations.TORCH_USUAL_VIEWS:
-        return View(first, node, unless_copied(first))
+        return View(first, node, shared_by(name, first))
     several = _gives_several(name, arguments)
     if several is not Tri.NO:
         whole = first if name in operations.TUPLES_OF_VIEWS else None
@@ -391,7 +391,7 @@ def _view_of(receiver: Value, name: str, node: cst.Call, arguments: Arguments, s
         kind = (_kind_of_dtype(first) if first is not None else Kind.UNKNOWN) if name == "view" and retyped else None
         return View(receiver, node, Alias.ALWAYS, shown, kind, changed_layout(node))
     if name in operations.USUAL_VIEW_METHODS:
-        return View(receiver, node, unless_copied(receiver), shown)
+        return View(receiver, node, shared_by(name, receiver), shown)
     if name in operations.FLOAT_CONVERSIONS:
         converts = kind_of(receiver) is Kind.INTEGRAL
         alias = Alias.POSSIBLY if arguments.keywords else _FLOATING[name]

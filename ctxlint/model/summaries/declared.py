@@ -36,12 +36,16 @@ _NAMESPACE = "torch.ops."
 
 
 class Declared(NamedTuple):
-    """An operator: its parameters in order, those that it writes, and the place of the declaration."""
+    """An operator: its parameters in order, those that it certainly writes, and the place of the declaration.
+
+    ``names_some``: it is declared to write some, perhaps only under a flag.
+    """
 
     name: str
     params: tuple[str, ...]
     written: frozenset[str]
     step: Step
+    names_some: bool
 
 
 def declared_by(definition: Definition) -> Declared | None:
@@ -55,7 +59,8 @@ def declared_by(definition: Definition) -> Declared | None:
     names = tuple(each.arg for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs))
     if written is None:
         return None
-    return _declared(definition.unit, definition.name, names, written - _chosen(record.node, names), decorator)
+    certain = written - _chosen(record.node, names)
+    return _declared(definition.unit, definition.name, names, certain, decorator)._replace(names_some=bool(written))
 
 
 def _chosen(function: ast.FunctionDef | ast.AsyncFunctionDef, params: tuple[str, ...]) -> set[str]:
@@ -189,4 +194,5 @@ def _declared(unit: Unit, name: str, params: tuple[str, ...], written: frozenset
         params,
         written,
         Step(unit.path, unit.source.span_of(node), f"`{name}` declares here that it writes {what}"),
+        bool(written),
     )
