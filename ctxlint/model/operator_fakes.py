@@ -36,11 +36,11 @@ def unfit_arguments(unit: Unit, fake: Fake) -> FakeMismatch | None:
     if required:
         return FakeMismatch(span, name, FakeFault.REQUIRED, required)
     shifted = own.shifted_against(passed)
-    if shifted is not None and own.rest:
+    if shifted and own.rest:
         return FakeMismatch(span, name, FakeFault.SHIFTED, shifted)
     missing = own.missing_of(passed)
-    if missing and shifted is not None:
-        missing = (shifted[0], *missing[1:])
+    if missing and shifted:
+        missing = (*shifted[:-1], *missing[len(shifted) - 1 :])
     if missing:
         return FakeMismatch(span, name, FakeFault.NOT_TAKEN, missing, sometimes=passed.defaults.keys() >= {*missing})
     lacking = own.without_default_of(passed)
@@ -75,14 +75,19 @@ class _Parameters:
         surplus = [] if self.rest else passed.positional[len(self.positional) :]
         return (*surplus, *(each for each in passed.by_name if not self.others and each not in self.nameable))
 
-    def shifted_against(self, passed: _Parameters) -> tuple[str, str] | None:
-        """The first parameter of the operator that is missing before others of its names, and the one in its place."""
-        for here, there in zip(self.positional, passed.positional):
+    def shifted_against(self, passed: _Parameters) -> tuple[str, ...]:
+        """The first parameters of the operator that are missing before others of its names, and the one in their place.
+
+        Nothing if none are missing there.
+        """
+        for at, (here, there) in enumerate(zip(self.positional, passed.positional)):
             if here != there:
-                later = passed.positional[passed.positional.index(there) + 1 :]
-                fewer = len(self.positional) < len(passed.positional)
-                return (there, here) if fewer and here in later and there not in self.positional else None
-        return None
+                later = passed.positional[at:]
+                if len(self.positional) >= len(passed.positional) or here not in later:
+                    return ()
+                missing = later[: later.index(here)]
+                return (*missing, here) if {*missing}.isdisjoint(self.positional) else ()
+        return ()
 
     def without_default_of(self, passed: _Parameters) -> dict[str, ast.expr]:
         """Those that lack the default that the operator has there."""

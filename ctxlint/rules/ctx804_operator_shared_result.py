@@ -81,9 +81,11 @@ def _message(shared: SharedResult) -> str:
         remedy = f"Return `torch.empty_like({shared.parameters[0]})`" if shared.parameters and shared.whole else _EMPTY
         if several:
             remedy = _EMPTIES
+        effect = "`torch.library.opcheck` raises"
+        if shared.whole and len(shared.parameters) == 1:
+            effect += f", and exported code that modifies the result modifies `{shared.parameters[0]}`"
         return (
-            f"The fake of `{shared.function}` returns {_what(shared)}{when}, which operators never do; "
-            f"`torch.library.opcheck` raises. {remedy}."
+            f"The fake of `{shared.function}` returns {_what(shared)}{when}, which operators never do; {effect}. {remedy}."
         )
     when = "whenever it returns here" if shared.always else "on one path"
     remedy = "Return a `.clone()` of it"

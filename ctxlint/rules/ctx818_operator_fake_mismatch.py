@@ -101,9 +101,10 @@ def _message(each: FakeMismatch) -> str:
             lacks = "no default" if len(each.names) == 1 else "no defaults"
             return f"{fake} has {lacks} for {names}; {left_out}. {default}."
         case FakeFault.SHIFTED:
-            missing, other = each.names
-            what = f"{fake} lacks `{missing}`, and its `{other}` gets that argument"
-            return f"{what}; it computes with the wrong ones when torch traces it. Add `{missing}` before `{other}`."
+            *missing, other = each.names
+            what = f"{fake} lacks {quoted(missing)}, and its `{other}` gets {_AS_ARGUMENT[len(missing) > 1]}"
+            remedy = f"Add {them(missing)} before `{other}`"
+            return f"{what}; it computes with the wrong ones, or raises, when torch traces it. {remedy}."
         case FakeFault.RESULTS:
             return (
                 f"{fake} returns {_tensors(each.returned)} but the operator {_tensors(each.expected)}; {_effect(each)}."
@@ -173,4 +174,5 @@ def _named(names: tuple[str, ...]) -> str:
 
 
 _MOST_NAMES = 3
-_RAISES = "`torch.export` raises TypeError, and `torch.compile` breaks the graph"
+_AS_ARGUMENT = ("that argument", "the first of these arguments")
+_RAISES = "`torch.export` raises TypeError, and `torch.compile` breaks the graph or raises (`fullgraph=True`)"

@@ -99,7 +99,8 @@ class Instances:
         if (key, home) not in self._by_name:
             found = self._stored_as(target, home)
             shared = replace(found, use=InstanceUse.SHARED, methods=())
-            self._by_name[key, home] = shared if home is self._tree else found
+            may_be_used_elsewhere = home is self._tree and found.use is not InstanceUse.CALLED
+            self._by_name[key, home] = shared if may_be_used_elsewhere else found
         return self._by_name[key, home]
 
     def _stored_as(self, target: ast.Name | ast.Attribute, home: ast.AST | None, hops: int = 0) -> Instance:
