@@ -84,9 +84,7 @@ def _message(shared: SharedResult) -> str:
         effect = "`torch.library.opcheck` raises"
         if shared.whole and len(shared.parameters) == 1:
             effect += f", and exported code that modifies the result modifies `{shared.parameters[0]}`"
-        return (
-            f"The fake of `{shared.function}` returns {_what(shared)}{when}, which operators never do; {effect}. {remedy}."
-        )
+        return f"The fake of `{shared.function}` returns {_what(shared)}{when}, which operators never do; {effect}. {remedy}."
     when = "whenever it returns here" if shared.always else "on one path"
     remedy = "Return a `.clone()` of it"
     if not shared.parameters:
