@@ -8,6 +8,7 @@ from ctxlint.model.analyses.single_use import End, used_up
 from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Category, Finding, Rule
 from ctxlint.rules.related import at, way_to
+from ctxlint.rules.wording import quoted, them
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -97,18 +98,21 @@ class SingleUseState(Rule[FunctionClass]):
         way = way_to(fn, first.mutation) if first.mutation is not None else ()
         again = next((each for each in fn.calls if each.differentiated_again and not each.expects_error), None)
         place = again.place.replace(again.line, again.differentiated_again, 1) if again is not None else ""
-        yield Finding(fn.span(first.node), _message(first, place), related=(*way, *notes), in_view=again is not None)
+        alike = [each for each in others if each is not None and (each.end, each.doer) == (first.end, first.doer)]
+        message = _message(first, alike, place)
+        yield Finding(fn.span(first.node), message, related=(*way, *notes), in_view=again is not None)
 
 
-def _message(found: UsedUp, place: str) -> str:
+def _message(found: UsedUp, alike: list[UsedUp], place: str) -> str:
+    """What is wrong; ``alike`` are others that the same function drops in the same way."""
     name, doer, end = found.name, found.doer, found.end
     second = f"the second backward on {place}" if place else "a second backward (`retain_graph=True`)"
-    undo = "Drop the `del`." if end is End.DELETED else "Drop the assignment."
-    remedy = "Use `save_for_backward`, which frees it too." if found.tensor else undo
-    if end is End.DELETED:
-        return f"`{doer}` deletes `{name}`, which it reads; {second} raises AttributeError. {remedy}"
-    if end is End.RESET:
-        return f"`{doer}` sets `{name}`, which it reads, to `None`; {second} reads `None`. {remedy}"
+    if end in (End.DELETED, End.RESET):
+        dropped = list({each.name: each for each in (found, *alike)}.values())
+        names, remedy = quoted([each.name for each in dropped]), _keep(dropped, end)
+        if end is End.DELETED:
+            return f"`{doer}` deletes {names}, which it reads; {second} raises AttributeError. {remedy}"
+        return f"`{doer}` sets {names}, which it reads, to `None`; {second} reads `None`. {remedy}"
     if end is End.EMPTIED:
         return (
             f"`{doer}` replaces the data of the saved tensor `{name}`; {second} computes with the new data. Leave it to "
@@ -129,3 +133,12 @@ def _message(found: UsedUp, place: str) -> str:
     effect = "raises RuntimeError" if end is End.NOTICED else "silently computes with the new values"
     what = f"the saved tensor `{name}`" if end is End.NOTICED else f"`{name}`"
     return f"`{doer}` modifies {what} in place; {second} {effect}. Write to a new tensor."
+
+
+def _keep(dropped: list[UsedUp], end: End) -> str:
+    """How to keep what backward drops: tensors are saved."""
+    tensors = [each.name for each in dropped if each.tensor]
+    if len(tensors) == len(dropped):
+        return f"Use `save_for_backward`, which frees {them(tensors)} too."
+    statement = "the `del`" if end is End.DELETED else "the assignment" + "s" * (len(dropped) > 1)
+    return f"Use `save_for_backward` for {quoted(tensors)}, and drop {statement}." if tensors else f"Drop {statement}."
