@@ -20,11 +20,13 @@ _GATHERS = {"all_gather": "tensor_list", "all_gather_into_tensor": "output_tenso
 """The collectives that give every process the tensors of all, by the parameter for these."""
 
 _MODULES = ("torch.distributed", "torch.distributed.distributed_c10d")
+_XLA = "torch_xla.core.xla_model"
+"""The module of which ``all_gather`` returns the joined tensors."""
 
 _LOCAL = frozenset(
     str.split(
-        "chunk clone contiguous copy_ cumsum detach empty_like get_rank get_world_size int item len narrow rank range "
-        "reshape size slice split sum tensor_split to unbind view world_size zeros_like"
+        "chunk clone contiguous copy_ cumsum detach empty_like get_ordinal get_rank get_world_size int item len narrow "
+        "rank range reshape size slice split sum tensor_split to unbind view world_size xrt_world_size zeros_like"
     )
 )
 """Functions and methods without which ``backward`` cannot choose a part, and that tell the other processes nothing."""
@@ -36,13 +38,14 @@ def unsummed_gathers(fn: FunctionClass, backward: Method) -> Iterator[tuple[cst.
     if forward is None or fn.escapes or not forward.signature_known or not backward.signature_known:
         return
     call = next((each for each in forward.nodes_of(cst.Call) if last_name(each.func) in _GATHERS), None)
-    if call is None or not _is_of_torch(forward, call) or not _gives_output(fn, forward, call):
+    module = _module_of(forward, call) if call is not None else ""
+    if call is None or module not in (*_MODULES, _XLA) or not _gives_output(fn, forward, call, module):
         return
     if not all(last_name(each.func) in _LOCAL for each in backward.nodes_of(cst.Call)):
         return
-    if not any("rank" in word for word in words_of(backward.node.body)):
+    if not any("rank" in word or word in _ORDINALS for word in words_of(backward.node.body)):
         return
-    gathered = _gathered(forward, call)
+    gathered = _gathered(forward, call, module)
     for returned in fn.gradients:
         for index, slot in enumerate(returned.slots if returned.known else ()):
             taken = index < len(fn.inputs) and fn.inputs[index].name == gathered and not slot.starred
@@ -50,25 +53,34 @@ def unsummed_gathers(fn: FunctionClass, backward: Method) -> Iterator[tuple[cst.
                 yield slot.node, call
 
 
-def _is_of_torch(method: Method, call: cst.Call) -> bool:
-    """Whether it certainly calls ``torch.distributed``."""
+_ORDINALS = ("get_ordinal", "ordinal")
+"""What else than a rank the number of a process is called."""
+
+
+def _module_of(method: Method, call: cst.Call) -> str:
+    """The module of the function that it certainly calls."""
     record = method.home.record if method.home is not None else None
     meant = resolve_certainly(dotted(call.func) or "", record.scope) if record is not None else None
-    return meant is not None and meant.rpartition(".")[0] in _MODULES
+    return (meant or "").rpartition(".")[0]
 
 
-def _gathered(forward: Method, call: cst.Call) -> str | None:
+def _gathered(forward: Method, call: cst.Call, module: str) -> str | None:
     """The name of the tensor that is gathered, or copied for that."""
     by_position = [each.value for each in call.args if each.keyword is None and not each.star]
-    own = {"all_gather": "tensor"}.get(last_name(call.func), "input_tensor")
-    node = by_position[1] if len(by_position) > 1 else keywords_of(call).get(own)
+    own = {"all_gather": "tensor"}.get(last_name(call.func), "input_tensor") if module != _XLA else "value"
+    at = int(module != _XLA)
+    node = by_position[at] if len(by_position) > at else keywords_of(call).get(own)
     name = root_name(node)
     bound = forward.bound_to(name) if name is not None else None
     return root_name(bound) if bound is not None else name
 
 
-def _gives_output(fn: FunctionClass, forward: Method, call: cst.Call) -> bool:
+def _gives_output(fn: FunctionClass, forward: Method, call: cst.Call, module: str) -> bool:
     """Whether forward returns what it has gathered, or joins."""
+    if module == _XLA:
+        made = [name for name, found in forward.assignments.items() if any(each.value_node is call for each in found)]
+        at_once = isinstance(forward.parents[call], cst.Return)
+        return bool(fn.outputs) and (at_once or not names_behind_returns(forward).isdisjoint(made))
     first = call.args[0].value if call.args and call.args[0].keyword is None else None
     into = root_name(first if first is not None else keywords_of(call).get(_GATHERS[last_name(call.func)]))
     return into in names_behind_returns(forward) and bool(fn.outputs)
