@@ -37,6 +37,20 @@ def returns_view(fn: FunctionClass, output: int | None, argument: int | None = N
     return shown[0] if len(found) == 1 else f"{shown[0]} on one path"
 
 
+def input_behind(fn: FunctionClass, output: int) -> tuple[int, bool] | None:
+    """The input that an output certainly is, or is a view of, on all returns of forward; and whether it is itself."""
+    found: set[tuple[int, bool] | None] = set()
+    for returned in fn.outputs:
+        if not returned.known or not returned.exact or output >= len(returned.slots):
+            return None
+        for value in returned.slots[output].value.options():
+            described = _description(value)
+            index = value.index if is_input(value) else described[1] if described is not None else None
+            is_one = index is not None and (fn.inputs[index].is_tensor is Tri.YES or not is_input(value))
+            found.add((index, is_input(value)) if index is not None and is_one else None)
+    return found.pop() if len(found) == 1 else None
+
+
 def may_return_view(fn: FunctionClass) -> bool:
     """Whether forward, of which only the code is known, seems to return a name, a part of a tensor or a view of one."""
     returned = fn.forward.nodes_of(cst.Return) if fn.forward is not None else ()
