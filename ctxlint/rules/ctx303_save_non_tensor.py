@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.fixes.save_arguments import save_properly
+from ctxlint.model.analyses.certain_raises import raises_before
 from ctxlint.model.analyses.inputs import from_calls, passes_no_tensor
 from ctxlint.model.analyses.saved_tensors import hides_an_input
 from ctxlint.model.function import ContextCall, Evidence, FunctionClass, Trust
@@ -105,7 +106,9 @@ class SaveNonTensor(Rule[FunctionClass]):
                 continue
             for call in method.facts.of(ContextCall):
                 if call.method in ("save_for_backward", "save_for_forward"):
-                    yield from self.arguments(fn, method, call)
+                    found = [*self.arguments(fn, method, call)]
+                    if found and not raises_before(fn, method, call.node):  # such as another argument
+                        yield from found
 
     def arguments(self, fn: FunctionClass, method: Method, call: ContextCall) -> Iterator[Finding]:
         """A finding for each argument that is not a tensor."""
