@@ -117,6 +117,9 @@ class ApplyCall:
     inside_function_class: bool = False
     in_module: bool = False
     """Whether it is in a method of a class of which a base is called ``Module``."""
+    groups: tuple[tuple[str, str], ...] = ()
+    """Parameters of the functions around the call that are process groups by name, and that it does not pass, each with
+    that function, unless this tests it."""
     alias: str | None = None
     """The name that is called, if it is not ``Fn.apply``."""
     callee_span: Span | None = None

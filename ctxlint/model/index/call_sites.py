@@ -461,6 +461,7 @@ class CallSites:
             inside=record.scope.qualname,
             inside_function_class=self.inside_function(record.scope),
             in_module=self.is_in_module(record.scope),
+            groups=tuple(self.groups_around(record)) if how in APPLIES else (),
             alias=alias,
             callee_span=self.source.span_of(callee),
             expects_error=record.expects_error,
@@ -749,6 +750,18 @@ class CallSites:
             return None  # it is bound again
         return record.node.args
 
+    def groups_around(self, record: CallRecord) -> Iterator[tuple[str, str]]:
+        """The process groups that the functions around a call get, test for nothing and that it does not pass."""
+        scope: Scope | None = record.scope
+        while scope is not None:
+            function = self.index.function_of(scope)
+            for each in _parameter_names(function.node.args) if function is not None else ():
+                if _GROUP.fullmatch(each) and record.scope.owner(each) is scope and len(scope.names[each]) == 1:
+                    passed = any(isinstance(part, ast.Name) and part.id == each for part in nodes_in(record.node))
+                    if not passed and not self.tests(each, scope):
+                        yield each, scope.qualname.rpartition(".")[2]
+            scope = scope.parent
+
     def settles(self, name: str, scope: Scope) -> bool:
         """Whether a function tests, or binds again, its parameter with None as default."""
         record = self.index.function_of(scope)
@@ -1027,6 +1040,14 @@ def _is_none_by_default(name: str, parameters: ast.arguments) -> bool:
         each.arg == name and isinstance(default, ast.Constant) and default.value is None
         for each, default in (*defaults, *zip(parameters.kwonlyargs, parameters.kw_defaults))
     )
+
+
+_GROUP = pattern(r"(?:\w+_)?group|pg")
+"""The name of a process group."""
+
+
+def _parameter_names(parameters: ast.arguments) -> list[str]:
+    return [each.arg for each in (*parameters.posonlyargs, *parameters.args, *parameters.kwonlyargs)]
 
 
 def _tests_in(node: ast.AST) -> list[ast.expr]:
