@@ -66,6 +66,11 @@ _MAY_BE_A_VIEW = frozenset(
 )
 """Operations that return one tensor, but possibly their operand, a view of it, or one with a given flag."""
 
+_LEGACY_CONSTRUCTORS = frozenset(
+    _words("BFloat16Tensor BoolTensor ByteTensor DoubleTensor FloatTensor HalfTensor IntTensor LongTensor Tensor")
+)
+"""The types of torch that create memory of given sizes, such as ``torch.cuda.FloatTensor(1)``."""
+
 _TAKES_INPLACE = frozenset(_words("hardsigmoid hardswish mish relu relu6 selu silu"))
 """Functions whose second parameter is ``inplace``."""
 
@@ -276,6 +281,8 @@ def _computes(method: Method, node: cst.CSTNode | None) -> bool:
     if home is not None:
         return _computed_by(home)
     name = last_name(node.func)
+    if name in _LEGACY_CONSTRUCTORS:  # of a tensor, it may return that itself
+        return bool(node.args) and all(isinstance(each.value, cst.Integer) for each in node.args)
     if name not in _MAKES_COPIES or any(argument.star == "**" for argument in node.args):
         return False
     if name in _TAKES_INPLACE and len(node.args) > 1:
