@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.model.analyses.layout_uses import compiled_reads_of_inputs
+from ctxlint.model.analyses.uncopied_saves import uncopied_saves
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.interpreter.summary import KERNEL
 from ctxlint.rules.base import Category, Finding, Rule
@@ -22,7 +23,8 @@ class NonContiguousInput(Rule[FunctionClass]):
     ## What it does
     Reports a compiled extension, an operator that torch itself does not have, or the launch of a kernel,
     `kernel[grid]`, that gets an input in `forward` as it came, if `forward` neither makes it contiguous nor asks for its
-    layout; extensions and operators also in a function of the project that `forward` passes the input to.
+    layout; extensions and operators also in a function of the project that `forward` passes the input to. And one that gets a
+    saved input in `backward` as it came, if `forward` gives compiled code a contiguous copy of it.
 
     ## Why is this bad?
     Callers may pass a transposed, sliced or expanded tensor. Compiled code that computes addresses from sizes, as most
@@ -96,6 +98,11 @@ class NonContiguousInput(Rule[FunctionClass]):
                 f"{passed} {what}. Call `.contiguous()` on {'them' if several else 'it'} first.",
                 related=way_to(fn, read),
             )
+        for use, read in uncopied_saves(fn):
+            reader = f"`{read.reader}`" if read.reader and read.how != "data_ptr" else "Compiled code"
+            fact = f"{reader} gets the saved input `{use.value}` as it came, though `forward` passes a contiguous copy"
+            effect = "it silently reads wrong values" if read.how == KERNEL else _UNLESS_HANDLED
+            yield Finding(fn.span(use), f"{fact}; {effect} of a transposed or sliced one. Save the copy.")
 
 
 def _named(names: list[str]) -> str:
@@ -104,3 +111,4 @@ def _named(names: list[str]) -> str:
 
 
 _MOST_NAMES = 3
+_UNLESS_HANDLED = "unless it handles strides, it raises, or silently reads wrong values"
