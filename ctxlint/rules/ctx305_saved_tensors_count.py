@@ -11,6 +11,7 @@ from ctxlint.model.analyses.saved_tensors import mismatched, saved_counts, savin
 from ctxlint.model.analyses.shape_unpackings import shape_mismatches
 from ctxlint.model.function import ContextCall, FunctionClass, Trust, Unpacking
 from ctxlint.model.interpreter.values import Mapping, Sequence, Tri, is_input
+from ctxlint.model.syntax import only_target
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.rules.related import at, saves, way_to
 from ctxlint.rules.wording import counted, doer, if_it_happens, if_it_runs, quoted, them
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from ctxlint.config.settings import Settings
     from ctxlint.fix import Fix
+    from ctxlint.model.analyses.shape_unpackings import ShapeUnpacking
     from ctxlint.model.function import Input, SavedItem
     from ctxlint.model.interpreter.method import Method
 
@@ -123,9 +125,21 @@ def _shapes(fn: FunctionClass, method: Method) -> Iterator[Finding]:
             fn.span(here.statement),
             f"`{method.name}` of `{fn.name}` unpacks the shape of `{here.tensor.value}` into {counted(here.names, 'name')} "
             f"but `forward` unpacks it into {there.names}; it raises ValueError{if_it_runs(fn, method, here.statement)}. "
-            f"Unpack it into {there.names}.",
+            f"Unpack it into {there.names}{_without(here, there)}.",
             related=at(fn, (there.statement,), "unpacked here"),
         )
+
+
+def _without(here: ShapeUnpacking, there: ShapeUnpacking) -> str:
+    """The only name that is too many, if the others are those of forward."""
+    surplus = [each for each in _targets(here) if each not in _targets(there)]
+    return f", without `{surplus[0]}`" if len(surplus) == 1 == here.names - there.names else ""
+
+
+def _targets(unpacking: ShapeUnpacking) -> list[str]:
+    target = only_target(unpacking.statement)
+    elements = target.elements if isinstance(target, (cst.Tuple, cst.List)) else ()
+    return [each.value.value for each in elements if isinstance(each.value, cst.Name)]
 
 
 def _passes_container(fn: FunctionClass, call: str) -> bool:
@@ -191,7 +205,12 @@ def _advice(fn: FunctionClass, method: Method, call: str, taken: Unpacking | Sav
     if saved == {0}:
         names = [name for name in taken.names if name is not None]
         known = not taken.starred and len(names) == len(taken.names) and _binds(fn, names)
-        return f"Save {quoted(names)}." if known else f"Save {least}{taken.minimum}."
+        if not known:
+            return f"Save {least}{taken.minimum}."
+        containers = [name for name in names if _is_container(fn, name)]
+        tensors = quoted([name for name in names if name not in containers])
+        parts = f"the tensors in {quoted(containers)} one by one" if containers else ""
+        return f"Save {' and '.join(filter(None, (tensors, parts)))}."
     others = _others_saved(fn, call)
     if others and not taken.starred and saved == {taken.minimum + len(others)}:
         writes = quoted(f"{fn.storing_ctx}.{name} = {name}" for name in others)
@@ -206,6 +225,13 @@ def _advice(fn: FunctionClass, method: Method, call: str, taken: Unpacking | Sav
         if more and len(more) == len(unpacked) - len(names_saved) and _binds(fn, more):
             return f"Save {quoted(more)} too."
     return f"Unpack {' or '.join(str(count) for count in sorted(saved))}, or save {least}{taken.minimum}."
+
+
+def _is_container(fn: FunctionClass, name: str) -> bool:
+    """Whether the method that saves binds a list, tuple or dict to a name: torch saves only tensors."""
+    writer = fn.setup_context or fn.forward
+    value = writer.value_of(name) if writer is not None else None
+    return isinstance(value, (Sequence, Mapping))
 
 
 def _binds(fn: FunctionClass, names: list[str]) -> bool:

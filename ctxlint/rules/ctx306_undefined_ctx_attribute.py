@@ -5,6 +5,8 @@ from __future__ import annotations
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
+import libcst as cst
+
 from ctxlint.model.analyses.legacy import attributes_set_by
 from ctxlint.model.analyses.undefined_attributes import absent_inputs, undefined_reads
 from ctxlint.model.function import Binding, FunctionClass
@@ -121,6 +123,8 @@ def _on_the_class(fn: FunctionClass, name: str) -> bool:
 
 def _remedy(fn: FunctionClass, method: Method, read: ContextRead) -> str:
     name, ctx = read.attribute, method.ctx_name
+    if not (read.by or read.called) and isinstance(method.parents.get(read.node), cst.Expr):
+        return "Drop the line, which does nothing else."
     if _on_the_class(fn, name):
         helper = fn.methods.get(name)
         static = "" if helper is None or helper.binding is not Binding.INSTANCE else ", and make it a static method"

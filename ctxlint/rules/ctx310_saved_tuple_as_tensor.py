@@ -134,9 +134,14 @@ class SavedTupleAsTensor(Rule[FunctionClass]):
             if not use.name or asked or (use.may_repeat and not _is_one_gradient(method, use.node)):
                 continue
             one = all(each.exact and each.count == 1 for each in fn.outputs)
+            effect = (
+                "multiplied by a float it raises TypeError, and by an int torch raises RuntimeError for the result"
+                if use.may_repeat
+                else f"using it as one tensor raises ({use.how})"
+            )
             yield Finding(
                 fn.span(use.node),
-                f"`*{use.name}` is the tuple of all gradients; using it as one tensor raises ({use.how}). "
+                f"`*{use.name}` is the tuple of all gradients; {effect}. "
                 f"{f'Take `{use.name}` without the star' if one else 'Use its elements'}.",
             )
             return

@@ -133,6 +133,7 @@ def _of_instance(file: SourceFile, fn: FunctionClass, call: ApplyCall) -> Iterat
     elif instance.use is InstanceUse.APPLIED:
         fact = f"`{made}` creates an instance, of which `apply` is used; torch deprecates instances."
         remedy = f"Use `{name}.apply`, with {_given(fn)}." if has_arguments else f"Drop the `{made[len(name) :]}`."
+        remedy = _with_test(file, instance, remedy)
     elif instance.use is InstanceUse.CALLED:
         fact, only_warns = f"`{made}` creates an instance; torch raises RuntimeError when it is called.", False
         remedy = f"Use `{name}.apply`{_moved(fn, has_arguments=True) if has_arguments else ''}."
@@ -153,8 +154,7 @@ def _of_instance(file: SourceFile, fn: FunctionClass, call: ApplyCall) -> Iterat
         return
     elif instance.tests and not has_arguments:
         fact = f"`{made}` creates an instance; torch deprecates instances, and raises RuntimeError when one is called."
-        at = file.source.line_name(instance.tests[0].start.line)
-        remedy = f"Use `{name}.apply`, and change the test on {at}, which expects an instance."
+        remedy = _with_test(file, instance, f"Use `{name}.apply`.")
     else:
         fact = f"`{made}` creates an instance; torch deprecates instances, and raises RuntimeError when one is called."
         wanted = " and what expects an instance" * (not _OF_INSTANCES.isdisjoint(fn.methods))
@@ -163,6 +163,14 @@ def _of_instance(file: SourceFile, fn: FunctionClass, call: ApplyCall) -> Iterat
             otherwise = f"and make `{own}` static to call it without an instance"
         remedy = f"Use `{name}.apply`, {f'with {_given(fn)}' if has_arguments else otherwise}."
     yield _finding(fn, call, name, fact, remedy, fix, related, only_warns)
+
+
+def _with_test(file: SourceFile, instance: Instance, remedy: str) -> str:
+    """The remedy, with the first test that expects an instance, if there is one."""
+    if not instance.tests:
+        return remedy
+    at = file.source.line_name(instance.tests[0].start.line)
+    return f"{remedy[:-1]}, and change the test on {at}, which expects an instance."
 
 
 def _called_as(file: SourceFile, fn: FunctionClass, call: ApplyCall) -> str:
@@ -278,6 +286,7 @@ def _finding(
     """What to write instead; a class with state on instances (CTX108) must be rewritten before it can use ``apply``."""
     if fn.legacy_state is not None:
         inherited = all(method.inherited for method in (fn.forward, fn.backward) if method is not None)
-        rule = "" if inherited else " (CTX108)"  # it is about the class that contains the methods
-        remedy, fix = f"Make its methods static first{rule}, then use `{name}.apply`.", None
+        # CTX108 is about the class that contains the methods.
+        rule, state = ("", f"what they take from it ({fn.legacy_state})") if inherited else (" (CTX108)", "its state")
+        remedy, fix = f"Make its methods static{rule}, with {state} as inputs; then use `{name}.apply`.", None
     return Finding(call.span, f"{fact} {remedy}", fix, related, only_warns=only_warns)

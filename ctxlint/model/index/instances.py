@@ -110,7 +110,9 @@ class Instances:
         known = self._names.reached(target, named, home)
         tests = sorted(self._source.span_of(call) for each in known if (call := self._tested_at(each)) is not None)
         if tests:
-            return Instance(InstanceUse.UNKNOWN, tests=tuple(tests[:_MOST_CALLS]), wanted=True)
+            applies = any(_takes_apply(self._names.parents[each]) for each in known)
+            use = InstanceUse.APPLIED if applies else InstanceUse.UNKNOWN
+            return Instance(use, tests=tuple(tests[:_MOST_CALLS]), wanted=True)
         passed_on = _stored_as(self._names.parents[known[0]]) if len(known) == 1 else None
         if isinstance(passed_on, ast.Attribute) and hops == 0:
             return self._stored_as(passed_on, self._names.home(passed_on), hops + 1)
