@@ -15,6 +15,7 @@ from ctxlint.model.analyses.grad_mode import (
     untracked,
     untracked_if_cast,
     untracked_if_copied,
+    untracked_if_laid_out,
 )
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.interpreter.events import FlagTestedInside, GradientFlag, GraphUseInside
@@ -185,6 +186,15 @@ def _copied(
         if _is_worth_asking(fn, parameter):
             message = _message_if_copied(method, home, test, parameter, call)
             return parameter.index, Finding(fn.span(test.node), message, related=test.way(fn))
+    laid_out = untracked_if_laid_out(home, value)
+    if laid_out is not None and _is_worth_asking(fn, laid_out[0]):
+        copied, decorator = laid_out
+        message = (
+            f"{test.fact} `False` in `{method.name}` if `@{last_name(decorator.node.decorator)}` copies the input "
+            f"`{copied.name}`, as grad mode is off there. "
+        )
+        asked = test.ask(f"Test `{method.ctx_name}.needs_input_grad[{copied.index}]`.")
+        return copied.index, Finding(fn.span(test.node), message + asked, related=test.way(fn))
     cast = untracked_if_cast(home, value)
     if cast is None or cast.index >= len(fn.inputs) or fn.inputs[cast.index].gradient is not Tri.YES:
         return None

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ctxlint.model.function import FunctionClass
     from ctxlint.model.index.project import Definition
     from ctxlint.model.interpreter.events import Differentiated
-    from ctxlint.model.interpreter.method import Method
+    from ctxlint.model.interpreter.method import Decorator, Method
     from ctxlint.model.interpreter.values import Value
 
 _OFF = frozenset({"forward", "setup_context", "backward", "vjp"})
@@ -124,6 +124,25 @@ def untracked_if_cast(method: Method, value: Value | None) -> Parameter | None:
     if any(each.switched and each.value in (value, base) for each in method.facts.of(GradientFlag)):
         return None
     return base if is_input(base) else None
+
+
+def untracked_if_laid_out(method: Method, value: Value | None) -> tuple[Parameter, Decorator] | None:
+    """The input that a value of forward is, or a view of it, and a decorator of the project that may pass a copy of it.
+
+    That calls ``contiguous`` for each argument, with grad mode off.
+    """
+    if value is None or method.name != "forward":
+        return None
+    found = next((each for each in method.decorators if each.lays_out and each.certain), None)
+    others = (each for each in method.decorators if each is not found)
+    if found is None or not all(_leaves_it_off(each.node.decorator) for each in others):
+        return None
+    base = _origin(value)
+    if not is_input(base) or any(map(_switches, method.nodes_of(cst.Name))):
+        return None
+    if any(each.switched and each.value in (value, base) for each in method.facts.of(GradientFlag)):
+        return None
+    return base, found
 
 
 class _Copied(NamedTuple):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model.syntax import children, dotted, last_name
+from ctxlint.model.syntax import children, dotted, last_name, words_of
 from ctxlint.records import record
 from ctxlint.torch_api import autograd, operations
 
@@ -23,7 +23,8 @@ class Wrapping:
     decorator that a decorator with options creates. ``takes_descriptors``: it accepts static and class methods.
     ``works_on_ctx``: it sets attributes of anything, or calls methods of ctx. ``gives_back``: it returns the function
     unchanged and does nothing else. ``keeps_class``: it returns the class that it decorates, with the same methods.
-    ``copies``: it calls what copies a tensor, perhaps for the function.
+    ``copies``: it calls what copies a tensor, perhaps for the function. ``lays_out``: it passes on what ``contiguous``
+    returns for each of several values, and does not switch grad mode.
     """
 
     passes_arguments_on: bool
@@ -32,6 +33,7 @@ class Wrapping:
     gives_back: bool = False
     keeps_class: bool = False
     copies: bool = False
+    lays_out: bool = False
 
 
 def wrapping_of(decorator: cst.FunctionDef) -> Wrapping:
@@ -45,6 +47,7 @@ def wrapping_of(decorator: cst.FunctionDef) -> Wrapping:
         gives_back=_only_gives_back(decorator),
         keeps_class=same and not names_descriptors and not may_change_methods(decorator.body),
         copies=_copies(decorator.body, _names_of_functions(decorator.body)),
+        lays_out=_lays_out(decorator.body) and "grad" not in "".join(words_of(decorator.body)),
     )
 
 
@@ -62,6 +65,15 @@ def _copies(node: cst.CSTNode, own: frozenset[str]) -> bool:
         if any(isinstance(each, cst.Call) and _is_of_others(each.func, own) for each in _arms(node.elt)):
             return True
     return any(_copies(child, own) for child in children(node))
+
+
+def _lays_out(node: cst.CSTNode) -> bool:
+    """Whether some code has a comprehension of ``arg.contiguous()`` for the arguments, perhaps only for tensors."""
+    if isinstance(node, (cst.ListComp, cst.GeneratorExp)) and isinstance(node.for_in.target, cst.Name):
+        calls = (each for each in _arms(node.elt) if isinstance(each, cst.Call))
+        if any(dotted(each.func) == f"{node.for_in.target.value}.contiguous" for each in calls):
+            return True
+    return any(map(_lays_out, children(node)))
 
 
 def _names_of_functions(node: cst.CSTNode) -> frozenset[str]:

@@ -86,7 +86,8 @@ class Decorator:
     ``called``: it is written with parentheses. ``keeps_signature`` is yes for those known to pass all arguments on,
     unknown for others. ``certain``: the name means nothing else on any path, fallbacks for a failing import aside.
     ``takes_descriptors``: it also works on a staticmethod or classmethod object. ``works_on_ctx``: it sets
-    attributes or saves tensors itself. ``copies``: it may pass copies of tensors on. ``completed``:
+    attributes or saves tensors itself. ``copies``: it may pass copies of tensors on. ``lays_out``: it passes on what
+    ``contiguous`` returns for each tensor, with grad mode as it is. ``completed``:
     ``functools.partial`` gave it arguments before. ``optional``: its name may mean a function that does nothing
     instead. ``through_project``: another file of the project defines its name.
     """
@@ -99,6 +100,7 @@ class Decorator:
     takes_descriptors: bool = False
     works_on_ctx: bool = False
     copies: bool = False
+    lays_out: bool = False
     completed: bool = False
     optional: bool = False
     through_project: bool = False

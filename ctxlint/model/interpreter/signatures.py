@@ -60,6 +60,7 @@ def decorators_of(
         keeps = _keeps_signature(name, meant)
         works = isinstance(meant, Wrapping) and meant.works_on_ctx
         copies = isinstance(meant, Wrapping) and meant.copies
+        lays_out = isinstance(meant, Wrapping) and meant.lays_out and not called
         takes = _takes_descriptors(meant)
         optional = made is not None and made.optional
         completed = completed or (made and made.name)
@@ -73,6 +74,7 @@ def decorators_of(
                 takes_descriptors=takes,
                 works_on_ctx=works,
                 copies=copies,
+                lays_out=lays_out,
                 completed=completed is not None,
                 optional=optional,
                 through_project=owner is not scope,
