@@ -216,6 +216,7 @@ class Builder:
                 lambda: any(call.how == "construct-call" or call.instance_called for call in calls),
             ),
             is_redefined=record.is_redefined,
+            is_replaced=record.is_replaced_unused(self.unit.source),
             applied=record.qualname in self.applied,
             known_in_part=self.known_in_part,
             is_alternative=record.alternative,

@@ -246,6 +246,8 @@ class FunctionClass:
     """Plain assignments in the class body (``generate_vmap_rule = True``)."""
     is_redefined: bool = False
     """Whether its name certainly means something else at the end of the file: a later version, as in a notebook."""
+    is_replaced: bool = False
+    """Whether a later class takes its name before anything uses it: then none of its code ever runs."""
     legacy_state: str | None = None
     """How the class keeps state on ``self``, in the style before torch 1.5; None if it does not."""
     applied: bool = False

@@ -738,6 +738,7 @@ def _facts(builder: Builder, record: ClassRecord) -> tuple[Hashable, ...]:
         name in builder.subclassed,
         builder.known_in_part,
         record.is_redefined,
+        record.is_replaced_unused(builder.unit.source),
     )
 
 

@@ -106,7 +106,7 @@ class UntrackedOutput(Rule[FunctionClass]):
             what = "a list" if is_proven_list(fn, returned) else _untracked(fn, returned)
             if what is None or returned.event.order in told:
                 continue
-            if _may_be_another(fn, returned):
+            if _may_be_another(fn, returned) or _is_for_containers(fn, returned):
                 continue
             told.add(returned.event.order)
             yield Finding(
@@ -143,6 +143,23 @@ def _where(fn: FunctionClass, returned: Returned) -> str:
 
 
 _LONGEST_CONDITION = 40
+
+
+def _is_for_containers(fn: FunctionClass, returned: Returned) -> bool:
+    """Whether an input has to be a list or tuple for this: torch does not look inside that either (CTX216)."""
+    made = fn.forward.facts.of(Assigned) if fn.forward is not None else ()
+    guards = (
+        *returned.event.guards,
+        *(guard for each in made if each.value == returned.value for guard in each.guards),
+    )
+    names = {each.name for each in fn.inputs}
+    return any(
+        guard.holds and not names.isdisjoint(guard.words) and not _CONTAINERS.isdisjoint(guard.words)
+        for guard in guards
+    )
+
+
+_CONTAINERS = frozenset({"list", "tuple", "List", "Tuple", "Sequence"})
 
 
 def _may_be_another(fn: FunctionClass, returned: Returned) -> bool:

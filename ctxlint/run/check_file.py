@@ -193,6 +193,8 @@ def _is_checked(rule: Rule[Any], subject: Any, settings: Settings, *, in_view: b
     """Whether a rule may report anything about a subject; ``in_view``: only what a use in the project makes certain."""
     if in_view and not rule.may_be_in_view(subject):
         return False
+    if isinstance(subject, FunctionClass) and subject.is_replaced:
+        return False
     return not rule.about_backward or not (_is_out_of_use(subject, settings) or backward_never_runs(subject))
 
 

@@ -7,6 +7,7 @@ decided on LibCST nodes.
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -17,6 +18,8 @@ from ctxlint.source.ast_tree import nodes_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+
+    from ctxlint.source.source import Source
 
 
 def one_of_several(qualname: str, line: int) -> str:
@@ -70,6 +73,14 @@ class ClassRecord:
     def is_redefined(self) -> bool:
         """Whether its name certainly means something else at the end of its scope."""
         return all(bound.target != self.qualname for bound in self.scope.live(self.node.name))
+
+    def is_replaced_unused(self, source: Source) -> bool:
+        """Whether another class statement is the next place after it that mentions its name."""
+        if not self.is_redefined or self.node.decorator_list:
+            return False
+        rest = source.lines((self.node.end_lineno or self.node.lineno) + 1, source.line_count)
+        following = re.search(rf"(class\s+)?\b{re.escape(self.node.name)}\b", rest)
+        return following is not None and following[1] is not None
 
 
 class CallRecord(NamedTuple):
