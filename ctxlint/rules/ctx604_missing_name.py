@@ -9,7 +9,7 @@ from ctxlint.model.interpreter.events import MisfitKind
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.misfit_wording import misfits
 from ctxlint.rules.related import way_to
-from ctxlint.rules.wording import moment
+from ctxlint.rules.wording import fitting, moment
 from ctxlint.torch_api.missing_names import NUMPY_ALIASES, REMOVED
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ class MissingName(Rule[FunctionClass]):
     """
     ## What it does
     Reports names that torch does not have in the methods of a Function and in functions of the project that they call:
-    `torch.linear`, or `torch.rfft`, which torch 1.8 removed. Also `np.float` and the other names of builtins that
+    `torch.linear`, or `torch.rfft`, which torch 1.8 removed, and calls of `torch.fft`, a module since then. Also `np.float` and the other names of builtins that
     NumPy 1.24 removed.
 
     ## Why is this bad?
@@ -86,6 +86,7 @@ class MissingName(Rule[FunctionClass]):
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         seen = set()
+        applied = True
         if fn.is_alternative:
             return
         for found in misfits(fn, MisfitKind.MISSING_NAME):
@@ -96,10 +97,16 @@ class MissingName(Rule[FunctionClass]):
                 continue
             seen.add(key)
             where = f"{found.by}, which `{found.method.name}` of `{fn.name}` calls," if found.event.by else found.by
-            raises = f"it raises AttributeError {moment(found.method)}{found.unless_skipped}"
-            message = (
-                f"`{misfit.callee}` in {where} does not exist{_since(misfit.unknown[0])}; {raises}. {_remedy(found)}."
-            )
+            lacking = "does not exist" if misfit.raises == "AttributeError" else "is a module"
+            skipped = found.unless_skipped
+            if found.method.runs_before_backward:
+                applied = applied and bool(skipped)
+            elif not (applied or skipped):
+                skipped = f" if `{found.method.name}` gets that far"
+            raises = f"it raises {misfit.raises} {moment(found.method)}{skipped}"
+            fact = f"`{misfit.callee}` in {where} {lacking}{_since(misfit.unknown[0])}; {raises}"
+            remedy = _remedy(found)
+            message = fitting(f"{fact}. {remedy}.", f"{fact}. {remedy.partition(',')[0]}.")
             yield Finding(fn.span(found.event.node), message, related=way_to(fn, found.event))
 
 

@@ -51,6 +51,7 @@ REMOVED = {
     "torch.btrifact": RemovedName((1, 2), "torch.linalg.lu_factor"),
     "torch.btrisolve": RemovedName((1, 2), "torch.linalg.lu_solve"),
     "torch.btriunpack": RemovedName((1, 2), "torch.lu_unpack"),
+    "torch.fft()": RemovedName((1, 8), "torch.fft.fft"),
     "torch.gels": RemovedName((1, 3), "torch.linalg.lstsq"),
     "torch.gesv": RemovedName((1, 2), "torch.linalg.solve"),
     "torch.ifft": RemovedName((1, 8), "torch.fft.ifft"),
@@ -62,6 +63,7 @@ REMOVED = {
     "torch.rfft": RemovedName((1, 8), "torch.fft.rfft"),
     "torch.trtrs": RemovedName((1, 2), "torch.linalg.solve_triangular"),
 }
+"""By the full name; with parentheses if the name is a module now, so that only a call raises."""
 
 NUMPY_ALIASES = {
     "numpy.complex": "complex",
@@ -74,7 +76,12 @@ NUMPY_ALIASES = {
 
 
 def is_missing(module: str, name: str) -> bool:
-    """Whether a module of torch or NumPy certainly has no such name, unless something sets it."""
+    """Whether a module of torch or NumPy certainly has no such name, unless something sets it.
+
+    ``fft()`` is the name of what is called.
+    """
+    if name.endswith("()"):
+        return f"{module}.{name}" in REMOVED
     if module == "numpy":
         return f"numpy.{name}" in NUMPY_ALIASES
     if module not in MODULES or name.startswith(("_", *_OF_EXTENSIONS)) or name in _EARLIER:

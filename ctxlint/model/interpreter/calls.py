@@ -118,7 +118,7 @@ def _call(walk: Walk, node: cst.Call) -> Value:
                 note_none(walk, func, receiver)
             return _method_call(walk, node, func, receiver)
         if func is node.func:
-            note_missing(walk, func, receiver.name)
+            note_missing(walk, func, receiver.name, called=True)
     callee = canonical(walk, func)
     if callee is None:
         walk.evaluate(node.func)

@@ -19,13 +19,16 @@ if TYPE_CHECKING:
     from ctxlint.model.interpreter.walk import Walk
 
 
-def note_missing(walk: Walk, node: cst.Attribute, module: str) -> None:
-    """Record an attribute access on a module of torch or NumPy that certainly has no such name."""
-    if walk.resolver is None or not is_missing(module, node.attr.value) or ask_for_names(walk.state.guards):
+def note_missing(walk: Walk, node: cst.Attribute, module: str, *, called: bool = False) -> None:
+    """Record an attribute access on a module of torch or NumPy that certainly has no such name, or no such function."""
+    name = node.attr.value
+    if called and not is_missing(module, name):
+        name += "()"
+    if walk.resolver is None or not is_missing(module, name) or ask_for_names(walk.state.guards):
         return
     code = dotted(node)
     if code is not None and certain_meaning(walk, node.value) == module:
-        misfit = walk.resolver.name_misfit(module, node.attr.value, code)
+        misfit = walk.resolver.name_misfit(module, name, code)
         if misfit is not None:
             walk.record(MisfitCall, node, misfit=misfit)
 

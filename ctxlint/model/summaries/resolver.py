@@ -478,10 +478,10 @@ class CalleeResolver:
 
     def name_misfit(self, module: str, name: str, code: str) -> Misfit | None:
         """What a read of a name of torch or NumPy, written as ``code``, lacks; None if a file may set that name."""
-        project = self.summaries.project
-        if project.once(("sets", name), lambda: may_set(self.unit.tree, name), self.unit.summaries):
+        project, attribute = self.summaries.project, name.removesuffix("()")
+        if project.once(("sets", attribute), lambda: may_set(self.unit.tree, attribute), self.unit.summaries):
             return None
-        if project.ask("sets", self.unit.path, name) in project.changed:
+        if project.ask("sets", self.unit.path, attribute) in project.changed:
             return None
         full, meant = f"{module}.{name}", meant_by(module, name)
         return Misfit(
@@ -492,7 +492,7 @@ class CalleeResolver:
             twice=(),
             unknown=(full,),
             meant=(meant,) if meant else (),
-            raises="AttributeError",
+            raises="TypeError" if name.endswith("()") else "AttributeError",
             kind=MisfitKind.MISSING_NAME,
             newer_only=full in REMOVED or full in NUMPY_ALIASES,
         )
