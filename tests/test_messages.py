@@ -29,6 +29,7 @@ IMPERATIVES = frozenset(
         "Collect",
         "Compute",
         "Copy",
+        "Correct",
         "Count",
         "Define",
         "Derive",

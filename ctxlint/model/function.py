@@ -599,7 +599,8 @@ class FakeMismatch:
 
     ``names`` are the parameters in question; of ``SHIFTED``, the missing one, and the one that gets its argument.
     ``default`` is the code of the operator's default, if it is one parameter. ``sometimes``: only calls that pass the
-    arguments are concerned. ``expected`` and ``returned`` are the numbers of tensors, None for a single one.
+    arguments are concerned. ``expected`` and ``returned`` are the numbers of tensors, None for a single one;
+    ``annotated``: only the annotation of the operator shows the former, its body does not.
 
     ``at`` is the number of the result in question, None for the only one; ``here`` and ``there`` are its sizes, dtype
     or layout in the fake and in the operator. They differ only for some tensors if ``of`` is a parameter that decides.
@@ -613,6 +614,7 @@ class FakeMismatch:
     sometimes: bool = False
     expected: int | None = None
     returned: int | None = None
+    annotated: bool = False
     at: int | None = None
     here: str = ""
     there: str = ""

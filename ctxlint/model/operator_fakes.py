@@ -96,17 +96,40 @@ class _Parameters:
         return {here: default for here, default in taken.items() if here in self.nameable and here not in self.defaults}
 
 
-def unfit_result(value: Value, returns: ast.expr | None) -> tuple[int | None, int | None] | None:
-    """How many tensors an operator with this annotation, and its fake, return; None for one tensor, without a tuple.
+class Counts(NamedTuple):
+    """How many tensors an operator and its fake return; None for one tensor, without a tuple.
 
-    None in place of both if they may agree.
+    ``annotated``: nothing but the annotation shows what the operator returns. Torch does not compare it with the body.
     """
-    inside = returns.slice if isinstance(returns, ast.Subscript) else None
+
+    expected: int | None
+    returned: int | None
+    annotated: bool = False
+
+
+def unfit_result(value: Value, operator: ast.FunctionDef | ast.AsyncFunctionDef) -> Counts | None:
+    """How many tensors an operator, and its fake, return; None if they may agree."""
+    inside = operator.returns.slice if isinstance(operator.returns, ast.Subscript) else None
     expected = len(inside.elts) if isinstance(inside, ast.Tuple) else None
-    if isinstance(value, Sequence):
-        certain = value.exact and value.kind in ("tuple", "list") and len(value.slots) != expected
-        return (expected, len(value.slots)) if certain else None
-    return (expected, None) if expected is not None and is_tensor(value) is Tri.YES else None
+    if not isinstance(value, Sequence):
+        return Counts(expected, None) if expected is not None and is_tensor(value) is Tri.YES else None
+    returned = len(value.slots)
+    if not value.exact or value.kind not in ("tuple", "list") or returned == expected:
+        return None
+    written = _numbers_written(operator) if expected is not None else set()
+    if returned in written:
+        return None
+    return Counts(expected, returned, annotated=expected is not None and written != {expected})
+
+
+def _numbers_written(operator: ast.FunctionDef | ast.AsyncFunctionDef) -> set[int | None]:
+    """The numbers of values in the returns of an operator, with None for one that is not written out as a tuple."""
+    values = [each.value for each in nodes_in(operator) if isinstance(each, ast.Return)]
+    return {len(each.elts) if isinstance(each, ast.Tuple) and not _has_star(each) else None for each in values}
+
+
+def _has_star(display: ast.Tuple) -> bool:
+    return any(isinstance(each, ast.Starred) for each in display.elts)
 
 
 def unlike_results(unit: Unit, fake: Fake) -> Iterator[FakeMismatch]:

@@ -112,11 +112,10 @@ def _results_of_fake(unit: Unit, resolver: Resolver, fake: Fake) -> Iterator[Sha
     facts = interpret(node, bound_plain(params), scope, resolver, bound_names(node, unit.source.has_walrus))
     tensors = {a.name for a, b in zip(params, given, strict=True) if _TENSOR.search(b.annotation or "")}
     for event in facts.returns if facts.complete and not facts.is_generator else ():
-        counts = unfit_result(event.value, home.index.functions[fake.operator.qualname].node.returns)
+        counts = unfit_result(event.value, home.index.functions[fake.operator.qualname].node)
         if counts is not None:
-            expected, returned = counts
-            fault = FakeFault.RESULTS
-            yield FakeMismatch(part.span(event.node), declared.name.value, fault, expected=expected, returned=returned)
+            span, fault = part.span(event.node), FakeFault.RESULTS
+            yield FakeMismatch(span, declared.name.value, fault, **counts._asdict())
             continue
         shared = _shared(event, tensors, promised=True)
         if shared is not None:

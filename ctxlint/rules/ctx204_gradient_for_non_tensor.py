@@ -15,6 +15,7 @@ from ctxlint.model.analyses.absent_inputs import (
     unbound_gradient,
 )
 from ctxlint.model.analyses.gradient_placements import exact_calls, shortfalls
+from ctxlint.model.analyses.misplaced_gradients import early_gradients, is_for_another
 from ctxlint.model.analyses.reachability import judged_gradients
 from ctxlint.model.analyses.refused_gradients import is_refused_gradient
 from ctxlint.model.analyses.shifted import is_shifted
@@ -115,7 +116,7 @@ class GradientForNonTensor(Rule[FunctionClass]):
         short = {id(each.returned) for each in shortfalls(fn, defaults_are_bound=bound)}
         for returned in judged_gradients(fn):
             refused = _refused(fn, returned) if id(returned) not in short else []
-            if not refused or fn.backward is None:
+            if not refused or fn.backward is None or early_gradients(fn, returned) is not None:  # CTX235
                 continue
             first = refused[0]
             against = first.against_a_gradient[0]
@@ -130,6 +131,8 @@ class GradientForNonTensor(Rule[FunctionClass]):
                 # The gradient there may be meant for another input: an earlier one may hold several tensors.
                 surplus = f" ({counted(len(returned.slots), 'gradient')} for {counted(len(fn.inputs), 'input')})"
                 advice, fix = "Return one gradient for each input, `None` if there is none.", None
+            elif any(is_for_another(fn, returned, each.index) for each in refused):
+                surplus, advice, fix = "", "Return each gradient for the input that it is of.", None
             else:
                 surplus, advice = "", f"Return `None` for {them(refused)}."
                 fix = write_none(fn, returned, tuple(each.index for each in refused))
@@ -165,7 +168,9 @@ def _for_none(fn: FunctionClass) -> Iterator[Finding]:
     if fn.backward is None or not returns or fn.variadic_inputs is not None:
         return
     fewest = min((passed for _call, passed in exact_calls(fn)), default=len(fn.inputs))
-    for entry in fn.inputs[:fewest]:  # the gradients of others are surplus: CTX202
+    early = early_gradients(fn, returns[0])
+    judged = fn.inputs[: fewest if early is None else min(fewest, early.gets.index)]  # others are surplus: CTX202
+    for entry in judged:
         reason = absent_reason(fn, entry)
         if reason is None or not has_gradient_if_absent(fn, entry):
             continue

@@ -1,25 +1,29 @@
-"""CTX235: a gradient that is returned for the wrong input, behind a None too many."""
+"""CTX235: a gradient that is returned for the wrong input: a None too many or too few in front, or two exchanged."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxlint.fixes.misplaced_gradient import drop_none_in_front, exchange
-from ctxlint.model.analyses.misplaced_gradients import exchanged_gradients, misplaced_gradients
+from ctxlint.fixes.misplaced_gradient import drop_none_in_front, exchange, put_none_in_front
+from ctxlint.model.analyses.misplaced_gradients import early_gradients, exchanged_gradients, misplaced_gradients
+from ctxlint.model.analyses.reachability import judged_gradients
 from ctxlint.model.function import FunctionClass
+from ctxlint.model.syntax import root_name
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.config.settings import Settings
+    from ctxlint.model.analyses.misplaced_gradients import Early
 
 
 class MisplacedGradient(Rule[FunctionClass]):
     """
     ## What it does
     Reports a `backward` that returns a gradient behind a `None` too many: it has the name of an input in front, for which `None` is
-    returned, and there are more gradients than inputs. Reports two gradients that have changed places: each has the name of
+    returned, and there are more gradients than inputs. Reports gradients that are returned one place too early, with a `None`
+    missing in front and one to spare behind: the first is for an input that is not a tensor, and has the name of the next one. Reports two gradients that have changed places: each has the name of
     the input that the other is returned for.
 
     ## Why is this bad?
@@ -63,7 +67,7 @@ class MisplacedGradient(Rule[FunctionClass]):
 
     ## Fix safety
     Unsafe, because only the author knows which input the gradient is for. The `None` at the position of the named input is removed,
-    if the gradient is at the next one, and if the return writes out a tuple without comments. Two gradients change places.
+    if the gradient is at the next one, and if the return writes out a tuple without comments; a missing one is inserted, and that behind dropped. Two gradients change places.
 
     ## Known limits
     The gradient must be a variable with the whole name of the input, as `grad_x`, `x_grad` or `dx` for `x`. Not reported if another
@@ -92,6 +96,15 @@ class MisplacedGradient(Rule[FunctionClass]):
                 drop_none_in_front(fn, each),
                 rests_on=(each.returned,),
             )
+        for returned in judged_gradients(fn) if backward is not None else ():
+            early = early_gradients(fn, returned)
+            if early is not None:
+                yield Finding(
+                    fn.span(early.nodes[0]),
+                    _message_of_early(early),
+                    put_none_in_front(fn, early),
+                    rests_on=(returned, *(returned.slots[each].value for each in early.positions)),
+                )
         for pair in exchanged_gradients(fn) if backward is not None else ():
             names, inputs = [each.value for each in pair.nodes], [fn.inputs[each].name for each in pair.indices]
             yield Finding(
@@ -101,3 +114,16 @@ class MisplacedGradient(Rule[FunctionClass]):
                 exchange(fn, pair),
                 rests_on=(pair.returned,),
             )
+
+
+def _message_of_early(early: Early) -> str:
+    first, last = root_name(early.nodes[0]), root_name(early.nodes[-1])
+    against = early.gets.against_a_gradient[0]
+    refused = f"`{early.gets.name}`, which is not a tensor{' by default' * against.by_default}"
+    remedy = f"Put `None` before `{first}`, and drop"
+    if len(early.nodes) == 1:
+        what = f"`{first}` is returned for {refused}, and `None` for `{early.meant.name}`"
+        return f"{what}; torch raises RuntimeError at backward. {remedy} that behind it."
+    until = f"`{last}`" if last is not None else "the last one"
+    what = f"All gradients from `{first}` to {until} are returned one place too early, `{first}` for {refused}"
+    return f"{what}; torch raises RuntimeError at backward. {remedy} one behind them."

@@ -35,7 +35,7 @@ from ctxlint.rules.wording import quoted, under_flag, unless_copied
 from ctxlint.torch_api import operations
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     import libcst as cst
 
@@ -154,7 +154,7 @@ class MissingMarkDirty(Rule[FunctionClass]):
             alone = len(together) == 1
             yield Finding(
                 fn.span(mutation.node),
-                _message(fn, tensor, mutation) if alone else _message_of_several(together),
+                _message(fn, tensor, mutation) if alone else _message_of_several(fn, together),
                 mark_dirty(fn, forward, mutation, tensor)
                 if alone and _is_fixed_by_mark(fn, tensor, mutation)
                 else None,
@@ -231,8 +231,15 @@ def _message_of_elements(fn: FunctionClass, elements: dict[Item, Mutation]) -> s
     )
     return (
         f"`{mutation.doer}` modifies the input{'s' * several} {quoted(names)} in place without `mark_dirty`; {leaves} silently "
-        f"overwritten, and later uses of the input{'s' * several} silently bypass this `backward`. {mark} on {copies}."
+        f"overwritten, and {_uses(fn, elements, 'the inputs' if several else 'the input')}. {mark} on {copies}."
     )
+
+
+def _uses(fn: FunctionClass, tensors: Iterable[Value], of: str) -> str:
+    """What becomes of others that use the inputs: only what forward returns leads to this backward."""
+    if any(returns_memory_of(fn, each) for each in tensors):
+        return f"later uses of {of} silently bypass this `backward`"
+    return f"other uses of {of} silently read the new values"
 
 
 def _comes_back(fn: FunctionClass, tensor: Parameter, mutation: Mutation) -> bool:
@@ -303,12 +310,12 @@ def _is_differentiable_output(fn: FunctionClass, tensor: Parameter) -> bool:
     return leads and hidden is not None and tensor not in hidden and may_be_marked(fn, tensor)
 
 
-def _message_of_several(changed: list[tuple[Parameter, Mutation]]) -> str:
+def _message_of_several(fn: FunctionClass, changed: list[tuple[Parameter, Mutation]]) -> str:
     names = quoted(tensor.name for tensor, _mutation in changed)
     unless = unless_copied(*(mutation for _tensor, mutation in changed))
     return (
         f"`{changed[0][1].doer}` modifies the inputs {names} in place{unless and f'{unless},'} without `mark_dirty`; leaves are silently overwritten, "
-        f"and later uses of the inputs silently bypass this `backward`. Work on copies."
+        f"and {_uses(fn, [tensor for tensor, _mutation in changed], 'the inputs')}. Work on copies."
     )
 
 
@@ -345,6 +352,8 @@ def _message(fn: FunctionClass, tensor: Parameter, mutation: Mutation) -> str:
         leaf, effect = leaf.replace("silently ", ""), "the saved tensor silently has the new values"
     elif _kept_for_backward(fn, tensor, mutation):
         effect, also = f"other uses of `{name}` silently read the new values", ", unless this is its only use"
+    elif not returns_memory_of(fn, tensor):
+        effect = f"other uses of `{name}` silently read the new values"
     when = unless or under_flag(mutation)
     before = ", or modify it before `apply`, under `torch.no_grad()`" if _given_a_leaf(fn, tensor) and not also else ""
     return f"`{mutation.doer}` modifies the input `{name}` in place{when} without `mark_dirty`; {leaf}{effect}. {remedy} on `{name}.clone()`{also or before}."

@@ -65,7 +65,8 @@ class OperatorFakeMismatch(Rule[SourceFile]):
 
     ## Known limits
     Only operators that a single decorator `custom_op` or `triton_op` defines are judged, without `tags` and `schema`, and
-    fakes under a single decorator. Sizes, dtypes and layouts are compared where the statements of both functions show
+    fakes under a single decorator. Where the operator does not return a tuple that is written out, its annotation may be
+    wrong instead, as torch does not compare it with what is returned. Sizes, dtypes and layouts are compared where the statements of both functions show
     them: those of new tensors, conversions, transposed views, sums and matrix products, without branches and helpers. What the
     operator tests or asserts may never differ, and is not reported. `torch.library.opcheck` compares all of them for
     given arguments.
@@ -105,6 +106,9 @@ def _message(each: FakeMismatch) -> str:
             what = f"{fake} lacks {quoted(missing)}, and its `{other}` gets {_AS_ARGUMENT[len(missing) > 1]}"
             remedy = f"Add {them(missing)} before `{other}`"
             return f"{what}; it computes with the wrong ones, or raises, when torch traces it. {remedy}."
+        case FakeFault.RESULTS if each.annotated:
+            what = f"{fake} returns {_tensors(each.returned)}, but the annotation of the operator says {_tensors(each.expected)}"
+            return f"{what}; {_effect_by_annotation(each)}. Correct whichever is wrong."
         case FakeFault.RESULTS:
             return (
                 f"{fake} returns {_tensors(each.returned)} but the operator {_tensors(each.expected)}; {_effect(each)}."
@@ -163,6 +167,13 @@ def _effect(each: FakeMismatch) -> str:
     if each.returned > each.expected:
         return f"`torch.compile` kills the process. {remedy}"
     return f"`torch.compile` returns only {each.returned}, or breaks the graph. {remedy}"
+
+
+def _effect_by_annotation(each: FakeMismatch) -> str:
+    """What torch does when it traces an operator of which only the annotation is known: it may return fewer tensors."""
+    if each.expected is None or each.returned is None or each.returned > each.expected:
+        return "`torch.compile` kills the process"
+    return f"if it returns {each.expected}, `torch.compile` returns only {each.returned}, or breaks the graph"
 
 
 def _tensors(number: int | None) -> str:

@@ -1,6 +1,6 @@
 """Gradients that are returned for another input than the one that they are named after.
 
-One is behind a ``None`` too many, or two have changed places.
+One is behind a ``None`` too many, some lack a ``None`` in front of them, or two have changed places.
 """
 
 from __future__ import annotations
@@ -59,6 +59,50 @@ def _misplaced(fn: FunctionClass, returned: Returned) -> Iterator[Displaced]:
             continue
         if is_none(returned.slots[at].value) is Tri.YES and is_none(returned.slots[gets.index].value) is not Tri.YES:
             yield Displaced(returned, node.value, node, fn.inputs[at], gets)
+
+
+@record
+class Early:
+    """Gradients that are returned one place too early, as a None in front of them is missing; there is one behind them.
+
+    ``nodes`` are theirs; ``gets`` is the input without a gradient for which the first one is returned, and ``meant``
+    the input of the last one.
+    """
+
+    returned: Returned
+    nodes: tuple[cst.CSTNode, ...]
+    gets: Input
+    meant: Input
+
+    @property
+    def positions(self) -> range:
+        """The places that they are returned at."""
+        return range(self.gets.index, self.meant.index)
+
+
+def early_gradients(fn: FunctionClass, returned: Returned) -> Early | None:
+    """Those of a return with as many gradients as inputs: each has the name of the next input, if of any."""
+    if fn.variadic_inputs is not None or returned.count != len(fn.inputs) or container_inputs_with_gradient(fn):
+        return None
+    slots, taken = returned.slots, [is_none(slot.value) for slot in returned.slots]
+    first = next((each for each in fn.inputs if each.against_a_gradient and taken[each.index] is Tri.NO), None)
+    behind = taken.index(Tri.YES, first.index) if first is not None and Tri.YES in taken[first.index :] else None
+    if first is None or behind is None or fn.inputs[behind].against_a_gradient:
+        return None
+    nodes = tuple(slot.node for slot in slots[first.index : behind])
+    named = [exactly_named_input(node, fn.inputs) for node in nodes]
+    fitting = all(at in (None, place + 1) for place, at in enumerate(named, first.index))
+    if not fitting or named[0] is None or None in nodes or any(slot.starred for slot in slots):
+        return None
+    return Early(returned, tuple(node for node in nodes if node is not None), first, fn.inputs[behind])
+
+
+def is_for_another(fn: FunctionClass, returned: Returned, at: int) -> bool:
+    """Whether a gradient has the name of another input, for which the return has none that fits."""
+    other = exactly_named_input(returned.slots[at].node, fn.inputs)
+    if other is None or other == at:
+        return False
+    return other >= len(returned.slots) or not _fits(fn, returned, other)
 
 
 @record
