@@ -245,12 +245,30 @@ def changed_in_backward(fn: FunctionClass) -> Iterator[ChangedInBackward]:
                 if buffer is None or (saved and not copier):
                     yield ChangedInBackward(mutation, "input", origin.name, saved, left, buffer, chosen, copier)
         elif origin is not None and is_tensor(origin) is Tri.YES and origin in output_objects(fn):
+            if _stores_again(fn, mutation, origin):
+                continue
             name = mutation.name or "the tensor"
             if isinstance(read, ContextAttribute) and name == backward.ctx_name:
                 name += f".{read.name}"
             left = is_left_for_others(backward, mutation)
             partly = not all(any(slot.value == origin for slot in each.slots) for each in fn.outputs)
             yield ChangedInBackward(mutation, "output", name, saved, left, None, chosen, copier, partly)
+
+
+def _stores_again(fn: FunctionClass, mutation: Mutation, output: Value) -> bool:
+    """Whether a kernel seems to store once more what forward has stored in an output: it recomputes the values.
+
+    It writes through a parameter of the same name as the kernel of forward did. If a function has launched that, the
+    parameter must have the name of the output.
+    """
+    pointer = mutation.through[-1].pointer if mutation.through else ""
+    if not pointer or fn.forward is None:
+        return False
+    written = [each for each in fn.forward.facts.of(Mutation) if each.target and usual_storage(each.target) == output]
+    if written:
+        return any(each.through and each.through[-1].pointer == pointer for each in written)
+    names = {each.name for each in fn.forward.facts.of(Assigned) if each.value == output}
+    return pointer.lower() in {name.lower() for name in names}
 
 
 def _undoes(fn: FunctionClass, backward: Method, mutation: Mutation, tensor: Value) -> bool:

@@ -203,12 +203,14 @@ class Step:
     """A step on the way from a call to the actual operation: a position in the file ``path``, with a note about it.
 
     ``{}`` in ``text`` is the code of ``quoted``, which is written only if the note is shown: that needs its layout.
+    ``pointer`` is the parameter through which a kernel writes there.
     """
 
     path: str
     span: Span
     text: str
     quoted: cst.CSTNode | None = field(default=None, compare=False)
+    pointer: str = ""
 
     @property
     def note(self) -> str:

@@ -528,9 +528,9 @@ class _Kernel:
 
     def step(self, node: ast.stmt, param: str, how: str, to: str = "") -> Step:
         unit, name = self.definition.unit, self.definition.name
-        param = param.replace(ONE_OF, f"`{ONE_OF}`")
-        note = f"`{name}` passes `{param}` to `{to}` here" if to else f"`{name}` writes through `{param}` here"
-        return Step(unit.path, unit.source.span_of(node), note)
+        written = param.replace(ONE_OF, f"`{ONE_OF}`")
+        note = f"`{name}` passes `{written}` to `{to}` here" if to else f"`{name}` writes through `{written}` here"
+        return Step(unit.path, unit.source.span_of(node), note, pointer="" if to else param)
 
 
 def _returns(node: ast.AST) -> bool:
