@@ -126,9 +126,12 @@ def _message(skipped: SkippedState, ctx: str) -> str:
             f"{provider} {happens} only under `{skipped.condition}`; `backward` raises {skipped.error} for a gradient in evaluation "
             f"mode. {remedy}"
         )
+    if not skipped.alone:
+        store = "Keep all that `backward` reads"
     if not skipped.holds:
         return f"{provider} is skipped under `{skipped.condition}`; `backward` then raises {skipped.error}. {store} on every path."
+    refuse = "" if skipped.alone else ", or raise an error there"
     return (
         f"{provider} {happens} only under `{skipped.condition}`; `backward` raises {skipped.error} otherwise. {store} in the "
-        f"other case too."
+        f"other case too{refuse}."
     )

@@ -109,9 +109,29 @@ def _skipped_state(fn: FunctionClass) -> list[SkippedState]:
         return []
     _node, first = min(found, key=lambda pair: fn.start(pair[0]))
     alone = all(each.what == first.what for _node, each in found if each.node is first.node)
+    alone = alone and (first.returns or not _keeps_more(forward, backward, first))
     by_flags = bool(first.flags) and not first.returns
     decides_more = first.decides_more or (by_flags and _decides_more(fn, first.events[0]))
     return [replace(first, alone=alone, decides_more=decides_more)]
+
+
+def _keeps_more(forward: Method, backward: Method, skipped: SkippedState) -> bool:
+    """Whether forward stores, only under the same test, something else that backward reads on some path at least."""
+    stored: dict[str, list[ContextEvent]] = {}
+    for write in forward.facts.of(ContextWrite):
+        stored.setdefault(write.attribute, []).append(write)
+    read = {each.attribute for each in backward.facts.of(ContextRead)}
+    if any(each.via == "saved_tensors" for each in backward.facts.of(SavedRead)):
+        read.add("save_for_backward")
+        stored["save_for_backward"] = [
+            each for each in forward.facts.of(ContextCall) if each.method == "save_for_backward"
+        ]
+    others = (stored.get(each, []) for each in read if f"{forward.ctx_name}.{each}" != skipped.what)
+    return any(events and all(_is_under(each, skipped) for each in events) for events in others)
+
+
+def _is_under(event: ContextEvent, skipped: SkippedState) -> bool:
+    return any((each.text, each.holds) == (skipped.condition, skipped.holds) for each in event.guards)
 
 
 def lacks_state_before(fn: FunctionClass, node: cst.CSTNode, flags: frozenset[int]) -> bool:
