@@ -271,8 +271,13 @@ class Builder:
             asked = {at: self.project.ask(deed, path, call.inside, position) for at, position in open_ones}
             return [at for at, question in asked.items() if question in self.project.changed]
 
-        detached, leaves = passed("passes-detached"), passed("passes-leaf")
-        return replace(call, detached=(*call.detached, *detached), leaves=(*call.leaves, *leaves))
+        detached, leaves, created = passed("passes-detached"), passed("passes-leaf"), passed("passes-created")
+        return replace(
+            call,
+            detached=(*call.detached, *detached),
+            leaves=(*call.leaves, *leaves),
+            created=(*call.created, *created),
+        )
 
     def stored_for(self, ancestry: Iterable[Definition]) -> frozenset[str]:
         """The attributes that code in these files may set on the ctx of a class with these bases."""

@@ -275,6 +275,7 @@ def _needs_more(fn: FunctionClass, tensor: Parameter, mutation: Mutation) -> boo
     """Whether a mark raises, or is not all that is missing."""
     return (
         _given_a_leaf(fn, tensor)
+        or any(tensor.index in call.created for call in fn.calls)
         or _made_a_leaf(fn, tensor)
         or _saved_before(fn, tensor, mutation)
         or is_read_instead(fn, tensor)

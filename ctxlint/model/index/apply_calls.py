@@ -89,6 +89,8 @@ class ApplyCall:
     """Positions of arguments that are certainly frozen parameters or buffers of a module: ``self.weight``."""
     leaves: tuple[int, ...] = ()
     """Positions of arguments that look like a leaf that requires grad, or a view of one: ``self.weight``."""
+    created: tuple[int, ...] = ()
+    """Positions of arguments that the caller creates with a ``requires_grad=`` that may be true: leaves, if it is."""
     tracked: tuple[int, ...] = ()
     """Positions of arguments for which the caller requests a gradient, or that a module of ``self`` returns."""
     stored: tuple[int, ...] = ()

@@ -17,13 +17,16 @@ from ctxlint.model.index.passed_tensors import (
     NOT_TENSORS,
     OF_LAYERS,
     SAME_MEMORY,
+    created_among,
     creates_parameter,
+    creates_possible_leaf,
     flags_of,
     is_detached,
     is_frozen_parameter,
     makes_without_gradient,
     names_requested,
     parameters_among,
+    passes_created,
     passes_detached,
     passes_leaf,
     takes_one,
@@ -143,7 +146,24 @@ class CallSites:
         leaves = [
             at for at, at_caller in call.handed_on if any(passes_leaf(each, at_caller, parameters) for each in callers)
         ]
-        return replace(call, detached=(*call.detached, *found), leaves=(*call.leaves, *leaves))
+        created = [
+            at
+            for at, at_caller in call.handed_on
+            if any(passes_created(each, at_caller, self.created_near(each)) for each in callers)
+        ]
+        return replace(
+            call,
+            detached=(*call.detached, *found),
+            leaves=(*call.leaves, *leaves),
+            created=(*call.created, *created),
+        )
+
+    def created_near(self, node: ast.Call) -> frozenset[str]:
+        """The names to which the top-level statement around a call assigns what may be a new leaf."""
+        statements = (each for part in self.index.parts or (self.index,) for each in part.statements)
+        around = (each for each in statements if each.lineno <= node.lineno <= (each.end_lineno or each.lineno))
+        statement = next(around, None)
+        return created_among(nodes_in(statement)) if statement is not None else frozenset()
 
     def in_file(self, elsewhere: Elsewhere) -> CallSites:
         """The search in a file that this one leads to."""
@@ -449,6 +469,7 @@ class CallSites:
             frozen=tuple(frozen),
             leaves=tuple(leaves),
             tracked=tuple(at for at, each in enumerate(arguments[: len(plain)]) if self.is_tracked(each, record.scope)),
+            created=self.created(arguments[: len(plain)], record.scope),
             stored=tuple(stored),
             any_layout=tuple(any_layout),
             rest=rest,
@@ -894,6 +915,11 @@ class CallSites:
         by_name = self.requested_in(scope)
         found = [(each, passed[each]) for each in at.requested if each < len(passed)]
         return tuple(each for each, node in found if _name_of(node) in by_name or self.is_leaf(node, scope))
+
+    def created(self, passed: list[ast.expr], scope: Scope) -> tuple[int, ...]:
+        """The positions of arguments that are, or are names that were last assigned, what may be a new leaf."""
+        values = (self.bound_value(each, scope) if isinstance(each, ast.Name) else each for each in passed)
+        return tuple(at for at, value in enumerate(values) if creates_possible_leaf(value))
 
     def may_be_stored(self, node: ast.expr, scope: Scope) -> bool:
         """Whether an argument is, or a name in a function was assigned, what an attribute of another object holds."""

@@ -45,6 +45,7 @@ Deed = Literal[
     "sets",
     "passes-detached",
     "passes-leaf",
+    "passes-created",
     "passes-container",
     "passes-number",
     "passes-bool",
@@ -66,7 +67,8 @@ class ProjectQuestion(NamedTuple):
     - ``calls``: call a function in the ``forward`` of a module;
     - ``modifies``: modify in place what a function returns;
     - ``sets``: may set an attribute of torch that it lacks;
-    - ``passes-detached``, ``passes-leaf``: may call a function with a detached tensor, or a leaf, at this ``position``;
+    - ``passes-detached``, ``passes-leaf``, ``passes-created``: may call a function with a detached tensor, a leaf, or
+      one that it creates with a ``requires_grad=``, at this ``position``;
       ``passes-container`` and the like: with such a value from that position on.
     """
 

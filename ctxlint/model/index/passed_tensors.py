@@ -57,6 +57,25 @@ def passes_leaf(call: ast.Call, position: int, parameters: AbstractSet[str]) -> 
     return False
 
 
+def passes_created(call: ast.Call, position: int, created: AbstractSet[str]) -> bool:
+    """Whether a call passes what is created with a ``requires_grad=`` that may be true, perhaps under a name."""
+    passed = _passed(call, position)
+    return creates_possible_leaf(passed) or (isinstance(passed, ast.Name) and passed.id in created)
+
+
+def creates_possible_leaf(node: ast.expr | None) -> bool:
+    """Whether an expression is ``torch.empty(..., requires_grad=flag)``, unless the flag is written as False."""
+    if not isinstance(node, ast.Call) or creates_parameter(node):
+        return False
+    return any(not _is_literal(each, False) for each in flags_of(node))
+
+
+def created_among(nodes: Iterable[ast.AST]) -> frozenset[str]:
+    """The names to which code assigns such tensors, and nothing shows that they are another one's."""
+    made = (each for each in nodes if isinstance(each, ast.Assign) and creates_possible_leaf(each.value))
+    return frozenset(target.id for each in made for target in each.targets if isinstance(target, ast.Name))
+
+
 def parameters_among(nodes: Iterable[ast.AST]) -> frozenset[str]:
     """The attributes of ``self`` that a file creates as parameters that require grad."""
     created = (each for each in nodes if isinstance(each, ast.Assign) and is_new_parameter(each.value))

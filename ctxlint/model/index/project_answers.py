@@ -13,7 +13,9 @@ from ctxlint.model.index.indexer import index_module
 from ctxlint.model.index.operator_signatures import rejections
 from ctxlint.model.index.passed_tensors import (
     NOT_TENSORS,
+    created_among,
     parameters_among,
+    passes_created,
     passes_detached,
     passes_leaf,
     what_is_passed,
@@ -271,6 +273,14 @@ def _passes(tree: ast.Module, asked: ProjectQuestion) -> bool:
     if asked.deed == "passes-leaf":
         parameters = parameters_among(nodes)
         passing = [call.func for call in calls if passes_leaf(call, asked.position, parameters)]
+    elif asked.deed == "passes-created":
+        passing = [
+            call.func
+            for inside in map(nodes_in, tree.body)
+            for created in (created_among(inside),)
+            for call in inside
+            if isinstance(call, ast.Call) and passes_created(call, asked.position, created)
+        ]
     else:
         passing = [call.func for call in calls if passes_detached(call, asked.position)]
     scope = index_module(tree).module if passing else None
