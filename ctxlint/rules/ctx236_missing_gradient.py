@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ctxlint.model.analyses.dropped_gradients import dropped_gradients
 from ctxlint.model.analyses.missing_gradients import missing_gradients
 from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Category, Finding, Rule
@@ -91,7 +92,11 @@ class MissingGradient(Rule[FunctionClass]):
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         too_few = any(each.count is not None and each.count < len(fn.inputs) for each in fn.gradients)  # which, is open
-        for each in missing_gradients(fn):
+        missing = list(missing_gradients(fn))
+        dropped = {each.entry.index for each in dropped_gradients(fn)} if missing else set()
+        for each in missing:
+            if each.index in dropped:  # what it computes for it is lost, which is CTX238
+                continue
             name, ctx = each.name, fn.reading_ctx
             if each.call is not None and each.incoming_of:
                 fact = f"`None` for `{name}`, for which {each.call.place} passes the incoming gradient of `{each.incoming_of}`"

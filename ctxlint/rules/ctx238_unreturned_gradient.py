@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.fixes.missing_return import insert_return
+from ctxlint.model.analyses.dropped_gradients import dropped_gradients
 from ctxlint.model.analyses.unreturned_gradients import overwritten_gradients, unreturned_gradients
 from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Finding, FixAvailability, Rule
-from ctxlint.rules.wording import quoted
+from ctxlint.rules.wording import fitting, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,7 +22,7 @@ class UnreturnedGradient(Rule[FunctionClass]):
     ## What it does
     Reports a `backward` that returns only `None` although its gradients are there: as a statement that lacks `return`,
     or in a `return` behind the one that is always executed. Also reports one that computes a gradient and binds its name
-    to `None` before anything has read it.
+    to `None` before anything has read it, or that computes a gradient named after an input and returns `None` for that.
 
     ## Why is this bad?
     `None` means "no gradient". Nothing raises, and everything before this Function silently stops learning.
@@ -70,7 +71,9 @@ class UnreturnedGradient(Rule[FunctionClass]):
     The statement must be a tuple of names and `None`, or, in front of a `return` with only `None`, a tuple with one
     element for each input or an operation on the incoming gradient if there is one input. A call in it counts only next
     to a `None`, as it may be there for what it does. A `return` under a condition is intended. `None` in place of a
-    gradient is reported on the same level as the computation, if that is an operation of torch.
+    gradient is reported on the same level as the computation, if that is an operation of torch. A gradient that nothing
+    uses must be named after the input, as `grad_weight` or `dweight`, and be computed by operations of torch, or be
+    memory that an extension gets with the incoming gradient; not where all calls in view pass what requires no gradient.
 
     ## References
     - [torch.autograd.Function.backward](https://pytorch.org/docs/stable/generated/torch.autograd.Function.backward.html)
@@ -91,6 +94,14 @@ class UnreturnedGradient(Rule[FunctionClass]):
                 f"`backward` of `{fn.name}` computes {names} and then binds {them} to `None`; {inputs} silently {gets} no "
                 f"gradient. Remove this line, or do not compute {them}.",
             )
+        for dropped in dropped_gradients(fn):
+            name, entry = dropped.name, dropped.entry.name
+            fact = f"`backward` of `{fn.name}` computes `{name}`, which nothing uses, and returns `None` for `{entry}`"
+            message = fitting(
+                f"{fact}; `{entry}` silently gets no gradient. Return `{name}` for it.",
+                f"{fact}; that input silently gets no gradient. Return it.",
+            )
+            yield Finding(fn.span(dropped.node), message)
         for each in unreturned_gradients(fn):
             name = fn.backward.name if fn.backward is not None else "backward"
             if each.returned is None:

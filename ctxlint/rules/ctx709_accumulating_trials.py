@@ -1,4 +1,4 @@
-"""CTX709: a kernel of Triton that adds to memory which the trials of ``autotune`` leave as it is."""
+"""CTX709: a kernel of Triton that adds to, or transforms, memory which the trials of ``autotune`` leave as it is."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ class AccumulatingTrials(Rule[FunctionClass]):
     """
     ## What it does
     Reports launches of Triton kernels under `triton.autotune` that add to what one of their pointers points to, by
-    `tl.atomic_add` or by a load, a sum and a store, if `autotune` neither sets it to zero nor restores it. Launches in
-    functions that the Function calls count too.
+    `tl.atomic_add` or by a load, a sum and a store, if `autotune` neither sets it to zero nor restores it. Also those of
+    kernels that store a function of what they load in its place, as `tl.exp` of it, through one pointer or through two
+    that get the same tensor. Launches in functions that the Function calls count too.
 
     ## Why is this bad?
     For each new value of its `key`, `autotune` runs the kernel many times with the same arguments to measure each
@@ -97,7 +98,9 @@ class AccumulatingTrials(Rule[FunctionClass]):
     ## Known limits
     Reported only if `autotune` certainly has two configurations or more: a list, or a comprehension over lists, of
     `Config(...)` without `pre_hook`; not with `prune_configs_by` or hooks, which may leave one or clear the memory. Not
-    reported if the kernel also writes there in another way, or gives the pointer to another kernel.
+    reported if the kernel also writes there in another way, or gives the pointer to another kernel. What it stores in
+    the place of what it loads must have an exponential, `tl.sigmoid` or the like of that as a factor or term, or its square,
+    and no logarithm or root: a maximum, a selection or a normalization may be the same if it is done again.
 
     ## References
     - [triton.autotune](https://triton-lang.org/main/python-api/generated/triton.autotune.html)
@@ -122,7 +125,12 @@ class AccumulatingTrials(Rule[FunctionClass]):
 def _messages(by: str, found: TrialSum) -> Iterator[str]:
     """The defect, its consequence and the remedy, from the most to the least explicit wording."""
     names = ", ".join(f'"{each}"' for each in found.parameters)
-    fact = f"{by} launches `{found.callee}`, which adds to {quoted(found.parameters)}"
-    consequence = "each trial run of `autotune` adds as well, and the first result for each key is silently wrong"
+    does, again = (
+        ("overwrites what it reads from", "starts from the last one's result")
+        if found.transforms
+        else ("adds to", "adds as well")
+    )
+    fact = f"{by} launches `{found.callee}`, which {does} {quoted(found.parameters)}"
+    consequence = f"each trial run of `autotune` {again}, and the first result for each key is silently wrong"
     for remedy in (f"Write `restore_value=[{names}]` there", "Use `restore_value` there"):
         yield f"{fact}; {consequence}. {remedy}."

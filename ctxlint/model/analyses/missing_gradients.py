@@ -75,14 +75,14 @@ def missing_gradients(fn: FunctionClass) -> Iterator[MissingGradient]:
     if backward is None or forward is None or forward.inherited or fn.escapes:
         return
     calls = [each for each in fn.calls if each.applies and not each.expects_error]
-    if _gives_otherwise(backward):
+    if gives_otherwise(backward):
         return
     results = _Results(fn, forward)
     if not any(each.gradient is Tri.YES for each in fn.inputs):
         yield from _wanted_all_the_same(fn, backward, results, calls)
         return
     for entry in fn.inputs:
-        if entry.against_a_gradient or not _always_none(fn, entry.index) or holds_integers(fn, entry):
+        if entry.against_a_gradient or not always_none(fn, entry.index) or holds_integers(fn, entry):
             continue
         given = _passing_a_leaf(calls, entry.index)
         node = entry.param.node.name
@@ -107,7 +107,7 @@ def _wanted_all_the_same(
     for entry in fn.inputs:
         if entry.index not in wanted or entry.against_a_gradient or holds_integers(fn, entry):
             continue
-        if _always_none(fn, entry.index) and entry.name in results.names and not _may_update(fn, backward, entry):
+        if always_none(fn, entry.index) and entry.name in results.names and not _may_update(fn, backward, entry):
             yield MissingGradient(entry.name, entry.index, entry.param.node.name, wanted[entry.index], sole=True)
 
 
@@ -148,7 +148,7 @@ def _missing_in_variadic(
         return
     for number, name in sorted(results.elements.items()):
         index = len(fn.inputs) + number
-        if not _always_none(fn, index) or never_differentiated(index, calls):
+        if not always_none(fn, index) or never_differentiated(index, calls):
             continue
         given = _passing_a_leaf(calls, index)
         if given is not None or results.is_tensor(name, number):
@@ -161,7 +161,7 @@ def _passing_a_leaf(calls: list[ApplyCall], index: int) -> ApplyCall | None:
     return next((each for each in (*passed, *wanted) if each in passed or index in each.leaves), None)
 
 
-def _always_none(fn: FunctionClass, index: int) -> bool:
+def always_none(fn: FunctionClass, index: int) -> bool:
     """Whether each return of backward certainly has None at a position."""
     for returned in fn.gradients:
         slots = returned.slots[: index + 1]
@@ -174,7 +174,7 @@ def _always_none(fn: FunctionClass, index: int) -> bool:
     return bool(fn.gradients)
 
 
-def _gives_otherwise(backward: Method) -> bool:
+def gives_otherwise(backward: Method) -> bool:
     """Whether backward may leave gradients where an optimizer finds them: ``weight.main_grad``, ``store.put(...)``."""
     return any(each.attr.value in _ELSEWHERE for each in backward.nodes_of(cst.Attribute))
 

@@ -50,7 +50,7 @@ def zero_gradients(fn: FunctionClass, backward: Method) -> list[ZeroGradient]:
     found: list[ZeroGradient] = []
     for index, node in zeros.items():
         entry = fn.inputs[index]
-        if entry.against_a_gradient or _may_hold_integers(fn, entry) or never_differentiated(index, calls):
+        if entry.against_a_gradient or may_hold_integers(fn, entry) or never_differentiated(index, calls):
             continue
         if reads_values(forward, entry.param):
             certain = depends_on(fn, forward, entry)
@@ -123,7 +123,8 @@ def _is_left_alone(backward: Method, slot: Slot, node: cst.BaseExpression) -> bo
     return all(is_harmless(backward, use) for use in backward.named.get(node.value, ()))
 
 
-def _may_hold_integers(fn: FunctionClass, entry: Input) -> bool:
+def may_hold_integers(fn: FunctionClass, entry: Input) -> bool:
+    """Whether an input holds integers or flags, or is called like what often does."""
     return holds_integers(fn, entry) or _INTEGERS.search(entry.name) is not None
 
 

@@ -26,13 +26,13 @@ def parameters_added_to(kernel: Kernel, scope: Scope, aliases: Aliases) -> froze
     dropped = {each.value for each in nodes if isinstance(each, ast.Expr)}
     loaded = _Loaded(nodes, loads, values_by_name(nodes))
     sums: set[str] = set()
-    others = _lent(nodes, scope, aliases)
+    others = lent_names(nodes, scope, aliases)
     for each in accesses:
         if each.called == LOAD:
             continue
         if each.address.pointer is None:
             return frozenset()
-        adds = each.called == _ADD or (each.called == _STORE and loaded.is_added_to(each.node))
+        adds = each.called == _ADD or (each.called == STORE and loaded.is_added_to(each.node))
         if adds and each.node in dropped and UNSURE not in each.address.factors:
             sums.add(each.address.pointer)
         else:
@@ -41,10 +41,10 @@ def parameters_added_to(kernel: Kernel, scope: Scope, aliases: Aliases) -> froze
 
 
 _ADD = "triton.language.atomic_add"
-_STORE = "triton.language.store"
+STORE = "triton.language.store"
 
 
-def _lent(nodes: Sequence[ast.AST], scope: Scope, aliases: Aliases) -> set[str]:
+def lent_names(nodes: Sequence[ast.AST], scope: Scope, aliases: Aliases) -> set[str]:
     """The names that a kernel gives to anything but the language: to other kernels, or to descriptors."""
     calls = (each for each in nodes if isinstance(each, ast.Call) and getattr(each.func, "attr", "") != "to")
     others = (each for each in calls if not meaning_in_kernel(each.func, scope, aliases).startswith(_LANGUAGE))

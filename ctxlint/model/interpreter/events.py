@@ -644,12 +644,13 @@ class MisfitCall(Event):
 class TrialSum:
     """A launch of a kernel of Triton that adds to what ``parameters`` point to, again in each trial of ``autotune``.
 
-    ``steps`` lead to the first statement that adds.
+    ``steps`` lead to the first statement that adds. ``transforms``: it replaces what is there by a function of it.
     """
 
     callee: str
     parameters: tuple[str, ...]
     steps: tuple[Step, ...] = ()
+    transforms: bool = False
 
 
 @record

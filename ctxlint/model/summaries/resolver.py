@@ -64,7 +64,7 @@ from ctxlint.model.summaries.objects import (
     surrounding_object,
 )
 from ctxlint.model.summaries.shapes import Shape
-from ctxlint.model.summaries.tuned_kernels import summed_in_trials
+from ctxlint.model.summaries.tuned_kernels import trials_of
 from ctxlint.torch_api.extensions import may_be_of_extension
 from ctxlint.torch_api.missing_names import NUMPY_ALIASES, REMOVED, meant_by
 
@@ -443,15 +443,17 @@ class CalleeResolver:
     ) -> TrialSum | None:
         """What a kernel certainly adds to in each trial of ``autotune`` with these arguments; None for nothing."""
         definition = self.function(name)
-        summed = summed_in_trials(self.summaries.project, definition) if definition is not None else ()
-        launched = self.kernel(name, arguments, keywords, open_ended) if summed else None
+        trials = trials_of(self.summaries.project, definition) if definition is not None else None
+        launched = self.kernel(name, arguments, keywords, open_ended) if trials is not None else None
         passed = bound_to_kernel(launched[0], arguments, keywords, open_ended) if launched is not None else None
-        if launched is None or passed is None:
+        if trials is None or launched is None or passed is None:
             return None
         written = {each.target: each.steps for each in launched[1]}
-        found = {name: slot.value for name, slot in passed[0].items() if name in summed and slot.value in written}
+        targets = {name: slot for name, slot in passed[0].items() if slot.value in written}
+        transformed = trials.transformed(targets)
+        found = {name: slot.value for name, slot in targets.items() if name in transformed | trials.sums}
         steps = next((written[each] for each in found.values()), ())
-        return TrialSum(launched[0].name, tuple(found), steps) if found else None
+        return TrialSum(launched[0].name, tuple(found), steps, bool(transformed)) if found else None
 
     def _kernel(self, name: str) -> Definition | None:
         """The kernel that a name means."""

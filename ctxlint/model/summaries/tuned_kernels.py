@@ -1,4 +1,4 @@
-"""Kernels of Triton that ``autotune`` runs several times, although each run adds to what the last one left."""
+"""Kernels of Triton that ``autotune`` runs several times, although each run starts from what the last one left."""
 
 from __future__ import annotations
 
@@ -7,31 +7,73 @@ from typing import TYPE_CHECKING
 
 from ctxlint.model.index.kernel_names import aliases_in, meaning_in_kernel
 from ctxlint.model.index.kernel_sums import parameters_added_to
+from ctxlint.model.index.kernel_transforms import Transforms, transforms_in
 from ctxlint.model.index.scopes import LOCAL, resolve
+from ctxlint.model.interpreter.values import Argument, Parameter, SavedTensor, Tri, is_tensor
 from ctxlint.model.summaries.callables import owner_of
+from ctxlint.records import record
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ctxlint.model.index.module_unit import Unit
     from ctxlint.model.index.project import Definition, Project
     from ctxlint.model.index.scopes import Scope
+    from ctxlint.model.interpreter.values import Slot
 
 
-def summed_in_trials(project: Project, definition: Definition) -> frozenset[str]:
-    """The parameters that a kernel adds to, and that ``autotune`` neither sets to zero nor restores between runs."""
-    record = definition.unit.index.functions.get(definition.qualname)
-    if record is None or len(record.node.decorator_list) < 2:
-        return frozenset()
+@record
+class Trials:
+    """What the trials of ``autotune`` do to memory that it neither sets to zero nor restores between runs."""
+
+    sums: frozenset[str] = frozenset()
+    """The parameters that the kernel adds to."""
+    transforms: Transforms = Transforms()
+    kept: frozenset[str] = frozenset()
+    """The parameters that it sets to zero or restores."""
+
+    def transformed(self, passed: Mapping[str, Slot]) -> frozenset[str]:
+        """The parameters that the kernel stores to what it computes from the same memory, with these arguments.
+
+        Once one of them is certainly another value after each run, it is all of them that ``autotune`` has to restore.
+        """
+        kept = {each for each in passed if any(_share(passed, each, other) for other in self.kept)}
+        stored = [each for each in passed if each in self.transforms.stored and each not in kept]
+        if not any(other in stored and _share(passed, one, other) for one, other in self.transforms.pairs):
+            return frozenset()
+        loaded = self.transforms.loaded
+        return frozenset(each for each in stored if any(_share(passed, one, each) for one in loaded))
+
+
+def _share(passed: Mapping[str, Slot], one: str, other: str) -> bool:
+    """Whether two parameters, or one, certainly get the same memory."""
+    if one == other or one not in passed or other not in passed:
+        return one == other
+    value = passed[one].value
+    known = is_tensor(value) is Tri.YES or isinstance(value, (Argument, Parameter, SavedTensor))
+    return known and value == passed[other].value
+
+
+def trials_of(project: Project, definition: Definition) -> Trials | None:
+    """What each trial of a kernel under ``autotune`` repeats; None for nothing."""
+    defined = definition.unit.index.functions.get(definition.qualname)
+    if defined is None or len(defined.node.decorator_list) < 2:
+        return None
     worked_out = definition.unit.summaries
-    return project.once(("trials", definition.qualname), lambda: _summed_in_trials(project, definition), worked_out)
+    return project.once(("trials", definition.qualname), lambda: _trials_of(project, definition), worked_out)
 
 
-def _summed_in_trials(project: Project, definition: Definition) -> frozenset[str]:
-    record = definition.unit.index.functions[definition.qualname]
+def _trials_of(project: Project, definition: Definition) -> Trials | None:
+    defined = definition.unit.index.functions[definition.qualname]
     aliases = aliases_in(project, definition.unit, definition.qualname)
-    calls = [each for each in record.node.decorator_list if isinstance(each, ast.Call)]
-    tuning = [each for each in calls if meaning_in_kernel(each.func, record.scope, aliases) in _TUNERS]
-    kept = _kept_between_runs(project, definition.unit, tuning[0], record.scope) if len(tuning) == 1 else None
-    return frozenset() if kept is None else parameters_added_to(record.node, record.scope, aliases) - kept
+    calls = [each for each in defined.node.decorator_list if isinstance(each, ast.Call)]
+    tuning = [each for each in calls if meaning_in_kernel(each.func, defined.scope, aliases) in _TUNERS]
+    kept = _kept_between_runs(project, definition.unit, tuning[0], defined.scope) if len(tuning) == 1 else None
+    if kept is None:
+        return None
+    sums = parameters_added_to(defined.node, defined.scope, aliases) - kept
+    transforms = transforms_in(defined.node, defined.scope, aliases)
+    return Trials(sums, transforms, kept) if sums or transforms.pairs else None
 
 
 def _kept_between_runs(project: Project, unit: Unit, tuning: ast.Call, scope: Scope) -> frozenset[str] | None:
