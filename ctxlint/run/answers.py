@@ -128,6 +128,8 @@ def _mentions(data: bytes, asked: ProjectQuestion) -> bool:
         return False
     if asked.deed == "sets":
         return asked.name.encode() in data or b"setattr(" in data
+    if asked.deed == "passes-created":  # it may import the name from a package that does, as the answer only silences
+        return asked.name.encode() in data and b"requires_grad" in data
     return asked.name.encode() in data and _mentions_of(asked).in_data(data)
 
 
