@@ -126,9 +126,7 @@ def _messages(by: str, found: TrialSum) -> Iterator[str]:
     """The defect, its consequence and the remedy, from the most to the least explicit wording."""
     names = ", ".join(f'"{each}"' for each in found.parameters)
     does, again = (
-        ("overwrites what it reads from", "starts from the last one's result")
-        if found.transforms
-        else ("adds to", "adds as well")
+        ("reads and overwrites", "continues from the last one") if found.transforms else ("adds to", "adds as well")
     )
     fact = f"{by} launches `{found.callee}`, which {does} {quoted(found.parameters)}"
     consequence = f"each trial run of `autotune` {again}, and the first result for each key is silently wrong"
