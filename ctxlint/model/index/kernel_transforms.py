@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @record
-class Transforms:
+class InPlaceTransforms:
     """What a kernel does with the memory behind its parameters."""
 
     pairs: frozenset[tuple[str, str]] = frozenset()
@@ -32,11 +32,11 @@ class Transforms:
 
 
 @lru_cache(maxsize=64)
-def transforms_in(kernel: Kernel, scope: Scope, aliases: Aliases) -> Transforms:
+def transforms_in(kernel: Kernel, scope: Scope, aliases: Aliases) -> InPlaceTransforms:
     """What a kernel transforms by a load and one store; ``scope`` is the one that it is defined in."""
     accesses = accesses_in(kernel, scope, aliases)
     if any(each.address.pointer is None for each in accesses):
-        return Transforms()
+        return InPlaceTransforms()
     nodes = nodes_of_kernel(kernel)
     loads = [each for each in accesses if each.called == LOAD]
     stores = [each for each in accesses if each.called == STORE and len(each.node.args) > 1]
@@ -47,7 +47,7 @@ def transforms_in(kernel: Kernel, scope: Scope, aliases: Aliases) -> Transforms:
     pairs = [pair for store in once for load in loads for pair in _transformed(values, load, store)]
     pairs = [(one, other) for one, other in pairs if one == other or one not in written]
     pointers = [[each.address.pointer for each in some if each.address.pointer] for some in (loads, stores)]
-    return Transforms(frozenset(pairs), *map(frozenset, pointers)) if once and loads else Transforms()
+    return InPlaceTransforms(frozenset(pairs), *map(frozenset, pointers)) if once and loads else InPlaceTransforms()
 
 
 def _transformed(values: _Values, load: Access, store: Access) -> Iterator[tuple[str, str]]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ctxlint.model.index.kernel_names import aliases_in, meaning_in_kernel
 from ctxlint.model.index.kernel_sums import parameters_added_to
-from ctxlint.model.index.kernel_transforms import Transforms, transforms_in
+from ctxlint.model.index.kernel_transforms import InPlaceTransforms, transforms_in
 from ctxlint.model.index.scopes import LOCAL, resolve
 from ctxlint.model.interpreter.values import Argument, Parameter, SavedTensor, Tri, is_tensor
 from ctxlint.model.summaries.callables import owner_of
@@ -28,7 +28,7 @@ class Trials:
 
     sums: frozenset[str] = frozenset()
     """The parameters that the kernel adds to."""
-    transforms: Transforms = Transforms()
+    transforms: InPlaceTransforms = InPlaceTransforms()
     kept: frozenset[str] = frozenset()
     """The parameters that it sets to zero or restores."""
 
