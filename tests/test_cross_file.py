@@ -342,7 +342,7 @@ def test_instances_of_a_class_that_keeps_state_on_them() -> None:
         """
     caller = "def f(x):\n    scale = Scale(2)\n    return scale(x)\n\n\ndef g(x):\n    return Scale(2)(x)\n"
     write({"ops.py": legacy, "train.py": f"from ops import Scale\n\n\n{caller}"})
-    remedy = "Make its methods static first (CTX108), then use `Scale.apply`."
+    remedy = "Make its methods static (CTX108), with its state as inputs; then use `Scale.apply`."
     _legacy, stored, called = found()
     assert stored.startswith("train.py:5: CTX703")
     assert stored.endswith(remedy)

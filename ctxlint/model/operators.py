@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from ctxlint.model.index.project import Project
     from ctxlint.model.interpreter.method import Param
     from ctxlint.model.interpreter.summary import Resolver
-    from ctxlint.source.source import Source
+    from ctxlint.source.source import Source, Span
 
 _REGISTER = "torch.library.register_autograd"
 _FAKES = ("torch.library.register_fake", "torch.library.impl_abstract")
@@ -356,10 +356,16 @@ def _assembled(
         gradients=tuple(returned_by(method)),
         floating=_floating(function, params, returned_by(method), Scope("function", qualname, unit.index.module)),
         setup_used=setup is not None and setup.node.name.value in used,
-        setup_by_position=home.unit.source.span_of(given.setup)
-        if given.by_position and given.setup is not None
-        else None,
+        setup_by_position=_by_position(home.unit, call, owner, given),
     )
+
+
+def _by_position(unit: Unit, call: CallRecord, owner: _Owner, given: _Registration) -> Span | None:
+    """Where a registration gets ``setup_context`` by position, which certainly raises an error that nothing expects."""
+    made = owner.function.unit.index.functions[owner.function.qualname].node
+    is_torchs = isinstance(given.operator, ast.Constant) or len(made.decorator_list) == 1
+    sure = given.by_position and is_torchs and not call.expects_error
+    return unit.source.span_of(given.setup) if sure and given.setup is not None else None
 
 
 def _floating(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ctxlint.model.analyses.integral_inputs import holds_integers
 from ctxlint.model.analyses.returned_views import input_behind
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.interpreter.values import Fresh, Parameter, Tri, is_tensor
@@ -86,10 +87,11 @@ class JvpWithoutView(Rule[FunctionClass]):
         jvp = fn.methods.get("jvp")
         if jvp is None or jvp.inherited or not jvp.signature_known or not fn.count_judgeable:
             return
-        for returned in fn.tangents if fn.context_calls("mark_dirty") == () and not fn.escapes else ():
+        marks = (*fn.context_calls("mark_dirty"), *fn.context_calls("mark_non_differentiable"))
+        for returned in fn.tangents if not (marks or fn.escapes) else ():
             for at, slot in enumerate(returned.slots if returned.known and returned.exact else ()):
                 index, whole = input_behind(fn, at) or (None, False)
-                if index is None or not _is_no_view(slot.value):
+                if index is None or not _is_no_view(slot.value) or holds_integers(fn, fn.inputs[index]):
                     continue
                 name, tangent = fn.inputs[index].name, _tangent(jvp, index)
                 what = "the input" if whole else "a view of the input"

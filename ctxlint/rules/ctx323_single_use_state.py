@@ -109,7 +109,7 @@ def _message(found: UsedUp, alike: list[UsedUp], place: str) -> str:
     second = f"the second backward on {place}" if place else "a second backward (`retain_graph=True`)"
     if end in (End.DELETED, End.RESET):
         dropped = list({each.name: each for each in (found, *alike)}.values())
-        names, remedy = quoted([each.name for each in dropped]), _keep(dropped, end)
+        names, remedy = _named([each.name for each in dropped]), _keep(dropped, end)
         if end is End.DELETED:
             return f"`{doer}` deletes {names}, which it reads; {second} raises AttributeError. {remedy}"
         return f"`{doer}` sets {names}, which it reads, to `None`; {second} reads `None`. {remedy}"
@@ -141,4 +141,14 @@ def _keep(dropped: list[UsedUp], end: End) -> str:
     if len(tensors) == len(dropped):
         return f"Use `save_for_backward`, which frees {them(tensors)} too."
     statement = "the `del`" if end is End.DELETED else "the assignment" + "s" * (len(dropped) > 1)
-    return f"Use `save_for_backward` for {quoted(tensors)}, and drop {statement}." if tensors else f"Drop {statement}."
+    return f"Use `save_for_backward` for {_named(tensors)}, and drop {statement}." if tensors else f"Drop {statement}."
+
+
+def _named(names: list[str]) -> str:
+    """Some names; the first ones of many."""
+    if len(names) <= _MOST_NAMES:
+        return quoted(names)
+    return f"{', '.join(f'`{each}`' for each in names[:_MOST_NAMES])} and {len(names) - _MOST_NAMES} more"
+
+
+_MOST_NAMES = 2

@@ -8,7 +8,8 @@ import libcst as cst
 
 from ctxlint.model.function import SourceFile
 from ctxlint.model.interpreter.values import NONE
-from ctxlint.model.syntax import is_name
+from ctxlint.model.syntax import is_name, last_name
+from ctxlint.patterns import pattern
 from ctxlint.rules.base import Finding, Rule
 
 if TYPE_CHECKING:
@@ -113,17 +114,29 @@ def _is_omitted(fn: FunctionClass, call: ApplyCall, name: str) -> bool:
 
 
 def _is_used(fn: FunctionClass, name: str) -> bool:
-    """Whether backward reads the attribute of ctx that keeps a parameter of forward.
+    """Whether backward communicates in the group that it gets from an attribute of ctx, which keeps a parameter as it is.
 
     By the code alone: the methods of a Function in another file are not analysed for this one.
     """
+    if fn.forward is None or name in fn.forward.binders:
+        return False
     stores = [each for method in fn.context_methods for each in _stores(method) if is_name(each[1], name)]
     backward = fn.backward
     return backward is not None and any(
-        each.attr.value == attribute and backward.is_on_ctx(each)
+        each.attr.value == attribute and backward.is_on_ctx(each) and _communicates(backward, each)
         for attribute, _value in stores
         for each in backward.nodes_of(cst.Attribute)
     )
+
+
+def _communicates(method: Method, group: cst.CSTNode) -> bool:
+    """Whether a function that is named as a collective gets the group itself."""
+    argument = method.parents[group]
+    call = method.parents[argument] if isinstance(argument, cst.Arg) else None
+    return isinstance(call, cst.Call) and _COLLECTIVE.search(last_name(call.func)) is not None
+
+
+_COLLECTIVE = pattern(r"reduce|gather|scatter|all_?to_?all|alltoall|broadcast|send|recv|receive")
 
 
 def _stores(method: Method) -> Iterator[tuple[str, cst.BaseExpression]]:

@@ -68,7 +68,7 @@ class OperatorRegistration(Rule[SourceFile]):
     ```
 
     ## Fix safety
-    Safe: the call raises without it.
+    Safe: the call raises without it. Not offered for an argument in parentheses of its own.
 
     ## Known limits
     Only operators whose definition is in the project.
@@ -80,7 +80,7 @@ class OperatorRegistration(Rule[SourceFile]):
     code = "CTX819"
     name = "operator-registration"
     subject = SourceFile
-    fix = FixAvailability.ALWAYS
+    fix = FixAvailability.SOMETIMES
 
     def check(self, file: SourceFile, settings: Settings) -> Iterator[Finding]:
         for operator in file.operators if settings.torch.reach(2, 4) else ():
@@ -89,9 +89,12 @@ class OperatorRegistration(Rule[SourceFile]):
                 continue
             start = file.source.offset(span.start)
             written = file.source.text[start : file.source.offset(span.end)]
+            shown = f"`setup_context={written}`" if written.isidentifier() else "`setup_context=`"
+            fix = Fix("Pass it by keyword", (Edit(start, start, "setup_context="),), Applicability.SAFE)
+            in_parentheses = not file.source.text[:start].rstrip().endswith(",")
             yield Finding(
                 span,
                 f"`register_autograd` takes `setup_context` by keyword only; this call for `{operator.name}` raises "
-                f"TypeError. Write `setup_context={written}`.",
-                Fix("Pass it by keyword", (Edit(start, start, "setup_context="),), Applicability.SAFE),
+                f"TypeError. Write {shown}{'' if written.isidentifier() else ' in front of it'}.",
+                None if in_parentheses else fix,
             )

@@ -96,18 +96,39 @@ def meant_by(module: str, name: str) -> str:
         return NUMPY_ALIASES[full]
     if full in REMOVED:
         return REMOVED[full].instead
-    elsewhere = [each for each in MODULES if name in _names(each)]
-    if elsewhere:
+    is_method = name in OPERATIONS and "M" in OPERATIONS[name].where
+    elsewhere = [each for each in MODULES if name in _names(each) and name not in _NOT_CALLED]
+    if elsewhere and (elsewhere[0] == "torch" or not is_method):
         return f"{elsewhere[0]}.{name}"
-    if name in OPERATIONS and "M" in OPERATIONS[name].where:
-        return f".{name}"
-    names = sorted(each for each in _names(module) if each.endswith("_") is name.endswith("_"))
-    alike = [each for each in names if each.lower() == name.lower()] or get_close_matches(name, names, 2, _CUTOFF)
+    if elsewhere or is_method:
+        return f".{name}" if not elsewhere else ""
+    digits = [each for each in name if each.isdigit()]
+    names = sorted(
+        each
+        for each in _names(module) - _NOT_CALLED
+        if each.endswith("_") is name.endswith("_") and [one for one in each if one.isdigit()] == digits
+    )
+    alike = [each for each in names if each.lower() == name.lower()]
+    if not alike and len(name) >= _SHORTEST:
+        alike = get_close_matches(name, names, 2, _CUTOFF)
     return f"{module}.{alike[0]}" if len(alike) == 1 else ""
 
 
 _CUTOFF = 0.85
 """How similar a misspelt name is to the right one."""
+_SHORTEST = 5
+"""The length of names below which others are similar by chance."""
+_NOT_CALLED = frozenset(
+    _words(
+        """
+        ao amp autograd backends common compiler cpu cuda distributed distributions export fft forward_ad func function
+        functional futures fx grad graph hub init intrinsic jit library linalg masked modules monitor mps mtia nested nn
+        ops optim overrides package parallel parameter profiler qat quantizable quantization quantized random signal
+        sparse special storage testing types utils variable version xpu
+        """
+    )
+)
+"""The names of modules."""
 
 
 @cache

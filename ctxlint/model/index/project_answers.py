@@ -187,26 +187,43 @@ def may_set(tree: ast.Module | None, name: str) -> bool:
     if tree is None:
         return True
     scope = index_module(tree).module
-    return any(_may_set(node, name, scope) for node in nodes_in(tree))
+    ends = any(isinstance(each, ast.If) and isinstance(each.body[0], ast.Raise) for each in tree.body)
+    return ends or any(_may_set(node, name, scope) for node in nodes_in(tree))
 
 
 def _may_set(node: ast.AST, name: str, scope: Scope) -> bool:
     match node:
         case ast.Attribute(value=receiver, attr=attribute, ctx=ast.Store()):
             return attribute == name and _is_module(receiver, scope)
+        case ast.Attribute(value=receiver, attr="__dict__"):
+            return _is_module(receiver, scope)
+        case ast.Subscript(value=ast.Attribute(attr="modules"), slice=ast.Constant(value=str(text))):
+            return text.partition(".")[0] in _MODULES
         case ast.Call(func=func, args=[receiver, ast.Constant(value=key), *_]):
             return key == name and _is_module(receiver, scope)
-        case ast.Call(func=func, args=[receiver, _, *_]):
-            return last_name(dotted_name(func) or "") == "setattr" and _is_module(receiver, scope)
+        case ast.Call(func=func, args=[ast.Constant(value=str(text))], keywords=given):
+            return text.endswith(f".{name}") or (text in _MODULES and any(each.arg == name for each in given))
+        case ast.Call(func=func, args=[receiver, _, *_]) if last_name(dotted_name(func) or "") == "setattr":
+            return _is_module(receiver, scope) or isinstance(receiver, ast.Name)
+        case ast.Call(args=given):
+            return any(_is_whole_module(each, scope) for each in given)
         case ast.Constant(value=str(text)):
             return text.endswith(f".{name}") and text.startswith(("torch.", "numpy."))
     return False
 
 
+_MODULES = ("torch", "numpy")
+
+
+def _is_whole_module(node: ast.expr, scope: Scope) -> bool:
+    """Whether an argument is torch or NumPy itself: what gets it may do anything with it."""
+    return isinstance(node, ast.Name) and meant(node, scope) in _MODULES
+
+
 def _is_module(node: ast.expr, scope: Scope) -> bool:
     """Whether an expression may mean a module of torch or NumPy, also where a function imports that."""
     written = dotted_name(node) or ""
-    return (meant(node, scope) or written).partition(".")[0] in ("torch", "numpy") or written in ("F", "np", "nn")
+    return (meant(node, scope) or written).partition(".")[0] in _MODULES or written in ("F", "np", "nn")
 
 
 def is_called_in_module(index: FileIndex, name: str) -> bool:

@@ -91,7 +91,8 @@ def evaluate_attribute(walk: Walk, node: cst.Attribute) -> Value:
         return context_attribute(walk, node, name)
     note_none(walk, node, base)
     if isinstance(base, Imported):
-        note_missing(walk, node, base.name)
+        if base.name == "numpy":  # of torch, only what is called: a backend may add a module
+            note_missing(walk, node, base.name)
         return _attribute_of_import(walk, node, base.name, name)
     if is_whole_tuple(base):
         if not hasattr((), name):

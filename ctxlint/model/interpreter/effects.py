@@ -121,7 +121,7 @@ def apply_summary(
 def _record_misfits(walk: Walk, node: cst.BaseExpression, by: str, misfits: tuple[Misfit, ...]) -> None:
     """Record what raises in a function; a test around its call may be about the names that it reads."""
     for misfit in misfits:
-        if misfit.kind is not MisfitKind.MISSING_NAME or not ask_for_names(walk.state.guards):
+        if misfit.kind is not MisfitKind.MISSING_NAME or not ask_for_names(walk):
             walk.record(MisfitCall, node, misfit=misfit, by=by)
 
 

@@ -11,11 +11,8 @@ from ctxlint.patterns import pattern
 from ctxlint.torch_api.missing_names import is_missing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     import libcst as cst
 
-    from ctxlint.model.interpreter.events import Guard
     from ctxlint.model.interpreter.walk import Walk
 
 
@@ -24,7 +21,7 @@ def note_missing(walk: Walk, node: cst.Attribute, module: str, *, called: bool =
     name = node.attr.value
     if called and not is_missing(module, name):
         name += "()"
-    if walk.resolver is None or not is_missing(module, name) or ask_for_names(walk.state.guards):
+    if walk.resolver is None or not is_missing(module, name) or ask_for_names(walk):
         return
     code = dotted(node)
     if code is not None and certain_meaning(walk, node.value) == module:
@@ -33,9 +30,17 @@ def note_missing(walk: Walk, node: cst.Attribute, module: str, *, called: bool =
             walk.record(MisfitCall, node, misfit=misfit)
 
 
-def ask_for_names(guards: Iterable[Guard]) -> bool:
-    """Whether one of some tests may be about a release, or about what a module has: such code has a reason."""
-    return any(any(map(_ASKING.search, guard.words)) for guard in guards)
+def ask_for_names(walk: Walk) -> bool:
+    """Whether a test around may be about a release, or about what a module has: such code has a reason.
+
+    So may one that is about no variable of the method, and a pattern.
+    """
+    return any(
+        guard.is_case
+        or any(map(_ASKING.search, guard.words))
+        or (guard.test is not None and walk.state.names.keys().isdisjoint(guard.words))
+        for guard in walk.state.guards
+    )
 
 
 _ASKING = pattern(r"(?i:version|attr|legacy|compat|available|support|^(has|have|use|new|old|is)_)|^[A-Z][A-Z0-9_]+$")
