@@ -114,7 +114,8 @@ def enclosed_tensors(fn: FunctionClass) -> Iterator[tuple[Input, ApplyCall, str]
 def _updates(backward: Method) -> bool:
     """Whether backward may write gradients itself: ``p.grad = …``, ``loss.backward()``."""
     names = {each.attr.value for each in backward.nodes_of(cst.Attribute)} - {"needs_input_grad"}
-    return any("grad" in name or name == "backward" for name in names)
+    names.update(each.func.value for each in backward.nodes_of(cst.Call) if isinstance(each.func, cst.Name))
+    return any("grad" in name or "backward" in name for name in names)
 
 
 def _is_computed_with(forward: Method, name: str) -> bool:

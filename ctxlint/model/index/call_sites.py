@@ -517,7 +517,9 @@ class CallSites:
             if not isinstance(shown, (ast.List, ast.Tuple)) or record.is_hidden(argument):
                 continue
             tensors = [each for each in shown.elts if self.requires_gradient(each, record.scope)]
-            rest = (node for each in arguments if each is not argument for node in nodes_in(each))
+            others_given = [each for each in arguments if each is not argument]
+            computed = (self.bound_value(each, record.scope) for each in others_given if isinstance(each, ast.Name))
+            rest = (node for each in (*others_given, *computed) if each is not None for node in nodes_in(each))
             others = {_name_of(each) for each in rest} if tensors else ()
             alone = [name for name in map(_name_of, tensors) if name not in others or not name]
             if alone:

@@ -78,6 +78,13 @@ class Instances:
             pending.extend((child, inside) for child in ast.iter_child_nodes(node))
         return found
 
+    def _is_replaced(self, target: ast.AST, home: ast.AST | None) -> bool:
+        """Whether the class stores something else than None in an attribute that holds an instance, too."""
+        stored = (each for each in nodes_in(home) if isinstance(each, ast.Assign)) if home is not None else ()
+        kept = [each for each in stored if not isinstance(each.value, ast.Constant)]
+        targets = [one for each in kept for one in each.targets if isinstance(one, ast.Attribute) and one is not target]
+        return isinstance(target, ast.Attribute) and any(each.attr == target.attr for each in targets)
+
     def made_by(self, call: ApplyCall) -> Instance:
         """The use of the instance that ``call`` creates, as far as the name it is bound to shows."""
         made = self._calls.get(call.span)
@@ -100,7 +107,8 @@ class Instances:
             found = self._stored_as(target, home)
             shared = replace(found, use=InstanceUse.SHARED, methods=())
             may_be_used_elsewhere = home is self._tree and found.use is not InstanceUse.CALLED
-            self._by_name[key, home] = shared if may_be_used_elsewhere else found
+            replaced = found.use is InstanceUse.CALLED and self._is_replaced(target, home)
+            self._by_name[key, home] = shared if may_be_used_elsewhere or replaced else found
         return self._by_name[key, home]
 
     def _stored_as(self, target: ast.Name | ast.Attribute, home: ast.AST | None, hops: int = 0) -> Instance:
