@@ -70,7 +70,7 @@ class MissingName(Rule[FunctionClass]):
     ## Known limits
     The names of `torch`, `torch.nn`, `torch.nn.functional`, `torch.linalg`, `torch.fft`, `torch.special` and
     `torch.autograd` are known, those of torch 2.13 and of all earlier releases. A name that a release removed is not
-    reported if [`target-torch`](configuration-reference.md#target-torch) includes an older one. Not reported are names
+    reported if `target-torch` includes an older one. Not reported are names
     that a file of the project may set, names that backends outside of torch add, such as `torch.npu`, those with an
     underscore in front, and names under `try`, `hasattr` or a test that may be about a release.
 
