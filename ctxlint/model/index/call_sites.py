@@ -23,6 +23,7 @@ from ctxlint.model.index.passed_tensors import (
     flags_of,
     is_detached,
     is_frozen_parameter,
+    is_new_parameter,
     makes_without_gradient,
     names_requested,
     parameters_among,
@@ -841,7 +842,7 @@ class CallSites:
         values = self.attribute_values(node.attr, scope)
         enclosing = class_around(scope)
         record = self.index.classes.get(enclosing) if enclosing is not None else None
-        created = bool(values) and all(map(creates_parameter, values))
+        created = bool(values) and all(map(is_new_parameter, values))
         return created and record is not None and not _mentions_flag(record)
 
     def is_in_module(self, scope: Scope) -> bool:

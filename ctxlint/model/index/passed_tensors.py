@@ -100,8 +100,9 @@ def creates_parameter(node: ast.expr | None) -> TypeGuard[ast.Call]:
 
 
 def flags_of(call: ast.Call) -> list[ast.expr]:
-    """The values that a call passes for ``requires_grad``."""
-    return [each.value for each in call.keywords if each.arg == "requires_grad"]
+    """The values that a call passes for ``requires_grad``, the second parameter of ``Parameter``."""
+    by_position = call.args[1:2] if creates_parameter(call) else []
+    return [*by_position, *(each.value for each in call.keywords if each.arg == "requires_grad")]
 
 
 def _is_literal(node: ast.expr, value: bool) -> bool:

@@ -486,6 +486,8 @@ class CalleeResolver:
         if project.ask("sets", self.unit.path, attribute) in project.changed:
             return None
         full, meant = f"{module}.{name}", meant_by(module, name)
+        if meant.rpartition(".")[0] == module:
+            meant = f"{code.rpartition('.')[0]}.{meant.rpartition('.')[2]}"  # as the author calls the module
         return Misfit(
             code,
             takes=0,
