@@ -27,7 +27,7 @@ from ctxlint.model.analyses.unbound_locals import read_too_early, unbound_branch
 from ctxlint.model.analyses.undefined_attributes import never_happens
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.interpreter.events import Assigned, MaybeNone, MaybeUnbound, Mutation
-from ctxlint.model.syntax import code_of
+from ctxlint.model.syntax import code_of, is_name, only_target
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.rules.related import at, way_to
 from ctxlint.rules.wording import if_it_runs, moment, name_with_the_words_of, names_of, quoted
@@ -167,8 +167,11 @@ def _unbound_locals(fn: FunctionClass, method: Method, seen: set[str]) -> Iterat
 
 
 def _or_meant(method: Method, use: MaybeUnbound) -> str:
-    """The name that may be meant instead."""
+    """The name that may be meant instead: certainly another one where the read is to give the name its value."""
     meant = name_with_the_words_of(method, use.name)
+    statement = method.statement_around(use.node)
+    if meant is None and is_name(only_target(statement), use.name):
+        return ", or write the name that is meant"
     return f", or write `{meant}` if that is meant" if meant is not None else ""
 
 

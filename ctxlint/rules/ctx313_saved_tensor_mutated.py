@@ -165,13 +165,13 @@ def _message(fn: FunctionClass, change: ChangedInBackward, *, noticed: bool) -> 
     if change.mutation.how == KERNEL and change.saved and noticed:
         return (
             f"`{change.mutation.doer}` overwrites the saved {change.what} `{name}`{partly}; torch raises RuntimeError in a second "
-            f"backward, and whatever else uses that tensor gets the new values. Write to a new tensor."
+            f"backward, and whatever else uses that tensor gets the new values. Write to a new tensor, or a copy if it is read first."
         )
     if change.mutation.how == KERNEL:
         return (
             f"`{change.mutation.doer}` overwrites the {'saved' if change.saved else 'kept'} {change.what} `{name}`"
             f"{_condition(change) if change.chosen is not None or change.copier else ''}{partly}; a second "
-            f"backward, and whatever else uses that tensor, silently gets the new values. Write to a new tensor."
+            f"backward, and whatever else uses that tensor, silently gets the new values. Write to a new tensor, or a copy if it is read first."
         )
     overwritten = change.mutation.how in operations.OVERWRITING
     advice = "Leave it unchanged" if change.left else "Write to a new tensor" if overwritten else "Work on a copy"

@@ -33,7 +33,7 @@ def assumed_contiguous(use: LayoutUse) -> str:
     if use.how == FOREIGN:
         other = f"`{use.other}`" if use.other else "another tensor"
         unless = f"unless both have the same layout, it {_ELSE_WRONG}"
-        return f"{passed} with strides of {other}; {unless}. Pass the strides of each tensor."
+        return f"{passed} with strides of {other}; {unless}. Make both contiguous, or pass the strides of each."
     if use.how == KERNEL:
         return f"{passed} but none of its strides; it {_WRONG_IF_EXPANDED if use.alike else _WRONG}. {instead}"
     if use.how == PARTLY_STRIDED:

@@ -116,7 +116,10 @@ def _skipped_state(fn: FunctionClass) -> list[SkippedState]:
 
 
 def _keeps_more(forward: Method, backward: Method, skipped: SkippedState) -> bool:
-    """Whether forward stores, only under the same test, something else that backward reads on some path at least."""
+    """Whether forward stores, only under the same test, something else that backward reads on some path at least.
+
+    Or whether it computes only there what it saves.
+    """
     stored: dict[str, list[ContextEvent]] = {}
     for write in forward.facts.of(ContextWrite):
         stored.setdefault(write.attribute, []).append(write)
@@ -127,10 +130,15 @@ def _keeps_more(forward: Method, backward: Method, skipped: SkippedState) -> boo
             each for each in forward.facts.of(ContextCall) if each.method == "save_for_backward"
         ]
     others = (stored.get(each, []) for each in read if f"{forward.ctx_name}.{each}" != skipped.what)
-    return any(events and all(_is_under(each, skipped) for each in events) for events in others)
+    if any(events and all(_is_under(each, skipped) for each in events) for events in others):
+        return True
+    calls = [each for each in stored.get("save_for_backward", ()) if isinstance(each, ContextCall)]
+    saved = {each.node.value for call in calls for each in call.arguments if isinstance(each.node, cst.Name)}
+    bindings = [forward.assignments.get(name, ()) for name in saved - {param.name for param in forward.params}]
+    return any(bound and all(_is_under(each, skipped) for each in bound) for bound in bindings)
 
 
-def _is_under(event: ContextEvent, skipped: SkippedState) -> bool:
+def _is_under(event: Event, skipped: SkippedState) -> bool:
     return any((each.text, each.holds) == (skipped.condition, skipped.holds) for each in event.guards)
 
 
