@@ -64,6 +64,33 @@ def nodes_of_kernel(kernel: Kernel) -> Sequence[ast.AST]:
     return tuple(each for statement in kernel.body for each in nodes_in(statement))
 
 
+def has_same_lanes(load: ast.Call, store: ast.Call) -> bool:
+    """Whether a load certainly reads all that a store at the same address writes: it has no mask, or the same one."""
+    masks = [_mask_of(each, at) for each, at in ((load, _MASK_OF_LOAD), (store, _MASK_OF_STORE))]
+    return masks[0] in ("", masks[1])
+
+
+def _mask_of(call: ast.Call, at: int) -> str:
+    given = [*call.args[at : at + 1], *(each.value for each in call.keywords if each.arg == "mask")]
+    return ast.dump(given[0]) if given else ""
+
+
+_MASK_OF_LOAD, _MASK_OF_STORE = 1, 2
+"""The positions of ``mask`` in ``load(pointer, mask)`` and ``store(pointer, value, mask)``."""
+
+
+def may_return_early(kernel: Kernel) -> bool:
+    """Whether a flag that the launch passes may end a kernel, which then does nothing that is written below."""
+    parameters = set(names_of(kernel.args))
+    tests = [each.test for each in nodes_of_kernel(kernel) if isinstance(each, ast.If) and _returns(each)]
+    named = ({name.id for name in nodes_in(test) if isinstance(name, ast.Name)} for test in tests)
+    return any(names and names <= parameters for names in named)
+
+
+def _returns(test: ast.If) -> bool:
+    return any(isinstance(each, ast.Return) for each in test.body)
+
+
 def names_of(arguments: ast.arguments) -> list[str]:
     """The names of the parameters, in order, without ``*args`` and ``**kwargs``."""
     return [each.arg for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]

@@ -6,7 +6,15 @@ import ast
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from ctxlint.model.index.kernel_addresses import LOAD, UNSURE, accesses_in, nodes_of_kernel, values_by_name
+from ctxlint.model.index.kernel_addresses import (
+    LOAD,
+    UNSURE,
+    accesses_in,
+    has_same_lanes,
+    may_return_early,
+    nodes_of_kernel,
+    values_by_name,
+)
 from ctxlint.model.index.kernel_names import Aliases, meaning_in_kernel
 from ctxlint.records import record
 from ctxlint.source.ast_tree import nodes_in
@@ -21,6 +29,8 @@ if TYPE_CHECKING:
 @lru_cache(maxsize=64)
 def parameters_added_to(kernel: Kernel, scope: Scope, aliases: Aliases) -> frozenset[str]:
     """The parameters that a kernel adds to, and writes in no other way; ``scope`` is the one that it is defined in."""
+    if may_return_early(kernel):
+        return frozenset()
     accesses = accesses_in(kernel, scope, aliases)
     nodes, loads = nodes_of_kernel(kernel), [each.node for each in accesses if each.called == LOAD]
     dropped = {each.value for each in nodes if isinstance(each, ast.Expr)}
@@ -66,7 +76,9 @@ class _Loaded:
         """Whether a store certainly adds to what is at its address, something that does not depend on it."""
         if len(store.args) < 2 or not self.loads:
             return False
-        load = next((each for each in self.loads if _has_same_address(each, store)), None)
+        load = next(
+            (each for each in self.loads if _has_same_address(each, store) and has_same_lanes(each, store)), None
+        )
         if load is None or self._moves(store.args[0], load, store):
             return False
         value = store.args[1]

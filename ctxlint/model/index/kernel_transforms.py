@@ -7,7 +7,15 @@ from dataclasses import field
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from ctxlint.model.index.kernel_addresses import LOAD, UNSURE, accesses_in, names_of, nodes_of_kernel
+from ctxlint.model.index.kernel_addresses import (
+    LOAD,
+    UNSURE,
+    accesses_in,
+    has_same_lanes,
+    may_return_early,
+    names_of,
+    nodes_of_kernel,
+)
 from ctxlint.model.index.kernel_names import Aliases, meaning_in_kernel
 from ctxlint.model.index.kernel_sums import STORE, lent_names
 from ctxlint.records import record
@@ -35,7 +43,7 @@ class InPlaceTransforms:
 def transforms_in(kernel: Kernel, scope: Scope, aliases: Aliases) -> InPlaceTransforms:
     """What a kernel transforms by a load and one store; ``scope`` is the one that it is defined in."""
     accesses = accesses_in(kernel, scope, aliases)
-    if any(each.address.pointer is None for each in accesses):
+    if any(each.address.pointer is None for each in accesses) or may_return_early(kernel):
         return InPlaceTransforms()
     nodes = nodes_of_kernel(kernel)
     loads = [each for each in accesses if each.called == LOAD]
@@ -54,7 +62,8 @@ def _transformed(values: _Values, load: Access, store: Access) -> Iterator[tuple
     one, other = load.address.pointer, store.address.pointer
     if one is None or other is None or UNSURE in load.address.factors | store.address.factors:
         return
-    if load.node.lineno < store.node.lineno and values.address(load) == values.address(store):
+    same = values.address(load) == values.address(store) and has_same_lanes(load.node, store.node)
+    if load.node.lineno < store.node.lineno and same:
         masks = [*store.node.args[2:3], *(each.value for each in store.node.keywords)]
         if values.is_another(store.node.args[1], load.node) and not any(
             values.may_depend(each, load.node) for each in masks

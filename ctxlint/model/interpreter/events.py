@@ -645,12 +645,14 @@ class TrialSum:
     """A launch of a kernel of Triton that adds to what ``parameters`` point to, again in each trial of ``autotune``.
 
     ``steps`` lead to the first statement that adds. ``transforms``: it replaces what is there by a function of it.
+    ``others_kept``: ``autotune`` sets other parameters to zero, or restores them.
     """
 
     callee: str
     parameters: tuple[str, ...]
     steps: tuple[Step, ...] = ()
     transforms: bool = False
+    others_kept: bool = False
 
 
 @record

@@ -453,7 +453,8 @@ class CalleeResolver:
         transformed = trials.transformed(targets)
         found = {name: slot.value for name, slot in targets.items() if name in transformed | trials.sums}
         steps = next((written[each] for each in found.values()), ())
-        return TrialSum(launched[0].name, tuple(found), steps, bool(transformed)) if found else None
+        kept = bool(trials.kept)
+        return TrialSum(launched[0].name, tuple(found), steps, bool(transformed), kept) if found else None
 
     def _kernel(self, name: str) -> Definition | None:
         """The kernel that a name means."""

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 from ctxlint.model.index.kernel_names import aliases_in, meaning_in_kernel
 from ctxlint.model.index.kernel_sums import parameters_added_to
 from ctxlint.model.index.kernel_transforms import InPlaceTransforms, transforms_in
-from ctxlint.model.index.scopes import LOCAL, resolve
+from ctxlint.model.index.scopes import LOCAL, dotted_name, resolve
 from ctxlint.model.interpreter.values import Argument, Parameter, SavedTensor, Tri, is_tensor
 from ctxlint.model.summaries.callables import owner_of
 from ctxlint.records import record
+from ctxlint.source.ast_tree import nodes_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -105,28 +106,34 @@ def _are_several(project: Project, unit: Unit, node: ast.expr | None, scope: Sco
     """Whether an expression certainly is a list of two configurations or more, none of which has a hook."""
     unit, node, scope = _bound(project, unit, node, scope)
     if isinstance(node, (ast.List, ast.Tuple)):
-        return len(node.elts) > 1 and all(map(_is_plain_config, node.elts))
-    if isinstance(node, ast.ListComp) and _is_plain_config(node.elt) and not any(each.ifs for each in node.generators):
-        return any(_is_long(_bound(project, unit, each.iter, scope)[1]) for each in node.generators)
+        return len(node.elts) > 1 and all(_is_plain_config(each, scope) for each in node.elts)
+    if isinstance(node, ast.ListComp) and _is_plain_config(node.elt, scope):
+        lists = [_bound(project, unit, each.iter, scope)[1] for each in node.generators]
+        lengths = [_shortest(each) for each in lists]
+        return not any(each.ifs for each in node.generators) and all(lengths) and max(lengths) > 1
     return False
 
 
-def _is_plain_config(node: ast.expr) -> bool:
+def _is_plain_config(node: ast.expr, scope: Scope) -> bool:
     """Whether it is ``triton.Config(...)`` without a hook that may clear memory."""
     if not isinstance(node, ast.Call) or len(node.args) > _MOST_ARGUMENTS:
         return False
-    named = getattr(node.func, "attr", getattr(node.func, "id", "")) == "Config"
-    return named and not any(each.arg in (None, "pre_hook") for each in node.keywords)
+    return resolve(dotted_name(node.func) or "", scope) in _CONFIGS and not any(
+        each.arg in (None, "pre_hook") for each in node.keywords
+    )
 
 
+_CONFIGS = ("triton.Config", "triton.runtime.Config", "triton.runtime.autotuner.Config")
 _MOST_ARGUMENTS = 3
 """The number of arguments of ``Config`` before ``pre_hook`` in all releases."""
 
 
-def _is_long(node: ast.expr | None) -> bool:
-    """Whether it is a list that certainly has two elements or more."""
+def _shortest(node: ast.expr | None) -> int:
+    """The number of elements that a list certainly has; 1 for a range, which authors write to be run through."""
+    if isinstance(node, ast.Call):
+        return int(dotted_name(node.func) == "range")
     elements = node.elts if isinstance(node, (ast.List, ast.Tuple)) else []
-    return sum(not isinstance(each, ast.Starred) for each in elements) > 1
+    return sum(not isinstance(each, ast.Starred) for each in elements)
 
 
 def _bound(project: Project, unit: Unit, node: ast.expr | None, scope: Scope) -> tuple[Unit, ast.expr | None, Scope]:
@@ -140,4 +147,16 @@ def _bound(project: Project, unit: Unit, node: ast.expr | None, scope: Scope) ->
     bounds = found[3].names.get(found[2], ()) if found is not None else ()
     if found is None or found[1] or len(bounds) != 1 or bounds[0].kind != "assign" or bounds[0].conditional:
         return unit, None, scope
+    if not (_is_only_passed(unit, node.id) and _is_only_passed(found[0], found[2])):
+        return unit, None, scope
     return found[0], bounds[0].value, found[3]
+
+
+def _is_only_passed(unit: Unit, name: str) -> bool:
+    """Whether a file only passes a name to calls and runs through it in comprehensions: it may change it otherwise."""
+    nodes = [*nodes_in(unit.module)]
+    calls = [each for each in nodes if isinstance(each, ast.Call)]
+    passed = {id(each) for call in calls for each in (*call.args, *(one.value for one in call.keywords))}
+    passed |= {id(each.iter) for each in nodes if isinstance(each, ast.comprehension)}
+    read = (each for each in nodes if isinstance(each, ast.Name) and each.id == name)
+    return all(isinstance(each.ctx, ast.Store) or id(each) in passed for each in read)
