@@ -95,7 +95,8 @@ class GradientForNonTensor(Rule[FunctionClass]):
     the positions are unreliable. The annotation `float` alone is not enough, because callers may pass a tensor, and
     neither is a number as the default; both together are. An input may be `None` if a call passes that, or if it is the
     default and `forward` tests for it; but not if `backward` raises for some inputs, or if all calls in view test it, or
-    replace it, first. A container of tensors is reported by tensor-list-input (CTX216).
+    replace it, first. A container of tensors is reported by tensor-list-input (CTX216), and
+    gradients that are all returned one place too early by misplaced-gradient (CTX235).
 
     ## References
     - [torch.autograd.Function.backward](https://pytorch.org/docs/stable/generated/torch.autograd.Function.backward.html)

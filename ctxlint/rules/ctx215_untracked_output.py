@@ -84,7 +84,8 @@ class UntrackedOutput(Rule[FunctionClass]):
     ## Known limits
     Not reported for containers that certainly hold no tensors, for a Function without `backward`, for an inner
     container whose gradient `backward` never reads, for results of unknown calls, or for those of a helper that returns
-    a list or something else depending on its arguments, unless the arguments decide it.
+    a list or something else depending on its arguments, unless the arguments decide it, nor for a list that is returned for
+    a list.
 
     ## References
     - [Extending torch.autograd](https://pytorch.org/docs/stable/notes/extending.html)

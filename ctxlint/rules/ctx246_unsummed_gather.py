@@ -73,7 +73,7 @@ class UnsummedGather(Rule[FunctionClass]):
     ## Known limits
     Off by default: tensor parallelism, and losses that each process computes as a whole, want it like this. A `backward`
     that calls anything but functions that cut, copy or measure tensors is not checked, and neither is one whose `forward`
-    gathers in another function.
+    gathers in another function. Of other libraries, only `all_gather` of torch_xla is known.
 
     ## References
     - [torch.distributed.all_gather](https://pytorch.org/docs/stable/distributed.html#torch.distributed.all_gather)

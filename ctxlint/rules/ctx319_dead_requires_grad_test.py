@@ -93,7 +93,8 @@ class DeadRequiresGradTest(Rule[FunctionClass]):
     flag of the input if they copy nothing, unless `to` has a floating dtype such as `torch.float32`; if the method enables gradients itself
     (`requires_grad_()`); or if it may switch grad mode on. A copy that only some layouts need is not reported if no call
     in view passes on a tensor that it was passed, or a view such as `x.t()`. Nor is a flag that the method only gives to a
-    tensor that it creates, as in `torch.zeros(n, requires_grad=x.requires_grad)`.
+    tensor that it creates, as in `torch.zeros(n, requires_grad=x.requires_grad)`, nor that of a conversion where the method
+    asserts a dtype.
 
     ## References
     - [FunctionCtx and needs_input_grad](https://pytorch.org/docs/stable/notes/extending.html)

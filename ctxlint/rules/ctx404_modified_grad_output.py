@@ -88,7 +88,7 @@ class ModifiedGradOutput(Rule[FunctionClass]):
     ## Known limits
     A compiled kernel that writes to a gradient is not detected, nor is a helper outside the project, unless it is called with
     `inplace=True`. Not reported if
-    the gradient may be a copy: after a conversion, except to a dtype by its name without a test of the dtype around both, or if one branch copies it. If one branch replaces it
+    the gradient may be a copy: after a conversion, except to a dtype by its name without a test of the dtype around both or an assertion about one, or if one branch copies it. If one branch replaces it
     with a product or a sum, the others are still checked. Where a flag decides whether a result uses the memory of the
     gradient, only its default is checked.
 

@@ -78,7 +78,8 @@ class ModifiedReturnedView(Rule[SourceFile]):
     Only modifications after the call in the same block, or in a branch or loop there, and through the name that is bound to
     the result, are detected, also in a function, or another method of the same class, that gets it; where a function does
     nothing but return the result of `apply`, also in its callers, and `inplace=True` of functions of
-    `torch.nn.functional`, or of layers that `__init__` creates. Not reported for `reshape` and `contiguous`, which may copy, or if anything is marked as dirty.
+    `torch.nn.functional`, or of layers that `__init__` creates. Not reported for
+    `contiguous`, or for `reshape` of what may not be contiguous, which may copy, or if anything is marked as dirty.
 
     ## References
     - [In-place operations on views](https://pytorch.org/docs/stable/notes/autograd.html#in-place-correctness-checks)

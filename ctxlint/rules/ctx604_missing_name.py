@@ -70,8 +70,8 @@ class MissingName(Rule[FunctionClass]):
     ## Known limits
     The names of `torch`, `torch.nn`, `torch.nn.functional`, `torch.linalg`, `torch.fft`, `torch.special` and
     `torch.autograd` are known, those of torch 2.13 and of all earlier releases. A name that a release removed is not
-    reported if `target-torch` includes an older one. Not reported are names
-    that a file of the project may set, names that backends outside of torch add, such as `torch.npu`, those with an
+    reported if `target-torch` includes an older one. Of torch, only what is called is reported, as a backend may add a
+    module. NumPy is assumed to be 1.24 or newer. Not reported are names that a file of the project may set, names that backends outside of torch add, such as `torch.npu`, those with an
     underscore in front, and names under `try`, `hasattr` or a test that may be about a release.
 
     ## References

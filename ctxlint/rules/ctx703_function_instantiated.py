@@ -287,6 +287,8 @@ def _finding(
     if fn.legacy_state is not None:
         inherited = all(method.inherited for method in (fn.forward, fn.backward) if method is not None)
         # CTX108 is about the class that contains the methods.
-        rule, state = ("", f"what they take from it ({fn.legacy_state})") if inherited else (" (CTX108)", "its state")
+        rule, state = (
+            ("", f"the state on the instance ({fn.legacy_state})") if inherited else (" (CTX108)", "its state")
+        )
         remedy, fix = f"Make its methods static{rule}, with {state} as inputs; then use `{name}.apply`.", None
     return Finding(call.span, f"{fact} {remedy}", fix, related, only_warns=only_warns)

@@ -126,7 +126,7 @@ class MissingBackward(Rule[FunctionClass]):
                 yield Finding(
                     fn.span(fn.node.name),
                     f"`{fn.name}` has neither `backward` nor `vjp`, but the call on {call.place} passes the parameter "
-                    f"`{call.parameter}`; torch raises NotImplementedError when it is trained. Define `backward`, or freeze it if it is not.",
+                    f"`{call.parameter}`; torch raises NotImplementedError when it is trained. Define `backward`, or freeze the parameter.",
                 )
                 return
 

@@ -130,6 +130,10 @@ def _messages(by: str, found: TrialSum) -> Iterator[str]:
     )
     fact = f"{by} launches `{found.callee}`, which {does} {quoted(found.parameters)}"
     consequence = f"each trial run of `autotune` {again}, and the first result for each key is silently wrong"
-    explicit = f"Add `{names}` to `restore_value`" if found.others_kept else f"Write `restore_value=[{names}]` there"
+    explicit = (
+        f"Add {quoted(found.parameters)} to `restore_value`"
+        if found.others_kept
+        else f"Write `restore_value=[{names}]` there"
+    )
     for remedy in (explicit, "Use `restore_value` there"):
         yield f"{fact}; {consequence}. {remedy}."

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.model.analyses.unsummed_gathers import module_of
 from ctxlint.model.function import SourceFile
 from ctxlint.model.interpreter.values import NONE
-from ctxlint.model.syntax import is_name, last_name
+from ctxlint.model.syntax import is_name, last_name, words_of
 from ctxlint.patterns import pattern
 from ctxlint.rules.base import Finding, Rule
 
@@ -80,8 +81,8 @@ class OmittedGroup(Rule[SourceFile]):
     There is no fix.
 
     ## Known limits
-    Only parameters called `group` or `pg`, or whose name ends in `_group`, of the functions around the call. Not
-    reported if such a function tests or rebinds it.
+    Only parameters called `group` or `pg`, or whose name ends in `_group`, of the functions around the call, and
+    collectives of `torch.distributed`. Not reported if such a function, or the Function, tests or rebinds it.
 
     ## References
     - [torch.distributed: groups](https://pytorch.org/docs/stable/distributed.html#groups)
@@ -122,6 +123,9 @@ def _is_used(fn: FunctionClass, name: str) -> bool:
         return False
     stores = [each for method in fn.context_methods for each in _stores(method) if is_name(each[1], name)]
     backward = fn.backward
+    tested = {name, *(attribute for attribute, _value in stores)}
+    if any(not tested.isdisjoint(words_of(test)) for method in fn.own_protocol_methods for test in _tests(method)):
+        return False
     return backward is not None and any(
         each.attr.value == attribute and backward.is_on_ctx(each) and _communicates(backward, each)
         for attribute, _value in stores
@@ -129,11 +133,20 @@ def _is_used(fn: FunctionClass, name: str) -> bool:
     )
 
 
+def _tests(method: Method) -> Iterator[cst.BaseExpression]:
+    """What decides in a method: without a group, it may do something else."""
+    yield from (each.test for each in method.nodes_of(cst.If))
+    yield from (each.test for each in method.nodes_of(cst.IfExp))
+    yield from (each.test for each in method.nodes_of(cst.Assert))
+
+
 def _communicates(method: Method, group: cst.CSTNode) -> bool:
-    """Whether a function that is named as a collective gets the group itself."""
+    """Whether a collective of torch gets the group itself, for which None is the default group."""
     argument = method.parents[group]
     call = method.parents[argument] if isinstance(argument, cst.Arg) else None
-    return isinstance(call, cst.Call) and _COLLECTIVE.search(last_name(call.func)) is not None
+    if not isinstance(call, cst.Call) or _COLLECTIVE.search(last_name(call.func)) is None:
+        return False
+    return module_of(method, call).startswith("torch.distributed")
 
 
 _COLLECTIVE = pattern(r"reduce|gather|scatter|all_?to_?all|alltoall|broadcast|send|recv|receive")

@@ -71,7 +71,7 @@ class OperatorRegistration(Rule[SourceFile]):
     Safe: the call raises without it. Not offered for an argument in parentheses of its own.
 
     ## Known limits
-    Only operators whose definition is in the project.
+    Only operators whose definition is in the project, by their name as a string, or if a single decorator makes them.
 
     ## References
     - [torch.library.register_autograd](https://pytorch.org/docs/stable/library.html#torch.library.register_autograd)

@@ -127,7 +127,7 @@ def _mentions(data: bytes, asked: ProjectQuestion) -> bool:
     if asked.deed == "registers" and b"register_autograd" not in data:
         return False
     if asked.deed == "sets":
-        return asked.name.encode() in data or b"setattr(" in data
+        return asked.name.encode() in data or any(each in data for each in (b"setattr", b"__dict__", b"sys.modules"))
     if asked.deed == "passes-created":  # it may import the name from a package that does, as the answer only silences
         return asked.name.encode() in data and b"requires_grad" in data
     return asked.name.encode() in data and _mentions_of(asked).in_data(data)

@@ -155,7 +155,7 @@ def _raising(fn: FunctionClass, method: Method) -> Iterator[cst.CSTNode]:
     yield from _deleted(method)
     yield from (each.node for each in _raising_events(fn, method) if not each.conditional)
     for call in method.facts.of(MisfitCall):
-        if call.misfit is not None and not (call.misfit.conditional or call.misfit.newer_only or call.tried):
+        if call.misfit is not None and call.misfit.is_certain and not call.tried:
             yield call.node
     if method is fn.backward:
         yield from (node for node, _error in names_of_forward(fn, method))
@@ -195,7 +195,7 @@ def _comes_first_inside(first: _Inside, use: _Inside) -> bool:
     if isinstance(first, ContextEvent) and isinstance(use, ContextEvent) and use.implies(first):
         return True
     conditional = (
-        first.misfit is None or first.misfit.conditional if isinstance(first, MisfitCall) else first.conditional
+        first.misfit is None or not first.misfit.is_certain if isinstance(first, MisfitCall) else first.conditional
     )
     parted = ((a, b) for a, b in zip(first.through, use.through) if a.span != b.span)
     mine, its = next(parted, (None, None))

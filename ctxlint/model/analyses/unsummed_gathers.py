@@ -38,7 +38,7 @@ def unsummed_gathers(fn: FunctionClass, backward: Method) -> Iterator[tuple[cst.
     if forward is None or fn.escapes or not forward.signature_known or not backward.signature_known:
         return
     call = next((each for each in forward.nodes_of(cst.Call) if last_name(each.func) in _GATHERS), None)
-    module = _module_of(forward, call) if call is not None else ""
+    module = module_of(forward, call) if call is not None else ""
     if call is None or module not in (*_MODULES, _XLA) or not _gives_output(fn, forward, call, module):
         return
     if not all(last_name(each.func) in _LOCAL for each in backward.nodes_of(cst.Call)):
@@ -57,7 +57,7 @@ _ORDINALS = ("get_ordinal", "ordinal")
 """What else than a rank the number of a process is called."""
 
 
-def _module_of(method: Method, call: cst.Call) -> str:
+def module_of(method: Method, call: cst.Call) -> str:
     """The module of the function that it certainly calls."""
     record = method.home.record if method.home is not None else None
     meant = resolve_certainly(dotted(call.func) or "", record.scope) if record is not None else None

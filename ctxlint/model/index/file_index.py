@@ -79,7 +79,8 @@ class ClassRecord:
         if not self.is_redefined or self.node.decorator_list:
             return False
         rest = source.lines((self.node.end_lineno or self.node.lineno) + 1, source.line_count)
-        following = re.search(rf"(class\s+)?\b{re.escape(self.node.name)}\b", rest)
+        statement = rf"^{' ' * self.node.col_offset}class[ \t]+"
+        following = re.search(rf"({statement})?\b{re.escape(self.node.name)}\b", rest, re.MULTILINE)
         return following is not None and following[1] is not None
 
 

@@ -187,8 +187,13 @@ def may_set(tree: ast.Module | None, name: str) -> bool:
     if tree is None:
         return True
     scope = index_module(tree).module
-    ends = any(isinstance(each, ast.If) and isinstance(each.body[0], ast.Raise) for each in tree.body)
-    return ends or any(_may_set(node, name, scope) for node in nodes_in(tree))
+    return any(_may_set(node, name, scope) for node in nodes_in(tree))
+
+
+def may_refuse(tree: ast.Module | None) -> bool:
+    """Whether a file may not be imported with this release of torch: a test at its top raises."""
+    body = tree.body if tree is not None else ()
+    return any(isinstance(each, ast.If) and isinstance(each.body[0], ast.Raise) for each in body)
 
 
 def _may_set(node: ast.AST, name: str, scope: Scope) -> bool:
@@ -199,12 +204,13 @@ def _may_set(node: ast.AST, name: str, scope: Scope) -> bool:
             return _is_module(receiver, scope)
         case ast.Subscript(value=ast.Attribute(attr="modules"), slice=ast.Constant(value=str(text))):
             return text.partition(".")[0] in _MODULES
-        case ast.Call(func=func, args=[receiver, ast.Constant(value=key), *_]):
+        case ast.Call(func=ast.Name("hasattr" | "getattr" | "delattr"), args=[receiver, ast.Constant(value=key), *_]):
             return key == name and _is_module(receiver, scope)
-        case ast.Call(func=func, args=[ast.Constant(value=str(text))], keywords=given):
+        case ast.Call(args=[ast.Constant(value=str(text))], keywords=given):
             return text.endswith(f".{name}") or (text in _MODULES and any(each.arg == name for each in given))
-        case ast.Call(func=func, args=[receiver, _, *_]) if last_name(dotted_name(func) or "") == "setattr":
-            return _is_module(receiver, scope) or isinstance(receiver, ast.Name)
+        case ast.Call(func=func, args=[receiver, key, *_]) if last_name(dotted_name(func) or "") == "setattr":
+            named = not isinstance(key, ast.Constant) or key.value == name
+            return named and (isinstance(receiver, ast.Name) or _is_module(receiver, scope))
         case ast.Call(args=given):
             return any(_is_whole_module(each, scope) for each in given)
         case ast.Constant(value=str(text)):

@@ -626,6 +626,11 @@ class Misfit:
     valued: bool = False
     newer_only: bool = False
 
+    @property
+    def is_certain(self) -> bool:
+        """Whether it raises whenever it is reached, in all releases."""
+        return not (self.conditional or self.newer_only)
+
 
 @record
 class MisfitCall(Event):

@@ -11,7 +11,7 @@ from ctxlint.model.function import Binding, Param
 from ctxlint.model.index.kernel_names import aliases_in
 from ctxlint.model.index.kernel_parameters import parameters_of
 from ctxlint.model.index.project import Definition
-from ctxlint.model.index.project_answers import may_set
+from ctxlint.model.index.project_answers import may_refuse, may_set
 from ctxlint.model.index.scopes import LOCAL
 from ctxlint.model.interpreter.events import Escape, KernelParameter, Misfit, MisfitKind, TrialSum
 from ctxlint.model.interpreter.extension_calls import loads_extension
@@ -482,7 +482,8 @@ class CalleeResolver:
     def name_misfit(self, module: str, name: str, code: str) -> Misfit | None:
         """What a read of a name of torch or NumPy, written as ``code``, lacks; None if a file may set that name."""
         project, attribute = self.summaries.project, name.removesuffix("()")
-        if project.once(("sets", attribute), lambda: may_set(self.unit.tree, attribute), self.unit.summaries):
+        tree = self.unit.tree
+        if project.once(("sets", attribute), lambda: may_refuse(tree) or may_set(tree, attribute), self.unit.summaries):
             return None
         if project.ask("sets", self.unit.path, attribute) in project.changed:
             return None
