@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import replace
 from enum import Enum
 from functools import cached_property
@@ -80,10 +80,15 @@ class Instances:
 
     def _is_replaced(self, target: ast.AST, home: ast.AST | None) -> bool:
         """Whether the class stores something else than None in an attribute that holds an instance, too."""
-        stored = (each for each in nodes_in(home) if isinstance(each, ast.Assign)) if home is not None else ()
-        kept = [each for each in stored if not isinstance(each.value, ast.Constant)]
-        targets = [one for each in kept for one in each.targets if isinstance(one, ast.Attribute) and one is not target]
-        return isinstance(target, ast.Attribute) and any(each.attr == target.attr for each in targets)
+        return isinstance(target, ast.Attribute) and self._stored[home, target.attr] > 1
+
+    @cached_property
+    def _stored(self) -> Counter[tuple[ast.AST | None, str]]:
+        """How often classes store something else than a constant in an attribute, by class and attribute."""
+        nodes = nodes_in(self._tree) if self._tree is not None else ()
+        kept = (each for each in nodes if isinstance(each, ast.Assign) and not isinstance(each.value, ast.Constant))
+        targets = (target for each in kept for target in each.targets if isinstance(target, ast.Attribute))
+        return Counter((self._names.home(each), each.attr) for each in targets)
 
     def made_by(self, call: ApplyCall) -> Instance:
         """The use of the instance that ``call`` creates, as far as the name it is bound to shows."""
@@ -106,9 +111,8 @@ class Instances:
         if (key, home) not in self._by_name:
             found = self._stored_as(target, home)
             shared = replace(found, use=InstanceUse.SHARED, methods=())
-            may_be_used_elsewhere = home is self._tree and found.use is not InstanceUse.CALLED
             replaced = found.use is InstanceUse.CALLED and self._is_replaced(target, home)
-            self._by_name[key, home] = shared if may_be_used_elsewhere or replaced else found
+            self._by_name[key, home] = shared if home is self._tree or replaced else found
         return self._by_name[key, home]
 
     def _stored_as(self, target: ast.Name | ast.Attribute, home: ast.AST | None, hops: int = 0) -> Instance:
