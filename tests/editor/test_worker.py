@@ -6,6 +6,7 @@ import gc
 import threading
 import time
 import weakref
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -45,6 +46,10 @@ def collections() -> Iterator[Collections]:
     gc.unfreeze()
     if enabled:
         gc.enable()
+
+
+def _is_gone(node: weakref.ref[Node]) -> bool:
+    return node() is None
 
 
 def wait_for(holds: Callable[[], object]) -> bool:
@@ -91,7 +96,7 @@ def test_everything_is_collected_in_a_longer_pause(collections: Collections) -> 
         is_too_late = 2 in [generation for generation, _ in collections.sizes]
         del node  # it was alive when the young objects were collected
         # Unless the machine stood still until the longer pause, or the worker of an earlier test has frozen the node.
-        if not is_too_late and wait_for(lambda gone=gone: gone() is None):
+        if not is_too_late and wait_for(partial(_is_gone, gone)):
             break
     else:
         pytest.fail("never collected")
