@@ -24,7 +24,7 @@ from ctxlint.model.interpreter.interpret import interpret
 from ctxlint.model.interpreter.parameter_binding import bound_parameters, bound_plain
 from ctxlint.model.interpreter.signatures import params_of
 from ctxlint.model.interpreter.values import Kind, Parameter, Sequence, Tri, is_tensor
-from ctxlint.source.ast_tree import nodes_in
+from ctxlint.source.ast_tree import nodes_in, parameter_names
 from ctxlint.source.scanner import NAMES_OF_CTX
 from ctxlint.source.source import Position
 from ctxlint.torch_api.extensions import OPERATORS_OF_TORCH
@@ -157,7 +157,7 @@ def registrable(unit: Unit) -> Iterator[str]:
 
 def _looks_like_a_gradient(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     arguments = function.args
-    taken = {each.arg for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)}
+    taken = set(parameter_names(arguments))
     return not function.decorator_list and ("setup_context" in function.name or not taken.isdisjoint(NAMES_OF_CTX))
 
 

@@ -16,7 +16,7 @@ from ctxlint.model.analyses.saved_tensors import mismatched, saved_counts, savin
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.syntax import is_name
 from ctxlint.rules.base import Finding, Rule
-from ctxlint.rules.wording import if_it_runs, name_with_the_words_of, quoted
+from ctxlint.rules.wording import first_of, if_it_runs, name_with_the_words_of, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -136,10 +136,9 @@ def _undefined(fn: FunctionClass, method: Method, seen: set[str]) -> Iterator[Fi
             around = next((each for each in method.above(node) if isinstance(each, cst.BaseSmallStatement)), node)
             found.setdefault((remedy, around if remedy == _DEFINE else node), []).append(node)
     for (remedy, _around), nodes in found.items():
-        names, more = [each.value for each in nodes[:_MOST_NAMES]], len(nodes) - _MOST_NAMES
-        named = quoted(names) if more <= 0 else f"{', '.join(f'`{each}`' for each in names)} and {more} more"
-        what = f"{named} in `{method.name}` of `{fn.name}` {'is' if len(nodes) == 1 else 'are'} not defined"
-        meant = [each for name in names if (each := name_with_the_words_of(method, name)) is not None]
+        names = [each.value for each in nodes]
+        what = f"{first_of(names, _MOST_NAMES)} in `{method.name}` of `{fn.name}` {'is' if len(nodes) == 1 else 'are'} not defined"
+        meant = [each for name in names[:_MOST_NAMES] if (each := name_with_the_words_of(method, name)) is not None]
         advice = (
             f"Define them, or write {quoted(meant)} if these are meant" if len(meant) == len(nodes) else _DEFINE_ALL
         )

@@ -8,7 +8,7 @@ from ctxlint.model.analyses.single_use import End, used_up
 from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Category, Finding, Rule
 from ctxlint.rules.related import at, way_to
-from ctxlint.rules.wording import quoted, them
+from ctxlint.rules.wording import first_of, them
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -109,7 +109,7 @@ def _message(found: UsedUp, alike: list[UsedUp], place: str) -> str:
     second = f"the second backward on {place}" if place else "a second backward (`retain_graph=True`)"
     if end in (End.DELETED, End.RESET):
         dropped = list({each.name: each for each in (found, *alike)}.values())
-        names, remedy = _named([each.name for each in dropped]), _keep(dropped, end)
+        names, remedy = first_of([each.name for each in dropped], _MOST_NAMES), _keep(dropped, end)
         if end is End.DELETED:
             return f"`{doer}` deletes {names}, which it reads; {second} raises AttributeError. {remedy}"
         return f"`{doer}` sets {names}, which it reads, to `None`; {second} reads `None`. {remedy}"
@@ -141,14 +141,11 @@ def _keep(dropped: list[UsedUp], end: End) -> str:
     if len(tensors) == len(dropped):
         return f"Use `save_for_backward`, which frees {them(tensors)} too."
     statement = "the `del`" if end is End.DELETED else "the assignment" + "s" * (len(dropped) > 1)
-    return f"Use `save_for_backward` for {_named(tensors)}, and drop {statement}." if tensors else f"Drop {statement}."
-
-
-def _named(names: list[str]) -> str:
-    """Some names; the first ones of many."""
-    if len(names) <= _MOST_NAMES:
-        return quoted(names)
-    return f"{', '.join(f'`{each}`' for each in names[:_MOST_NAMES])} and {len(names) - _MOST_NAMES} more"
+    return (
+        f"Use `save_for_backward` for {first_of(tensors, _MOST_NAMES)}, and drop {statement}."
+        if tensors
+        else f"Drop {statement}."
+    )
 
 
 _MOST_NAMES = 2

@@ -86,7 +86,7 @@ class MissingName(Rule[FunctionClass]):
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         seen = set()
-        applied = True
+        forward_ends = True
         if fn.is_alternative:
             return
         for found in misfits(fn, MisfitKind.MISSING_NAME):
@@ -100,8 +100,8 @@ class MissingName(Rule[FunctionClass]):
             lacking = "does not exist" if misfit.raises == "AttributeError" else "is a module"
             skipped = found.unless_skipped
             if found.method.runs_before_backward:
-                applied = applied and bool(skipped)
-            elif not (applied or skipped):
+                forward_ends = forward_ends and bool(skipped)
+            elif not (forward_ends or skipped):
                 skipped = f" if `{found.method.name}` gets that far"
             raises = f"it raises {misfit.raises} {moment(found.method)}{skipped}"
             fact = f"`{misfit.callee}` in {where} {lacking}{_since(misfit.unknown[0])}; {raises}"

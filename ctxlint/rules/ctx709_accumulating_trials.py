@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.model.function import FunctionClass
-from ctxlint.model.interpreter.events import TrialSumRun
+from ctxlint.model.interpreter.events import TrialEffectRun
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.related import way_to
 from ctxlint.rules.wording import fitting, quoted
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.config.settings import Settings
-    from ctxlint.model.interpreter.events import TrialSum
+    from ctxlint.model.interpreter.events import TrialEffect
 
 
 class AccumulatingTrials(Rule[FunctionClass]):
@@ -113,8 +113,8 @@ class AccumulatingTrials(Rule[FunctionClass]):
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         seen: set[tuple[str, tuple[str, ...]]] = set()
         for method in fn.own_protocol_methods:
-            for event in method.facts.of(TrialSumRun):
-                found = event.sum
+            for event in method.facts.of(TrialEffectRun):
+                found = event.effect
                 if found is None or (found.callee, found.parameters) in seen:
                     continue
                 seen.add((found.callee, found.parameters))
@@ -122,7 +122,7 @@ class AccumulatingTrials(Rule[FunctionClass]):
                 yield Finding(fn.span(event.node), fitting(*_messages(by, found)), related=way_to(fn, event))
 
 
-def _messages(by: str, found: TrialSum) -> Iterator[str]:
+def _messages(by: str, found: TrialEffect) -> Iterator[str]:
     """The defect, its consequence and the remedy, from the most to the least explicit wording."""
     names = ", ".join(f'"{each}"' for each in found.parameters)
     does, again = (

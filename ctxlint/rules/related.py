@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         MaybeNone,
         MemoryRead,
         MisfitCall,
-        TrialSumRun,
+        TrialEffectRun,
         UnboundInside,
         Unpacking,
     )
@@ -46,7 +46,7 @@ def way_to(
     | MaybeNone
     | MemoryRead
     | MisfitCall
-    | TrialSumRun
+    | TrialEffectRun
     | GraphUseInside
     | FlagTestedInside
     | UnboundInside

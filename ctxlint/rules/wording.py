@@ -61,6 +61,13 @@ def length_of(message: str) -> int:
 _PLACE = pattern(r"\bline \d+(?: of cell \d+)?(?: of `[^`]*\.py`)?")
 
 
+def first_of(names: Sequence[str], most: int) -> str:
+    """Some names in quotes; of more than ``most``, the first ones, and how many there are besides."""
+    if len(names) <= most:
+        return quoted(names)
+    return f"{', '.join(f'`{each}`' for each in names[:most])} and {len(names) - most} more"
+
+
 def counted(number: int, noun: str) -> str:
     """``1 input``, ``2 inputs``."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

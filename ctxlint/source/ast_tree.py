@@ -38,6 +38,11 @@ def nodes_in(top: ast.AST) -> list[ast.AST]:
     return found
 
 
+def parameter_names(arguments: ast.arguments) -> list[str]:
+    """The names of the parameters, in order, without ``*args`` and ``**kwargs``."""
+    return [each.arg for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
+
+
 class _Fields(dict[type[ast.AST], tuple[str, ...]]):
     """The names of the fields that may contain nodes, by node type."""
 

@@ -13,6 +13,7 @@ from ctxlint.model.analyses.missing_gradients import always_none, gives_otherwis
 from ctxlint.model.analyses.unwritten_gradients import allocates, is_harmless, writes_elsewhere
 from ctxlint.model.analyses.upstream import is_call_for_zeros
 from ctxlint.model.analyses.zero_gradients import may_hold_integers
+from ctxlint.model.index.file_index import reached
 from ctxlint.model.interpreter.events import GenericCall, MethodCall, Question
 from ctxlint.model.interpreter.values import Fresh, Kind, Tri
 from ctxlint.model.syntax import names_in
@@ -72,17 +73,14 @@ def _returns_others(fn: FunctionClass) -> bool:
     return complete and any(each.gradient is Tri.YES for each in fn.inputs)
 
 
-def _from_incoming(backward: Method) -> set[str]:
+def _from_incoming(backward: Method) -> frozenset[str]:
     """The names of the incoming gradients, and of what is computed from them."""
-    found = {each.name for each in backward.own_params}
-    bound = [(name, each.value_node) for name, values in backward.assignments.items() for each in values]
-    words = [(name, set(names_in(node))) for name, node in bound if node is not None]
-    while added := {name for name, used in words if name not in found and used & found}:
-        found |= added
-    return found
+    bound = ((name, each.value_node) for name, values in backward.assignments.items() for each in values)
+    used = ((read, name) for name, node in bound if node is not None for read in names_in(node))
+    return reached((each.name for each in backward.own_params), used)
 
 
-def _computed(backward: Method, name: str, incoming: set[str]) -> cst.CSTNode | None:
+def _computed(backward: Method, name: str, incoming: frozenset[str]) -> cst.CSTNode | None:
     """Where a name is bound to a new gradient that nothing uses, or where memory that it is bound to is filled."""
     assigned = backward.only_assignment(name)
     if assigned is None or assigned.augmented or len(backward.binders[name]) > 1 or not _is_certain(assigned):
@@ -107,14 +105,14 @@ def _is_certain(assigned: Assigned) -> bool:
     return not assigned.in_loop and all(each is Question.NEEDS_INPUT_GRAD for each in asked)
 
 
-def _is_formula(backward: Method, node: cst.CSTNode, incoming: set[str]) -> bool:
+def _is_formula(backward: Method, node: cst.CSTNode, incoming: frozenset[str]) -> bool:
     """Whether a new tensor is computed from the incoming gradient, by no function that may keep it."""
     ours = [each.node for each in backward.facts.of(GenericCall) if each.definition is not None]
     ours += [each.node for each in backward.facts.of(MethodCall) if each.definition is not None]
     return not incoming.isdisjoint(names_in(node)) and not any(node in (each, *backward.above(each)) for each in ours)
 
 
-def _filling(backward: Method, value: Value, used: list[cst.Name], incoming: set[str]) -> Iterator[cst.Call]:
+def _filling(backward: Method, value: Value, used: list[cst.Name], incoming: frozenset[str]) -> Iterator[cst.Call]:
     """The one call that may fill memory with a gradient: compiled code, which also gets the incoming gradient."""
     around = {call for each in used for call in [backward.around(each, cst.Call)]}
     for call in calls_that_may_fill(backward, value):

@@ -102,9 +102,9 @@ class ApplyCall:
     trained: tuple[int, ...] = ()
     """Positions of arguments that are such parameters, which the module reads for nothing else."""
     enclosed: tuple[tuple[int, str], ...] = ()
-    """Positions of lists and tuples with a tensor that requires grad, and that no other argument is, with its name.
+    """Positions of lists and tuples that hold a tensor which requires grad and is passed nowhere else in the call.
 
-    The name is empty if it has none."""
+    Each comes with the name of the tensor, which is empty if it has none."""
     incoming: tuple[tuple[int, str], ...] = ()
     """Positions of arguments that are incoming gradients of the backward around the call, each with its class."""
     origins: tuple[str, ...] = ()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ctxlint.model.index.indexer import index_module
 from ctxlint.model.index.scopes import LOCAL, dotted_name, meanings
 from ctxlint.patterns import pattern
-from ctxlint.source.ast_tree import nodes_in, tree_of
+from ctxlint.source.ast_tree import nodes_in, parameter_names, tree_of
 from ctxlint.torch_api import autograd
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class _Taker(NamedTuple):
 
 
 def _taker(home: Unit, record: FunctionRecord) -> _Taker:
-    return _Taker(home, record.node, tuple(filter(_CONTEXT_NAME.search, _params(record.node))))
+    return _Taker(home, record.node, tuple(filter(_CONTEXT_NAME.search, parameter_names(record.node.args))))
 
 
 def unset_attributes(unit: Unit, name: str, project: Project) -> list[str]:
@@ -79,7 +79,11 @@ def _unset_attributes(unit: Unit, name: str, project: Project) -> list[str]:
     with_ctx = _WITHOUT_FORWARD if "setup_context" in own else autograd.PROTOCOL
     known = stored_on_others(unit.index, name) | own.keys() | _OF_CTX
     methods = [each for each in record.node.body if isinstance(each, ast.FunctionDef) and each.name in with_ctx]
-    takers = [_Taker(unit, each, tuple(_params(each)[:1])) for each in methods if _may_get_the_ctx(unit, each, name)]
+    takers = [
+        _Taker(unit, each, tuple(parameter_names(each.args)[:1]))
+        for each in methods
+        if _may_get_the_ctx(unit, each, name)
+    ]
     takers += _named_in(unit, methods, record)
     takers += list(_imported_by(unit, takers, project))
     read: set[str] = set()
@@ -92,7 +96,7 @@ def _unset_attributes(unit: Unit, name: str, project: Project) -> list[str]:
 
 def _may_get_the_ctx(unit: Unit, method: _FunctionNode, owner: str) -> bool:
     """Whether the first parameter may be a ctx: if a Function serves as a namespace, it is a tensor."""
-    taker = _Taker(unit, method, tuple(_params(method)[:1]))
+    taker = _Taker(unit, method, tuple(parameter_names(method.args)[:1]))
     if any(_CONTEXT_NAME.search(name) or name == "self" for name in taker.contexts):
         return True
     if unit.has_context_calls:
@@ -143,7 +147,7 @@ def _taking_a_context(index: FileIndex) -> dict[str, list[FunctionRecord]]:
             for within, functions in _taking_a_context(part).items():
                 found.setdefault(within, []).extend(functions)
         for at, each in index.functions.items() if not index.parts else ():
-            if any(map(_CONTEXT_NAME.search, _params(each.node))):
+            if any(map(_CONTEXT_NAME.search, parameter_names(each.node.args))):
                 found.setdefault(at.rpartition(".")[0], []).append(each)
         index.notes[_taking_a_context] = found
     known: dict[str, list[FunctionRecord]] = index.notes[_taking_a_context]
@@ -182,10 +186,6 @@ def _called_with_ctx(text: str) -> frozenset[str]:
     before = (text[max(given.start() - _LONGEST_NAME, 0) : given.start()] for given in _GIVEN_CTX.finditer(text))
     named = filter(None, map(_DOTTED_AT_END.search, before))
     return frozenset(found[0] for found in named)
-
-
-def _params(function: _FunctionNode) -> list[str]:
-    return [param.arg for param in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)]
 
 
 def _read_of(function: _FunctionNode, param: str) -> set[str]:

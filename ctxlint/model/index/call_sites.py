@@ -55,7 +55,7 @@ from ctxlint.model.index.scopes import (
     resolve_certainly,
 )
 from ctxlint.patterns import pattern
-from ctxlint.source.ast_tree import nodes_in
+from ctxlint.source.ast_tree import nodes_in, parameter_names
 from ctxlint.torch_api.autograd import BY_OTHERS, GRADIENTS_OFF, OPERATOR_KERNELS, PROTOCOL
 from ctxlint.torch_api.operations import INPLACE_FLAGS, TORCH_SINGLE, TUPLE_METHODS
 
@@ -147,10 +147,11 @@ class CallSites:
         leaves = [
             at for at, at_caller in call.handed_on if any(passes_leaf(each, at_caller, parameters) for each in callers)
         ]
+        near = [(each, self.created_near(each)) for each in callers] if call.handed_on else []
         created = [
             at
             for at, at_caller in call.handed_on
-            if any(passes_created(each, at_caller, self.created_near(each)) for each in callers)
+            if any(passes_created(each, at_caller, names) for each, names in near)
         ]
         return replace(
             call,
@@ -510,7 +511,7 @@ class CallSites:
         return tuple(at for at in found if reads.count(getattr(arguments[at], "attr", "")) == 1)
 
     def enclosed(self, arguments: list[ast.expr], record: CallRecord) -> Iterator[tuple[int, str]]:
-        """The positions of displays with a tensor that requires grad, and that no other argument is, with its name."""
+        """The positions of displays with a tensor that requires grad and is passed nowhere else, each with its name."""
         if any(isinstance(each, ast.Starred) for each in arguments):
             return
         for at, argument in enumerate(arguments):
@@ -779,7 +780,7 @@ class CallSites:
         scope: Scope | None = record.scope
         while scope is not None:
             function = self.index.function_of(scope)
-            for each in _parameter_names(function.node.args) if function is not None else ():
+            for each in parameter_names(function.node.args) if function is not None else ():
                 if _GROUP.fullmatch(each) and record.scope.owner(each) is scope and len(scope.names[each]) == 1:
                     passed = any(isinstance(part, ast.Name) and part.id == each for part in nodes_in(record.node))
                     if not passed and not self.tests(each, scope):
@@ -1073,10 +1074,6 @@ def _is_none_by_default(name: str, parameters: ast.arguments) -> bool:
 
 _GROUP = pattern(r"(?:\w+_)?group|pg")
 """The name of a process group."""
-
-
-def _parameter_names(parameters: ast.arguments) -> list[str]:
-    return [each.arg for each in (*parameters.posonlyargs, *parameters.args, *parameters.kwonlyargs)]
 
 
 def _tests_in(node: ast.AST) -> list[ast.expr]:

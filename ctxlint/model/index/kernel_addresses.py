@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ctxlint.model.index.kernel_names import Aliases, meaning_in_kernel
 from ctxlint.model.index.scopes import Scope
 from ctxlint.records import record
-from ctxlint.source.ast_tree import nodes_in
+from ctxlint.source.ast_tree import nodes_in, parameter_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -50,7 +50,7 @@ def accesses_in(kernel: Kernel, parent: Scope, aliases: Aliases) -> tuple[Access
     """What a kernel reads and writes; ``parent`` is the scope that it is defined in."""
     nodes = nodes_of_kernel(kernel)
     added = frozenset(each.value for each in nodes if isinstance(each, ast.AugAssign))
-    parameters, own = frozenset(names_of(kernel.args)), Scope("function", kernel.name, parent)
+    parameters, own = frozenset(parameter_names(kernel.args)), Scope("function", kernel.name, parent)
     addresses = _Addresses(own, aliases, parameters, _rebound(nodes), values_by_name(nodes), added)
     calls = [(each, addresses.called(each)) for each in nodes if isinstance(each, ast.Call) and each.args]
     return tuple(
@@ -81,7 +81,7 @@ _MASK_OF_LOAD, _MASK_OF_STORE = 1, 2
 
 def may_return_early(kernel: Kernel) -> bool:
     """Whether a flag that the launch passes may end a kernel, which then does nothing that is written below."""
-    parameters = set(names_of(kernel.args))
+    parameters = set(parameter_names(kernel.args))
     tests = [each.test for each in nodes_of_kernel(kernel) if isinstance(each, ast.If) and _returns(each)]
     named = ({name.id for name in nodes_in(test) if isinstance(name, ast.Name)} for test in tests)
     return any(names and names <= parameters for names in named)
@@ -89,11 +89,6 @@ def may_return_early(kernel: Kernel) -> bool:
 
 def _returns(test: ast.If) -> bool:
     return any(isinstance(each, ast.Return) for each in test.body)
-
-
-def names_of(arguments: ast.arguments) -> list[str]:
-    """The names of the parameters, in order, without ``*args`` and ``**kwargs``."""
-    return [each.arg for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
 
 
 def values_by_name(nodes: Sequence[ast.AST]) -> dict[str, list[ast.expr]]:

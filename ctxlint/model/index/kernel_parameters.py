@@ -8,10 +8,11 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from ctxlint.effort import spend
-from ctxlint.model.index.kernel_addresses import LOAD, STEP, UNSURE, accesses_in, names_of, nodes_of_kernel
+from ctxlint.model.index.kernel_addresses import LOAD, STEP, UNSURE, accesses_in, nodes_of_kernel
 from ctxlint.model.index.kernel_names import Aliases, meaning_in_kernel
 from ctxlint.model.index.scopes import Scope
 from ctxlint.patterns import pattern
+from ctxlint.source.ast_tree import parameter_names
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 def parameters_of(definition: Definition) -> list[str]:
     """The names of the parameters, in order."""
-    return names_of(definition.unit.index.functions[definition.qualname].node.args)
+    return parameter_names(definition.unit.index.functions[definition.qualname].node.args)
 
 
 def gets_bare_address(definition: Definition, parameter: str, aliases: Aliases) -> bool:

@@ -13,13 +13,12 @@ from ctxlint.model.index.kernel_addresses import (
     accesses_in,
     has_same_lanes,
     may_return_early,
-    names_of,
     nodes_of_kernel,
 )
 from ctxlint.model.index.kernel_names import Aliases, meaning_in_kernel
 from ctxlint.model.index.kernel_sums import STORE, lent_names
 from ctxlint.records import record
-from ctxlint.source.ast_tree import nodes_in
+from ctxlint.source.ast_tree import nodes_in, parameter_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,7 +50,7 @@ def transforms_in(kernel: Kernel, scope: Scope, aliases: Aliases) -> InPlaceTran
     written = [each.address.pointer for each in accesses if each.called != LOAD]
     lent = lent_names(nodes, scope, aliases)
     once = [each for each in stores if written.count(each.address.pointer) == 1 and not lent & each.address.terms]
-    values = _Values(frozenset(names_of(kernel.args)), _bindings(kernel), scope, aliases)
+    values = _Values(frozenset(parameter_names(kernel.args)), _bindings(kernel), scope, aliases)
     pairs = [pair for store in once for load in loads for pair in _transformed(values, load, store)]
     pairs = [(one, other) for one, other in pairs if one == other or one not in written]
     pointers = [[each.address.pointer for each in some if each.address.pointer] for some in (loads, stores)]

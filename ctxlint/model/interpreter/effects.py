@@ -21,10 +21,10 @@ from ctxlint.model.interpreter.events import (
     MisfitKind,
     Mutation,
     SavedRead,
-    TrialSumRun,
+    TrialEffectRun,
     UnboundInside,
 )
-from ctxlint.model.interpreter.name_reads import ask_for_names
+from ctxlint.model.interpreter.name_reads import is_tested_for_names
 from ctxlint.model.interpreter.ranks import is_sent_by
 from ctxlint.model.interpreter.strided_launches import record_foreign_strides
 from ctxlint.model.interpreter.summary import Summary, Write
@@ -100,8 +100,8 @@ def apply_summary(
     for flag in summary.flag_tests:
         walk.record(FlagTestedInside, node, value=flag.target, test=flag.test, by=flag.by, through=flag.steps)
     _record_misfits(walk, node, by, summary.misfits)
-    for found in summary.trial_sums:
-        walk.record(TrialSumRun, node, sum=found, by=by)
+    for found in summary.trial_effects:
+        walk.record(TrialEffectRun, node, effect=found, by=by)
     for each in summary.unbound_reads if not walk.protected else ():
         walk.record(UnboundInside, node, name=each.name, needed=each.needed, by=by, through=each.steps)
     if summary.on_context is not None:
@@ -121,7 +121,7 @@ def apply_summary(
 def _record_misfits(walk: Walk, node: cst.BaseExpression, by: str, misfits: tuple[Misfit, ...]) -> None:
     """Record what raises in a function; a test around its call may be about the names that it reads."""
     for misfit in misfits:
-        if misfit.kind is not MisfitKind.MISSING_NAME or not ask_for_names(walk):
+        if misfit.kind is not MisfitKind.MISSING_NAME or not is_tested_for_names(walk):
             walk.record(MisfitCall, node, misfit=misfit, by=by)
 
 

@@ -597,9 +597,9 @@ class MisfitKind(Enum):
 class Misfit:
     """A call of a function, or launch of a kernel of Triton, that raises: what is wrong with its arguments.
 
-    A call of a kernel without a grid raises with any arguments; ``valued``: the kernel returns something. So does any
-    use of a name that a module of torch or NumPy does not have, ``unknown`` in full; ``meant`` is another one, and
-    ``newer_only``: earlier releases had it.
+    A call of a kernel without a grid raises with any arguments; ``valued``: the kernel returns something. Any use of
+    a name that a module of torch or NumPy does not have raises, too: ``unknown`` is its full name, ``meant`` another
+    one, and ``newer_only``: earlier releases had it.
 
     It passes ``surplus`` arguments more by position than the ``takes`` parameters, none for those ``missing``, and two
     for those ``twice``. ``unknown`` are keywords that are none of its parameters: for a kernel, options of a
@@ -646,10 +646,10 @@ class MisfitCall(Event):
 
 
 @record
-class TrialSum:
-    """A launch of a kernel of Triton that adds to what ``parameters`` point to, again in each trial of ``autotune``.
+class TrialEffect:
+    """A launch of a kernel of Triton that changes what ``parameters`` point to, again in each trial of ``autotune``.
 
-    ``steps`` lead to the first statement that adds. ``transforms``: it replaces what is there by a function of it.
+    It adds to that, or ``transforms`` it: replaces it by a function of it. ``steps`` lead to the first such statement.
     ``others_kept``: ``autotune`` sets other parameters to zero, or restores them.
     """
 
@@ -661,16 +661,16 @@ class TrialSum:
 
 
 @record
-class TrialSumRun(Event):
+class TrialEffectRun(Event):
     """Such a launch, perhaps in a function ``by`` that is called."""
 
-    sum: TrialSum | None = None
+    effect: TrialEffect | None = None
     by: str = ""
 
     @property
     def through(self) -> tuple[Step, ...]:
-        """The way to the statement that adds."""
-        return self.sum.steps if self.sum is not None else ()
+        """The way to the first statement that does so."""
+        return self.effect.steps if self.effect is not None else ()
 
 
 @record

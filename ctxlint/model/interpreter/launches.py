@@ -8,7 +8,7 @@ import libcst as cst
 
 from ctxlint.model.index.scopes import LOCAL
 from ctxlint.model.interpreter.effects import record_writes
-from ctxlint.model.interpreter.events import MemoryRead, MisfitCall, TrialSumRun
+from ctxlint.model.interpreter.events import MemoryRead, MisfitCall, TrialEffectRun
 from ctxlint.model.interpreter.names import certain_meaning
 from ctxlint.model.interpreter.strided_launches import are_alike, note_foreign_strides
 from ctxlint.model.interpreter.summary import KERNEL
@@ -63,9 +63,9 @@ def launch(walk: Walk, node: cst.Call, arguments: Arguments) -> None:
         misfit = walk.resolver.launch_misfit(kernels[0], *given)
         if misfit is not None:
             walk.record(MisfitCall, node, misfit=misfit)
-        summed = walk.resolver.trial_sum(kernels[0], *given)
-        if summed is not None:
-            walk.record(TrialSumRun, node, sum=summed)
+        effect = walk.resolver.trial_effect(kernels[0], *given)
+        if effect is not None:
+            walk.record(TrialEffectRun, node, effect=effect)
 
 
 def launch_by_name(walk: Walk, node: cst.Call, callee: str, arguments: Arguments) -> None:

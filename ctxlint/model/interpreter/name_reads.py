@@ -21,7 +21,7 @@ def note_missing(walk: Walk, node: cst.Attribute, module: str, *, called: bool =
     name = node.attr.value
     if called and not is_missing(module, name):
         name += "()"
-    if walk.resolver is None or not is_missing(module, name) or ask_for_names(walk):
+    if walk.resolver is None or not is_missing(module, name) or is_tested_for_names(walk):
         return
     code = dotted(node)
     if code is not None and certain_meaning(walk, node.value) == module:
@@ -30,10 +30,10 @@ def note_missing(walk: Walk, node: cst.Attribute, module: str, *, called: bool =
             walk.record(MisfitCall, node, misfit=misfit)
 
 
-def ask_for_names(walk: Walk) -> bool:
+def is_tested_for_names(walk: Walk) -> bool:
     """Whether a test around may be about a release, or about what a module has: such code has a reason.
 
-    So may one that is about no variable of the method, and a pattern.
+    A test about no variable of the method counts, and so does a pattern of ``match``.
     """
     return any(
         guard.is_case

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from ctxlint.model.index.project import Definition
     from ctxlint.model.index.scopes import Scope
-    from ctxlint.model.interpreter.events import ContextEvent, KernelParameter, Misfit, Orders, Step, TrialSum
+    from ctxlint.model.interpreter.events import ContextEvent, KernelParameter, Misfit, Orders, Step, TrialEffect
     from ctxlint.model.interpreter.values import Mapping as Mapping_
     from ctxlint.model.interpreter.values import ProjectFunction, ProjectObject, Slot, Value
 
@@ -151,7 +151,7 @@ class Summary:
     misfits: tuple[Misfit, ...] = ()
     strides: tuple[StridesUse, ...] = ()
     flag_tests: tuple[ArgumentFlagTest, ...] = ()
-    trial_sums: tuple[TrialSum, ...] = ()
+    trial_effects: tuple[TrialEffect, ...] = ()
 
 
 @record
@@ -237,10 +237,10 @@ class Resolver(Protocol):
     ) -> Misfit | None:
         """What a kernel certainly does not take of these arguments; None for nothing, or anything else."""
 
-    def trial_sum(
+    def trial_effect(
         self, name: str, arguments: tuple[Slot, ...], keywords: Mapping[str, Slot], open_ended: bool
-    ) -> TrialSum | None:
-        """What a kernel certainly adds to in each trial of ``autotune`` with these arguments; None for nothing."""
+    ) -> TrialEffect | None:
+        """What each trial of ``autotune`` certainly changes again, with these arguments; None for nothing."""
 
     def kernel_parameters(
         self, name: str, arguments: tuple[Slot, ...], keywords: Mapping[str, Slot]

@@ -22,7 +22,7 @@ from ctxlint.model.index.project_answers import (
 from ctxlint.model.interpreter.events import Step
 from ctxlint.model.interpreter.summary import OPERATOR, Write
 from ctxlint.model.interpreter.values import UNKNOWN, Constant, Fresh, Scalar, Sequence
-from ctxlint.source.ast_tree import nodes_in
+from ctxlint.source.ast_tree import nodes_in, parameter_names
 from ctxlint.torch_api.extensions import OPERATORS_OF_TORCH
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def declared_by(definition: Definition) -> Declared | None:
         return None
     written = _names_in(decorator)
     arguments = record.node.args
-    names = tuple(each.arg for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs))
+    names = tuple(parameter_names(arguments))
     if written is None:
         return None
     certain = written - _chosen(record.node, names)

@@ -13,7 +13,7 @@ from ctxlint.model.index.kernel_parameters import parameters_of
 from ctxlint.model.index.project import Definition
 from ctxlint.model.index.project_answers import may_refuse, may_set
 from ctxlint.model.index.scopes import LOCAL
-from ctxlint.model.interpreter.events import Escape, KernelParameter, Misfit, MisfitKind, TrialSum
+from ctxlint.model.interpreter.events import Escape, KernelParameter, Misfit, MisfitKind, TrialEffect
 from ctxlint.model.interpreter.extension_calls import loads_extension
 from ctxlint.model.interpreter.sequences import literal, mutable_parts, part_of
 from ctxlint.model.interpreter.summary import KERNEL, OPERATOR, OperatorCalled, Summary, Write
@@ -438,10 +438,10 @@ class CalleeResolver:
             return None
         return launch_misfit(self.summaries.project, definition, arguments, keywords, open_ended)
 
-    def trial_sum(
+    def trial_effect(
         self, name: str, arguments: tuple[Slot, ...], keywords: MappingOf[str, Slot], open_ended: bool
-    ) -> TrialSum | None:
-        """What a kernel certainly adds to in each trial of ``autotune`` with these arguments; None for nothing."""
+    ) -> TrialEffect | None:
+        """What each trial of ``autotune`` certainly changes again, with these arguments; None for nothing."""
         definition = self.function(name)
         trials = trials_of(self.summaries.project, definition) if definition is not None else None
         launched = self.kernel(name, arguments, keywords, open_ended) if trials is not None else None
@@ -454,7 +454,7 @@ class CalleeResolver:
         found = {name: slot.value for name, slot in targets.items() if name in transformed | trials.sums}
         steps = next((written[each] for each in found.values()), ())
         kept = bool(trials.kept)
-        return TrialSum(launched[0].name, tuple(found), steps, bool(transformed), kept) if found else None
+        return TrialEffect(launched[0].name, tuple(found), steps, bool(transformed), kept) if found else None
 
     def _kernel(self, name: str) -> Definition | None:
         """The kernel that a name means."""

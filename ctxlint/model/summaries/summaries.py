@@ -31,7 +31,7 @@ from ctxlint.model.interpreter.events import (
     Mutation,
     Return,
     Step,
-    TrialSumRun,
+    TrialEffectRun,
     Yield,
 )
 from ctxlint.model.interpreter.interpret import interpret
@@ -79,14 +79,14 @@ if TYPE_CHECKING:
 
     from ctxlint.model.index.module_unit import Unit
     from ctxlint.model.index.project import Project
-    from ctxlint.model.interpreter.events import Event, Guard, TrialSum
+    from ctxlint.model.interpreter.events import Event, Guard, TrialEffect
     from ctxlint.model.interpreter.method import Decorator, MethodFacts
     from ctxlint.model.summaries.wrappers import Wrapper
 
 _KINDS: frozenset[type[Event]] = frozenset(
     [
         *(Return, Yield, Mutation, MemoryRead, LayoutAsked, ForeignStrides, MaybeNone, MisfitCall, FlagTestedInside),
-        TrialSumRun,
+        TrialEffectRun,
     ]
 )
 """The kinds of event that a summary needs."""
@@ -449,7 +449,7 @@ def _summary(
     misfits = tuple(_misfits(definition, facts))
     strides = tuple(strides_of(definition, facts))
     flags = tuple(flag_tests_of(definition, head.node, facts, asking=bool(head.asking)))
-    sums = tuple(_trial_sums(definition, facts))
+    sums = tuple(_trial_effects(definition, facts))
     others = (none_reads, unbound_reads, uses, misfits, strides, flags, sums)
     return Summary(_returned(facts), writes, reads, effects, (), *others)
 
@@ -480,22 +480,23 @@ def _misfits(definition: Definition, facts: MethodFacts) -> Iterator[Misfit]:
         if each.misfit is None or each.tried:
             continue
         if each.misfit.kind is not MisfitKind.MISSING_NAME or (record is not None and not record.conditional):
-            span = definition.unit.slices.span_in_function(definition.qualname, each.node)
-            at_once = f"`{each.misfit.callee}` {each.misfit.kind.value} here"
-            note = f"`{definition.name}` calls `{each.by}` here" if each.by else at_once
-            step = Step(definition.unit.path, span, note)
+            step = _step(definition, each, f"`{each.misfit.callee}` {each.misfit.kind.value} here")
             skipped = each.misfit.conditional or any(guard.test is not None for guard in each.guards)
             yield replace(each.misfit, steps=(step, *each.misfit.steps), conditional=skipped)
 
 
-def _trial_sums(definition: Definition, facts: MethodFacts) -> Iterator[TrialSum]:
-    """The launches whose trials add up."""
-    for each in facts.of(TrialSumRun):
-        if each.sum is not None:
-            span = definition.unit.slices.span_in_function(definition.qualname, each.node)
-            at_once = f"`{each.sum.callee}` is launched here"
-            note = f"`{definition.name}` calls `{each.by}` here" if each.by else at_once
-            yield replace(each.sum, steps=(Step(definition.unit.path, span, note), *each.sum.steps))
+def _trial_effects(definition: Definition, facts: MethodFacts) -> Iterator[TrialEffect]:
+    """The launches whose trials change the same memory again."""
+    for each in facts.of(TrialEffectRun):
+        if each.effect is not None:
+            step = _step(definition, each, f"`{each.effect.callee}` is launched here")
+            yield replace(each.effect, steps=(step, *each.effect.steps))
+
+
+def _step(definition: Definition, event: MisfitCall | TrialEffectRun, at_once: str) -> Step:
+    """The step to an event in a function; ``at_once`` says what happens there, unless it calls another function."""
+    note = f"`{definition.name}` calls `{event.by}` here" if event.by else at_once
+    return Step(definition.unit.path, definition.unit.slices.span_in_function(definition.qualname, event.node), note)
 
 
 def _name_of_context(bindings: MappingOf[str, Value]) -> str:
