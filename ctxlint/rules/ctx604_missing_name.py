@@ -97,24 +97,26 @@ class MissingName(Rule[FunctionClass]):
                 continue
             seen.add(key)
             where = f"{found.by}, which `{found.method.name}` of `{fn.name}` calls," if found.event.by else found.by
-            lacking = "does not exist" if misfit.raises == "AttributeError" else "is a module"
             skipped = found.unless_skipped
             if found.method.runs_before_backward:
                 forward_ends = forward_ends and bool(skipped)
             elif not (forward_ends or skipped):
                 skipped = f" if `{found.method.name}` gets that far"
             raises = f"it raises {misfit.raises} {moment(found.method)}{skipped}"
-            fact = f"`{misfit.callee}` in {where} {lacking}{_since(misfit.unknown[0])}; {raises}"
+            fact = f"`{misfit.callee}` in {where} {_what_became_of(misfit.unknown[0])}; {raises}"
             remedy = _remedy(found)
             message = fitting(f"{fact}. {remedy}.", f"{fact}. {remedy.partition(',')[0]}.")
             yield Finding(fn.span(found.event.node), message, related=way_to(fn, found.event))
 
 
-def _since(name: str) -> str:
-    """The release that removed a name."""
+def _what_became_of(name: str) -> str:
+    """What torch or NumPy has in place of a name, and since when."""
     if name in NUMPY_ALIASES:
-        return " since NumPy 1.24"
-    return " since torch {}.{}".format(*REMOVED[name].release) if name in REMOVED else ""
+        return "was removed in NumPy 1.24"
+    if name not in REMOVED:
+        return "does not exist"
+    change = "has been a module since" if name.endswith("()") else "was removed in"
+    return "{} torch {}.{}".format(change, *REMOVED[name].release)
 
 
 def _remedy(found: MisfitFound) -> str:
