@@ -32,6 +32,7 @@ from ctxlint.model.index.project import Definition
 from ctxlint.model.interpreter.events import ContextRead
 from ctxlint.model.interpreter.trail import Move, Trail
 from ctxlint.model.summaries.callables import tables_in
+from ctxlint.model.summaries.file_answers import answer_about
 from ctxlint.model.syntax import KnownParents
 from ctxlint.patterns import pattern
 from ctxlint.records import changed
@@ -745,8 +746,10 @@ def _facts(builder: Builder, record: ClassRecord) -> tuple[Hashable, ...]:
 def _facts_of_file(builder: Builder) -> tuple[Hashable, ...]:
     """What of the file, and of others, may matter to each of its Functions."""
     unit, project = builder.unit, builder.project
+    questions = sorted(unit.source.questions) if isinstance(unit.source, RecordedSource) else []
     return (
         unit.source.has_walrus,
+        tuple((each, answer_about(unit, each)) for each in questions),
         project.torch_bases,
         frozenset(base for each in unit.index.classes.values() for bases in each.bases for base in bases),
         project.once(("tables",), lambda: tables_in(unit), unit.summaries),

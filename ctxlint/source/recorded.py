@@ -47,6 +47,17 @@ class RecordedSource(Source):
         """See ``Source``."""
         self._answer(("whole", ""))
 
+    def depends_on(self, question: tuple[str, str]) -> None:
+        """See ``Source``."""
+        _QUESTIONS[self.path] = _QUESTIONS.pop(self.path, frozenset()) | {question}
+        while len(_QUESTIONS) > _SEARCHES_KEPT:
+            del _QUESTIONS[next(iter(_QUESTIONS))]
+
+    @property
+    def questions(self) -> frozenset[tuple[str, str]]:
+        """The questions on whose answers something in this text, or in an earlier one, depends."""
+        return _QUESTIONS.get(self.path, frozenset())
+
     def parses(self, *, is_whole: bool) -> bool:
         """See ``Source``."""
         self.queries["parses", ""] = is_whole
@@ -108,5 +119,6 @@ class _Search:
         return moved if self.text.startswith(part, moved) else self.text.find(part)
 
 
+_QUESTIONS: dict[str, frozenset[tuple[str, str]]] = {}
 _SEARCHES: dict[str, _Search] = {}
 _SEARCHES_KEPT = 4

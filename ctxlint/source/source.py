@@ -143,6 +143,9 @@ class Source:
     def read_whole(self) -> None:
         """Declare a dependency on the whole text; only relevant for those that reuse results for the next text."""
 
+    def depends_on(self, question: tuple[str, str]) -> None:
+        """Declare a dependency on the answer to a question about the code of the whole file."""
+
     def parses(self, *, is_whole: bool) -> bool:
         """``is_whole``, which is whether all of the text parses: declares a dependency on that."""
         return is_whole

@@ -366,6 +366,74 @@ def test_a_name_that_other_code_may_create_certainly_raises_no_longer(old: str, 
     assert ["CTX404" in each for each in codes] == [False, True, False]
 
 
+LACKS = """import torch
+
+
+def product(x):
+    return torch.linear(x)
+
+
+class Scale(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return CALL
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * 2
+"""
+
+
+@pytest.mark.parametrize("call", ["torch.linear(x)", "product(x)"])
+def test_a_name_that_the_file_gives_to_torch_is_noticed(call: str, tmp_path: Path) -> None:
+    checker, uri = Checker(Workspace(lambda _: None, (str(tmp_path),))), (tmp_path / "scale.py").as_uri()
+    lacks = LACKS.replace("CALL", call)
+    texts = (lacks, lacks + "\n\ntorch.linear = print\n", lacks + "\n\n", lacks, lacks + "\n\ntorch.linear = print\n")
+    codes = [
+        {each.code for each in checker.check(Document(uri, text, version, "python")).diagnostics}
+        for version, text in enumerate(texts)
+    ]
+    assert ["CTX604" in each for each in codes] == [True, False, True, True, False]
+
+
+TUNED = """import torch
+import triton
+import triton.language as tl
+
+CONFIGS = [triton.Config({"BLOCK": 64}), triton.Config({"BLOCK": 128})]
+
+
+@triton.autotune(configs=CONFIGS, key=["n"])
+@triton.jit
+def accumulate(g_ptr, sum_ptr, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    total = tl.load(sum_ptr + at, mask=at < n)
+    tl.store(sum_ptr + at, total + tl.load(g_ptr + at, mask=at < n), mask=at < n)
+
+
+class Keep(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, total):
+        ctx.total = total
+        return x * 1
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        accumulate[(8,)](grad_output.contiguous(), ctx.total, grad_output.numel())
+        return grad_output, None
+"""
+
+
+def test_configurations_that_the_file_may_change_are_noticed(tmp_path: Path) -> None:
+    checker, uri = Checker(Workspace(lambda _: None, (str(tmp_path),))), (tmp_path / "scale.py").as_uri()
+    texts = (TUNED, TUNED + "\n\nCONFIGS.clear()\n", TUNED + "\n\n", TUNED + "\n\nCONFIGS.pop()\n")
+    codes = [
+        {each.code for each in checker.check(Document(uri, text, version, "python")).diagnostics}
+        for version, text in enumerate(texts)
+    ]
+    assert ["CTX709" in each for each in codes] == [True, False, True, False]
+
+
 def test_what_others_store_is_noticed(tmp_path: Path) -> None:
     """Also while the class that stores it is half typed."""
     checker, uri = Checker(Workspace(lambda _: None, (str(tmp_path),))), (tmp_path / "a.py").as_uri()

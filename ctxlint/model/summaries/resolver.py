@@ -11,7 +11,6 @@ from ctxlint.model.function import Binding, Param
 from ctxlint.model.index.kernel_names import aliases_in
 from ctxlint.model.index.kernel_parameters import parameters_of
 from ctxlint.model.index.project import Definition
-from ctxlint.model.index.project_answers import may_refuse, may_set
 from ctxlint.model.index.scopes import LOCAL
 from ctxlint.model.interpreter.events import Escape, KernelParameter, Misfit, MisfitKind, TrialEffect
 from ctxlint.model.interpreter.extension_calls import loads_extension
@@ -40,6 +39,7 @@ from ctxlint.model.summaries.applied import applied_result
 from ctxlint.model.summaries.callables import imported_table, made_callable, owner_of, table_of_functions
 from ctxlint.model.summaries.context_effects import gets_context
 from ctxlint.model.summaries.declared import declared_as, declared_by
+from ctxlint.model.summaries.file_answers import answer_about
 from ctxlint.model.summaries.in_force import is_in_force
 from ctxlint.model.summaries.kernels import (
     ONE_OF,
@@ -482,8 +482,7 @@ class CalleeResolver:
     def name_misfit(self, module: str, name: str, code: str) -> Misfit | None:
         """What a read of a name of torch or NumPy, written as ``code``, lacks; None if a file may set that name."""
         project, attribute = self.summaries.project, name.removesuffix("()")
-        tree = self.unit.tree
-        if project.once(("sets", attribute), lambda: may_refuse(tree) or may_set(tree, attribute), self.unit.summaries):
+        if answer_about(self.unit, ("sets", attribute)):
             return None
         if project.ask("sets", self.unit.path, attribute) in project.changed:
             return None

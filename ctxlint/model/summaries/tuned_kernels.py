@@ -11,8 +11,8 @@ from ctxlint.model.index.kernel_transforms import InPlaceTransforms, transforms_
 from ctxlint.model.index.scopes import LOCAL, dotted_name, resolve
 from ctxlint.model.interpreter.values import Argument, Parameter, SavedTensor, Tri, is_tensor
 from ctxlint.model.summaries.callables import owner_of
+from ctxlint.model.summaries.file_answers import answer_about
 from ctxlint.records import record
-from ctxlint.source.ast_tree import nodes_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -147,16 +147,6 @@ def _bound(project: Project, unit: Unit, node: ast.expr | None, scope: Scope) ->
     bounds = found[3].names.get(found[2], ()) if found is not None else ()
     if found is None or found[1] or len(bounds) != 1 or bounds[0].kind != "assign" or bounds[0].conditional:
         return unit, None, scope
-    if not (_is_only_passed(unit, node.id) and _is_only_passed(found[0], found[2])):
+    if not (answer_about(unit, ("passes", node.id)) and answer_about(found[0], ("passes", found[2]))):
         return unit, None, scope
     return found[0], bounds[0].value, found[3]
-
-
-def _is_only_passed(unit: Unit, name: str) -> bool:
-    """Whether a file only passes a name to calls and runs through it in comprehensions: it may change it otherwise."""
-    nodes = [*nodes_in(unit.module)]
-    calls = [each for each in nodes if isinstance(each, ast.Call)]
-    passed = {id(each) for call in calls for each in (*call.args, *(one.value for one in call.keywords))}
-    passed |= {id(each.iter) for each in nodes if isinstance(each, ast.comprehension)}
-    read = (each for each in nodes if isinstance(each, ast.Name) and each.id == name)
-    return all(isinstance(each.ctx, ast.Store) or id(each) in passed for each in read)
