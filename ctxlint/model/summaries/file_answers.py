@@ -1,6 +1,6 @@
 """Questions about the code of a whole file.
 
-The editor keeps what it knows of a Function only as long as these questions have the same answers.
+The editor keeps the result for a Function only as long as these questions have the same answers.
 """
 
 from __future__ import annotations
