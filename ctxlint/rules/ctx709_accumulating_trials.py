@@ -132,7 +132,7 @@ def _messages(by: str, found: TrialEffect) -> Iterator[str]:
     consequence = f"each trial run of `autotune` {again}, and the first result for each key is silently wrong"
     explicit = (
         f"Add {quoted(found.parameters)} to `restore_value`"
-        if found.others_kept
+        if found.others_restored
         else f"Write `restore_value=[{names}]` there"
     )
     for remedy in (explicit, "Use `restore_value` there"):

@@ -13,7 +13,7 @@ from ctxlint.records import record
 from ctxlint.source.ast_tree import nodes_in, parameter_names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     Kernel = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -100,6 +100,55 @@ def values_by_name(nodes: Sequence[ast.AST]) -> dict[str, list[ast.expr]]:
             for name, value in (pair for target in targets for pair in _paired(target, each.value)):
                 values.setdefault(name, []).append(value)
     return values
+
+
+@lru_cache(maxsize=64)
+def sources_by_name(kernel: Kernel) -> Mapping[str, Sequence[ast.expr | None]]:
+    """What each name may depend on: all that it is assigned, added, unpacked from or iterated over; None if unknown."""
+    nodes = nodes_of_kernel(kernel)
+    bound = [pair for each in nodes for pair in _bound_by(each)]
+    known = {name for name, _value in bound}
+    others = (each for each in nodes if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store))
+    sources: dict[str, list[ast.expr | None]] = {}
+    for name, value in (*bound, *((each, None) for each in others if each not in known)):
+        sources.setdefault(name.id, []).append(value)
+    return sources
+
+
+def _bound_by(node: ast.AST) -> Iterator[tuple[ast.Name, ast.expr]]:
+    """The names that a statement binds, each with what its value is computed from."""
+    if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)) and node.value is not None:
+        for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+            yield from _spread(target, node.value)
+    elif isinstance(node, ast.For):
+        yield from _spread(node.target, node.iter)
+
+
+def _spread(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.Name, ast.expr]]:
+    """The names in a target; those of ``a, b = c, d`` each with its own value, others with all of it."""
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+        for pair in zip(target.elts, value.elts):
+            yield from _spread(*pair)
+    else:
+        for each in nodes_in(target):
+            if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store):
+                yield each, value
+
+
+def may_depend(node: ast.expr, load: ast.Call, sources: Mapping[str, Sequence[ast.expr | None]]) -> bool:
+    """Whether a value may depend on what is loaded, by the ``sources`` of the names in it."""
+    seen, waiting = set[str](), [node]
+    while waiting:
+        for each in nodes_in(waiting.pop()):
+            if each is load:
+                return True
+            if isinstance(each, ast.Name) and each.id not in seen:
+                seen.add(each.id)
+                found = sources.get(each.id, ())
+                if None in found:
+                    return True
+                waiting += [source for source in found if source is not None]
+    return False
 
 
 def _rebound(nodes: Sequence[ast.AST]) -> frozenset[str]:

@@ -11,8 +11,10 @@ from ctxlint.model.index.kernel_addresses import (
     UNSURE,
     accesses_in,
     has_same_lanes,
+    may_depend,
     may_return_early,
     nodes_of_kernel,
+    sources_by_name,
     values_by_name,
 )
 from ctxlint.model.index.kernel_names import Aliases, meaning_in_kernel
@@ -20,7 +22,7 @@ from ctxlint.records import record
 from ctxlint.source.ast_tree import nodes_in
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from ctxlint.model.index.kernel_addresses import Kernel
     from ctxlint.model.index.scopes import Scope
@@ -34,7 +36,7 @@ def parameters_added_to(kernel: Kernel, scope: Scope, aliases: Aliases) -> froze
     accesses = accesses_in(kernel, scope, aliases)
     nodes, loads = nodes_of_kernel(kernel), [each.node for each in accesses if each.called == LOAD]
     dropped = {each.value for each in nodes if isinstance(each, ast.Expr)}
-    loaded = _Loaded(nodes, loads, values_by_name(nodes))
+    loaded = _Loaded(nodes, loads, values_by_name(nodes), sources_by_name(kernel))
     sums: set[str] = set()
     others = lent_names(nodes, scope, aliases)
     for each in accesses:
@@ -71,6 +73,7 @@ class _Loaded:
     nodes: Sequence[ast.AST]
     loads: list[ast.Call]
     values: dict[str, list[ast.expr]]
+    sources: Mapping[str, Sequence[ast.expr | None]]
 
     def is_added_to(self, store: ast.Call) -> bool:
         """Whether a store certainly adds to what is at its address, something that does not depend on it."""
@@ -103,7 +106,7 @@ class _Loaded:
         return (
             bool(added)
             and [_before_conversion(each) for each in first] == [load]
-            and all(isinstance(each.op, _SUMS) and not self._depends(each.value, load) for each in added)
+            and all(isinstance(each.op, _SUMS) and not may_depend(each.value, load, self.sources) for each in added)
         )
 
     def _is_sum(self, value: ast.expr, load: ast.Call) -> bool:
@@ -112,7 +115,7 @@ class _Loaded:
         if not isinstance(value, ast.BinOp) or not isinstance(value.op, _SUMS):
             return False
         sides = [(value.left, value.right), (value.right, value.left)][: 1 + isinstance(value.op, ast.Add)]
-        return any(self._is_loaded(one, load) and not self._depends(other, load) for one, other in sides)
+        return any(self._is_loaded(one, load) and not may_depend(other, load, self.sources) for one, other in sides)
 
     def _is_loaded(self, node: ast.expr, load: ast.Call) -> bool:
         node = _before_conversion(node)
@@ -122,18 +125,6 @@ class _Loaded:
         """What a name is bound to, if that is its only binding; itself otherwise."""
         found = self.values.get(node.id, [])
         return found[0] if len(found) == 1 else node
-
-    def _depends(self, node: ast.expr, load: ast.Call) -> bool:
-        """Whether a value may depend on what is loaded."""
-        seen, waiting = set[str](), [node]
-        while waiting:
-            for each in nodes_in(waiting.pop()):
-                if each is load:
-                    return True
-                if isinstance(each, ast.Name) and each.id not in seen:
-                    seen.add(each.id)
-                    waiting += self.values.get(each.id, [])
-        return False
 
 
 _SUMS = (ast.Add, ast.Sub)

@@ -12,8 +12,10 @@ from ctxlint.model.index.kernel_addresses import (
     UNSURE,
     accesses_in,
     has_same_lanes,
+    may_depend,
     may_return_early,
     nodes_of_kernel,
+    sources_by_name,
 )
 from ctxlint.model.index.kernel_names import Aliases, meaning_in_kernel
 from ctxlint.model.index.kernel_sums import STORE, lent_names
@@ -21,7 +23,7 @@ from ctxlint.records import record
 from ctxlint.source.ast_tree import nodes_in, parameter_names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
     from ctxlint.model.index.kernel_addresses import Access, Kernel
     from ctxlint.model.index.scopes import Scope
@@ -50,7 +52,9 @@ def transforms_in(kernel: Kernel, scope: Scope, aliases: Aliases) -> InPlaceTran
     written = [each.address.pointer for each in accesses if each.called != LOAD]
     lent = lent_names(nodes, scope, aliases)
     once = [each for each in stores if written.count(each.address.pointer) == 1 and not lent & each.address.terms]
-    values = _Values(frozenset(parameter_names(kernel.args)), _bindings(kernel), scope, aliases)
+    values = _Values(
+        frozenset(parameter_names(kernel.args)), _bindings(kernel), sources_by_name(kernel), scope, aliases
+    )
     pairs = [pair for store in once for load in loads for pair in _transformed(values, load, store)]
     pairs = [(one, other) for one, other in pairs if one == other or one not in written]
     pointers = [[each.address.pointer for each in some if each.address.pointer] for some in (loads, stores)]
@@ -65,7 +69,7 @@ def _transformed(values: _Values, load: Access, store: Access) -> Iterator[tuple
     if load.node.lineno < store.node.lineno and same:
         masks = [*store.node.args[2:3], *(each.value for each in store.node.keywords)]
         if values.is_another(store.node.args[1], load.node) and not any(
-            values.may_depend(each, load.node) for each in masks
+            may_depend(each, load.node, values.sources) for each in masks
         ):
             yield one, other
 
@@ -101,6 +105,7 @@ class _Values:
 
     parameters: frozenset[str]
     bindings: dict[str, list[tuple[ast.expr | None, int, int]]]
+    sources: Mapping[str, Sequence[ast.expr | None]]
     scope: Scope
     aliases: Aliases
     steps: list[int] = field(default_factory=lambda: [0])
@@ -143,21 +148,6 @@ class _Values:
         depends = self._passes(value, value.lineno, load, through)
         return depends and bool(through & _SMOOTH) and not through & _INVERSE
 
-    def may_depend(self, node: ast.expr, load: ast.Call) -> bool:
-        """Whether a value may depend on what is loaded: a selection by it may end after one run."""
-        seen, waiting = set[str](), [node]
-        while waiting:
-            for each in nodes_in(waiting.pop()):
-                if each is load:
-                    return True
-                if isinstance(each, ast.Name) and each.id not in seen:
-                    seen.add(each.id)
-                    bound = self.bindings.get(each.id, ())
-                    if any(value is None for value, _line, _block in bound):
-                        return True
-                    waiting += [value for value, _line, _block in bound if value is not None]
-        return False
-
     def _passes(self, node: ast.expr, line: int, load: ast.Call, through: set[str]) -> bool:
         """Whether a value certainly depends on what is loaded, and ``through`` which functions."""
         if node is load:
@@ -180,7 +170,7 @@ class _Values:
         function = called.rpartition(".")[2] if called.startswith("triton.language.") else ""
         if function == "where" and len(node.args) == 3:
             passed = [self._passes(each, line, load, through) for each in node.args[1:]]
-            return any(passed) and not self.may_depend(node.args[0], load)
+            return any(passed) and not may_depend(node.args[0], load, self.sources)  # it may end after one run
         if function in _SMOOTH | _INVERSE and len(node.args) == 1 and self._passes(node.args[0], line, load, through):
             through.add(function)
             return True

@@ -650,14 +650,14 @@ class TrialEffect:
     """A launch of a kernel of Triton that changes what ``parameters`` point to, again in each trial of ``autotune``.
 
     It adds to that, or ``transforms`` it: replaces it by a function of it. ``steps`` lead to the first such statement.
-    ``others_kept``: ``autotune`` sets other parameters to zero, or restores them.
+    ``others_restored``: ``autotune`` restores other parameters.
     """
 
     callee: str
     parameters: tuple[str, ...]
     steps: tuple[Step, ...] = ()
     transforms: bool = False
-    others_kept: bool = False
+    others_restored: bool = False
 
 
 @record

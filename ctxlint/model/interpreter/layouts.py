@@ -25,7 +25,7 @@ def unless_copied(base: Value) -> Alias:
 
 def shared_by(method: str, base: Value) -> Alias:
     """Whether what a method like ``reshape`` returns shares the memory of its tensor: always, if that is contiguous."""
-    always = method in _RESHAPING and isinstance(base, (Fresh, Opaque)) and _makes_contiguous(base.node)
+    always = method in _RESHAPING and isinstance(base, (Fresh, Opaque)) and _makes_contiguous(base)
     return Alias.ALWAYS if always else unless_copied(base)
 
 
@@ -33,13 +33,14 @@ _RESHAPING = frozenset(["reshape", "reshape_as"])
 """The methods that give a view of any contiguous tensor; ``flatten`` and ``contiguous`` may give the tensor itself."""
 
 
-def _makes_contiguous(node: cst.CSTNode | None) -> bool:
+def _makes_contiguous(value: Fresh | Opaque) -> bool:
     """Whether an expression certainly computes a contiguous tensor: a product with a matrix, or ``torch.zeros(…)``."""
+    node = value.node
     if isinstance(node, cst.BinaryOperation):
         right = node.right.func if isinstance(node.right, cst.Call) and not node.right.args else None
         is_matrix = isinstance(right, cst.Attribute) and right.attr.value == "t"
         return isinstance(node.operator, cst.MatrixMultiply) and is_matrix
-    if not isinstance(node, cst.Call):
+    if not isinstance(node, cst.Call) or isinstance(value, Opaque):
         return False
     plain = "memory_format" not in keywords_of(node) and "out" not in keywords_of(node)
     name = last_name(node.func)

@@ -12,7 +12,7 @@ from ctxlint.model.index.kernel_names import aliases_in
 from ctxlint.model.index.kernel_parameters import parameters_of
 from ctxlint.model.index.project import Definition
 from ctxlint.model.index.scopes import LOCAL
-from ctxlint.model.interpreter.events import Escape, KernelParameter, Misfit, MisfitKind, TrialEffect
+from ctxlint.model.interpreter.events import Escape, KernelParameter, Misfit, MisfitKind, Step, TrialEffect
 from ctxlint.model.interpreter.extension_calls import loads_extension
 from ctxlint.model.interpreter.sequences import literal, mutable_parts, part_of
 from ctxlint.model.interpreter.summary import KERNEL, OPERATOR, OperatorCalled, Summary, Write
@@ -413,6 +413,17 @@ class CalleeResolver:
         self, name: str, arguments: tuple[Slot, ...], keywords: MappingOf[str, Slot], open_ended: bool = False
     ) -> Launched | None:
         """The writes of a kernel when launched with these arguments, and perhaps more; None for anything else."""
+        found = self._launched(name, arguments, keywords, open_ended)
+        if found is None:
+            return None
+        definition, bound, ways = found
+        written = ((_one_of([bound.get(each) for each in params.split(ONE_OF)]), way) for params, way in ways.items())
+        return definition, tuple(Write(value, KERNEL, way) for value, way in written if value is not None)
+
+    def _launched(
+        self, name: str, arguments: tuple[Slot, ...], keywords: MappingOf[str, Slot], open_ended: bool
+    ) -> tuple[Definition, MappingOf[str, Slot], MappingOf[str, tuple[Step, ...]]] | None:
+        """A kernel, what its parameters get, and those that it writes through, with the steps; None if unknown."""
         project, definition = self.summaries.project, self._kernel(name)
         passed = bound_to_kernel(definition, arguments, keywords, open_ended) if definition is not None else None
         if definition is None or passed is None:
@@ -421,13 +432,12 @@ class CalleeResolver:
         if definition != self.function(name):  # what has made a kernel of it may pass any other
             unknown |= frozenset(parameters_of(definition)).difference(bound)
         values = {param: known for param, slot in bound.items() for known in _launch_value(slot.value)}
-        found = project.once(
+        ways = project.once(
             ("kernel", definition.qualname, tuple(sorted(values.items(), key=str)), unknown),
             lambda: kernel_writes(project, definition, values, unknown=unknown),
             definition.unit.summaries,
         )
-        written = ((_one_of([bound.get(each) for each in params.split(ONE_OF)]), way) for params, way in found.items())
-        return definition, tuple(Write(value, KERNEL, way) for value, way in written if value is not None)
+        return definition, bound, ways
 
     def launch_misfit(
         self, name: str, arguments: tuple[Slot, ...], keywords: MappingOf[str, Slot], open_ended: bool
@@ -444,17 +454,15 @@ class CalleeResolver:
         """What each trial of ``autotune`` certainly changes again, with these arguments; None for nothing."""
         definition = self.function(name)
         trials = trials_of(self.summaries.project, definition) if definition is not None else None
-        launched = self.kernel(name, arguments, keywords, open_ended) if trials is not None else None
-        passed = bound_to_kernel(launched[0], arguments, keywords, open_ended) if launched is not None else None
-        if trials is None or launched is None or passed is None:
+        launched = self._launched(name, arguments, keywords, open_ended) if trials is not None else None
+        if trials is None or launched is None:
             return None
-        written = {each.target: each.steps for each in launched[1]}
-        targets = {name: slot for name, slot in passed[0].items() if slot.value in written}
-        transformed = trials.transformed(targets)
-        found = {name: slot.value for name, slot in targets.items() if name in transformed | trials.sums}
-        steps = next((written[each] for each in found.values()), ())
-        kept = bool(trials.kept)
-        return TrialEffect(launched[0].name, tuple(found), steps, bool(transformed), kept) if found else None
+        kernel, passed, written = launched
+        transformed = trials.transformed(passed, written)
+        changed = transformed | trials.added_to(passed, written)
+        found = [each for each in passed if each in changed]
+        steps = written[found[0]] if found else ()
+        return TrialEffect(kernel.name, tuple(found), steps, bool(transformed), trials.restores) if found else None
 
     def _kernel(self, name: str) -> Definition | None:
         """The kernel that a name means."""

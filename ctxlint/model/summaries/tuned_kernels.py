@@ -15,7 +15,7 @@ from ctxlint.model.summaries.file_answers import answer_about
 from ctxlint.records import record
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from ctxlint.model.index.module_unit import Unit
     from ctxlint.model.index.project import Definition, Project
@@ -32,14 +32,23 @@ class Trials:
     transforms: InPlaceTransforms = InPlaceTransforms()
     kept: frozenset[str] = frozenset()
     """The parameters that it sets to zero or restores."""
+    restores: bool = False
+    """Whether it restores any."""
 
-    def transformed(self, passed: Mapping[str, Slot]) -> frozenset[str]:
-        """The parameters that the kernel stores to what it computes from the same memory, with these arguments.
+    def added_to(self, passed: Mapping[str, Slot], written: Collection[str]) -> frozenset[str]:
+        """The ``written`` parameters to whose memory the kernel only adds, with these arguments."""
+        others = [each for each in written if each not in self.sums]
+        return frozenset(
+            each for each in self.sums if each in written and not any(_share(passed, each, other) for other in others)
+        )
+
+    def transformed(self, passed: Mapping[str, Slot], written: Collection[str]) -> frozenset[str]:
+        """The ``written`` parameters that get what the kernel computes from the same memory, with these arguments.
 
         Once one of them is certainly another value after each run, it is all of them that ``autotune`` has to restore.
         """
         kept = {each for each in passed if any(_share(passed, each, other) for other in self.kept)}
-        stored = [each for each in passed if each in self.transforms.stored and each not in kept]
+        stored = [each for each in passed if each in self.transforms.stored and each in written and each not in kept]
         if not any(other in stored and _share(passed, one, other) for one, other in self.transforms.pairs):
             return frozenset()
         loaded = self.transforms.loaded
@@ -69,29 +78,35 @@ def _trials_of(project: Project, definition: Definition) -> Trials | None:
     aliases = aliases_in(project, definition.unit, definition.qualname)
     calls = [each for each in defined.node.decorator_list if isinstance(each, ast.Call)]
     tuning = [each for each in calls if meaning_in_kernel(each.func, defined.scope, aliases) in _TUNERS]
-    kept = _kept_between_runs(project, definition.unit, tuning[0], defined.scope) if len(tuning) == 1 else None
-    if kept is None:
+    between = _kept_between_runs(project, definition.unit, tuning[0], defined.scope) if len(tuning) == 1 else None
+    if between is None:
         return None
+    kept = frozenset.union(*between)
     sums = parameters_added_to(defined.node, defined.scope, aliases) - kept
     transforms = transforms_in(defined.node, defined.scope, aliases)
-    return Trials(sums, transforms, kept) if sums or transforms.pairs else None
+    return Trials(sums, transforms, kept, bool(between[1])) if sums or transforms.pairs else None
 
 
-def _kept_between_runs(project: Project, unit: Unit, tuning: ast.Call, scope: Scope) -> frozenset[str] | None:
-    """The parameters that ``autotune(...)`` sets to zero or restores; None if it may not try any configuration."""
+def _kept_between_runs(project: Project, unit: Unit, tuning: ast.Call, scope: Scope) -> list[frozenset[str]] | None:
+    """The parameters that ``autotune(...)`` sets to zero, and restores; None if it may not try any configuration."""
     if len(tuning.args) > len(_BY_POSITION):
         return None
     given = {each.arg or "": each.value for each in tuning.keywords} | dict(zip(_BY_POSITION, tuning.args))
     if not _KNOWN.issuperset(given) or not _are_several(project, unit, given.get("configs"), scope):
         return None
-    kept: set[str] = set()
-    for name in ("reset_to_zero", "restore_value"):
-        names = given.get(name, ast.Constant(None))
-        if isinstance(names, (ast.List, ast.Tuple)) and all(isinstance(each, ast.Constant) for each in names.elts):
-            kept.update(str(each.value) for each in names.elts if isinstance(each, ast.Constant))
-        elif not (isinstance(names, ast.Constant) and names.value is None):
-            return None
-    return frozenset(kept)
+    kept = [_listed(given.get(each)) for each in ("reset_to_zero", "restore_value")]
+    known = [each for each in kept if each is not None]
+    return known if len(known) == len(kept) else None
+
+
+def _listed(names: ast.expr | None) -> frozenset[str] | None:
+    """The strings in a list; None for anything else that is written."""
+    if names is None or (isinstance(names, ast.Constant) and names.value is None):
+        return frozenset()
+    if not isinstance(names, (ast.List, ast.Tuple)):
+        return None
+    constants = [each for each in names.elts if isinstance(each, ast.Constant)]
+    return frozenset(str(each.value) for each in constants) if len(constants) == len(names.elts) else None
 
 
 _TUNERS = ("triton.autotune", "triton.runtime.autotuner.autotune")
