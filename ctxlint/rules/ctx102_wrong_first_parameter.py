@@ -8,10 +8,11 @@ import libcst as cst
 
 from ctxlint.fixes.decorators import static_for_class
 from ctxlint.fixes.receiver_parameters import add_ctx, call_it_ctx, drop_receiver, write_ctx
-from ctxlint.model.analyses.foreign_names import RECEIVERS, unbound_receivers
+from ctxlint.model.analyses.foreign_names import unbound_receivers
 from ctxlint.model.analyses.legacy import may_mean_an_instance
 from ctxlint.model.analyses.misnamed import misnamed
 from ctxlint.model.function import Binding, FunctionClass, GenericCall, ParameterKind, Style, UnboundContext
+from ctxlint.model.index.python_names import RECEIVERS
 from ctxlint.model.interpreter.signatures import is_context_name, used_as_context
 from ctxlint.model.syntax import dotted
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule

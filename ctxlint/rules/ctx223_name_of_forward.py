@@ -14,8 +14,11 @@ from ctxlint.model.analyses.outputs import is_read
 from ctxlint.model.analyses.saved_reads import read_backs
 from ctxlint.model.analyses.saved_tensors import mismatched, saved_counts, saving_call
 from ctxlint.model.function import FunctionClass
+from ctxlint.model.interpreter.events import MisfitKind
 from ctxlint.model.syntax import is_name
 from ctxlint.rules.base import Finding, Rule
+from ctxlint.rules.misfit_wording import misfits
+from ctxlint.rules.related import way_to
 from ctxlint.rules.wording import first_of, if_it_runs, name_with_the_words_of, quoted
 
 if TYPE_CHECKING:
@@ -23,14 +26,15 @@ if TYPE_CHECKING:
 
     from ctxlint.config.settings import Settings
     from ctxlint.model.interpreter.method import Method
+    from ctxlint.rules.misfit_wording import MisfitFound
 
 
 class NameOfForward(Rule[FunctionClass]):
     """
     ## What it does
     Reports a name in `backward` that is a parameter or a local variable of `forward` and means nothing in `backward`.
-    Also one in `forward`, `setup_context` or `backward` that nothing in the file defines, such as an old name of the
-    incoming gradient.
+    Also one in `forward`, `setup_context` or `backward`, or in a function of the project that they call, that nothing in
+    its file defines, such as an old name of the incoming gradient.
 
     ## Why is this bad?
     The two are separate functions, and values pass from one to the other only through ctx. The name is not defined in
@@ -89,6 +93,8 @@ class NameOfForward(Rule[FunctionClass]):
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         backward = fn.backward
+        if not fn.patched:
+            yield from _undefined_inside(fn)
         if backward is None or backward.inherited or fn.forward is None or fn.patched:
             return
         for method in fn.earlier_methods:
@@ -149,6 +155,22 @@ def _undefined(fn: FunctionClass, method: Method, seen: set[str]) -> Iterator[Fi
             effect = "every call of `apply` raises"  # NameError, or TypeError if the call passes it
             advice = f"Add it to the parameters, as `backward` returns {len(fn.inputs) + 1} gradients"
         yield Finding(fn.span(nodes[0]), f"{what}; {effect}. {advice}.")
+
+
+def _undefined_inside(fn: FunctionClass) -> Iterator[Finding]:
+    """The findings about functions that the methods call, one for each call; not about names that the methods read."""
+    found: dict[tuple[Method, str], list[MisfitFound]] = {}
+    for each in misfits(fn, MisfitKind.UNDEFINED_NAME):
+        found.setdefault((each.method, each.by), []).append(each)
+    for (method, by), inside in found.items():
+        skipped = "" if any(not each.unless_skipped for each in inside) else inside[0].unless_skipped
+        own = {node.value for node in undefined_names(fn, method)}
+        names = [name for name in dict.fromkeys(each.misfit.callee for each in inside) if name not in own]
+        if names:
+            are, remedy = ("is", _DEFINE) if len(names) == 1 else ("are", _DEFINE_ALL)
+            where = f"{first_of(names, _MOST_NAMES)} in {by}, which `{method.name}` of `{fn.name}` calls,"
+            message = f"{where} {are} not defined; it raises NameError at {inside[0].when}{skipped}. {remedy}."
+            yield Finding(fn.span(inside[0].event.node), message, related=way_to(fn, inside[0].event))
 
 
 def _lacks_a_parameter(fn: FunctionClass, method: Method) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import builtins
 from types import BuiltinFunctionType
 from typing import TYPE_CHECKING
@@ -10,9 +9,9 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model.analyses.decided_tests import never_runs
+from ctxlint.model.index.python_names import BUILTINS, INJECTED, RECEIVERS, creates_names, mentions_creation
 from ctxlint.model.interpreter.events import UnboundContext
 from ctxlint.model.syntax import children
-from ctxlint.source.ast_tree import nodes_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,18 +20,7 @@ if TYPE_CHECKING:
     from ctxlint.model.interpreter.method import Method
 
 
-_BUILTINS = frozenset(dir(builtins))
-_BUILTIN_FUNCTIONS = frozenset(name for name in _BUILTINS if isinstance(getattr(builtins, name), BuiltinFunctionType))
-
-RECEIVERS = frozenset({"self", "cls"})
-"""What authors call the parameter for the instance or the class."""
-
-
-_INJECTED = frozenset({"_", "display", "get_ipython", "profile", "reveal_type"})
-"""Names that gettext, IPython, a profiler or a type checker provides."""
-
-_CREATING_NAMES = frozenset({"exec", "globals", "modules", "vars", "builtins", "__builtins__"})
-"""A file that reads one of these may create names without a statement that binds them."""
+_BUILTIN_FUNCTIONS = frozenset(name for name in BUILTINS if isinstance(getattr(builtins, name), BuiltinFunctionType))
 
 
 def names_of_forward(fn: FunctionClass, method: Method) -> Iterator[tuple[cst.Name, str]]:
@@ -46,7 +34,7 @@ def names_of_forward(fn: FunctionClass, method: Method) -> Iterator[tuple[cst.Na
     known = {param.name for param in fn.forward.params}.union(fn.forward.binders).difference(RECEIVERS)
     bound = _unbound(fn, method, known - _missing_ctx(method, fn.forward.ctx_name))
     for node in _reads(fn, method, bound):
-        error = _error_of_builtin(method, node) if node.value in _BUILTINS else "NameError"
+        error = _error_of_builtin(method, node) if node.value in BUILTINS else "NameError"
         if error is not None:
             yield node, error
 
@@ -72,7 +60,7 @@ def undefined_names(fn: FunctionClass, method: Method) -> Iterator[cst.Name]:
 
 def unbound_names(fn: FunctionClass, method: Method) -> list[cst.Name]:
     """The same, unless the file may create names in other ways: this depends on the code of the Function only."""
-    named = {name for name in method.named if not name.startswith("__")} - _BUILTINS - _INJECTED - RECEIVERS
+    named = {name for name in method.named if not name.startswith("__")} - BUILTINS - INJECTED - RECEIVERS
     if fn.forward is not None and method is not fn.forward:
         named.difference_update(param.name for param in fn.forward.params)
         named.difference_update(fn.forward.binders, fn.forward.named)
@@ -92,18 +80,12 @@ def may_create_names(fn: FunctionClass) -> bool:
         return True
     if fn.source.runs_other_code:
         return True
-    if not any(map(fn.source.mentions, _CREATING_NAMES)):
+    if not mentions_creation(fn.source):
         return False
     fn.source.read_whole()
     if may_create_names not in fn.notes:
-        fn.notes[may_create_names] = any(map(_may_create, nodes_in(fn.tree)))
+        fn.notes[may_create_names] = creates_names(fn.tree)
     return bool(fn.notes[may_create_names])
-
-
-def _may_create(node: ast.AST) -> bool:
-    if isinstance(node, ast.Attribute):
-        return node.attr == "modules" and isinstance(node.value, ast.Name) and node.value.id == "sys"
-    return isinstance(node, ast.Name) and node.id in _CREATING_NAMES
 
 
 def unbound_receivers(fn: FunctionClass, method: Method) -> Iterator[cst.Name]:

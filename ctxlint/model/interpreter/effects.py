@@ -25,6 +25,7 @@ from ctxlint.model.interpreter.events import (
     UnboundInside,
 )
 from ctxlint.model.interpreter.name_reads import is_tested_for_names
+from ctxlint.model.interpreter.names import is_behind_a_switch
 from ctxlint.model.interpreter.ranks import is_sent_by
 from ctxlint.model.interpreter.strided_launches import record_foreign_strides
 from ctxlint.model.interpreter.summary import Summary, Write
@@ -121,8 +122,12 @@ def apply_summary(
 def _record_misfits(walk: Walk, node: cst.BaseExpression, by: str, misfits: tuple[Misfit, ...]) -> None:
     """Record what raises in a function; a test around its call may be about the names that it reads."""
     for misfit in misfits:
-        if misfit.kind is not MisfitKind.MISSING_NAME or not is_tested_for_names(walk):
+        is_about_it = _TESTS_OF_NAMES.get(misfit.kind)
+        if is_about_it is None or not is_about_it(walk):
             walk.record(MisfitCall, node, misfit=misfit, by=by)
+
+
+_TESTS_OF_NAMES = {MisfitKind.MISSING_NAME: is_tested_for_names, MisfitKind.UNDEFINED_NAME: is_behind_a_switch}
 
 
 def _is_taken_apart(statement: cst.CSTNode | None, call: cst.BaseExpression) -> bool:

@@ -575,6 +575,13 @@ class MaybeUnbound(Event):
 
 
 @record
+class UndefinedRead(Event):
+    """A read of a ``name`` that no statement of the file binds for this code, nor Python itself."""
+
+    name: str = ""
+
+
+@record
 class UnboundInside(Event):
     """A call of a function ``by`` that reads its local ``name``, bound only where all ``needed`` need a gradient."""
 
@@ -585,12 +592,13 @@ class UnboundInside(Event):
 
 
 class MisfitKind(Enum):
-    """How a function or a kernel is called, or a name of a module read."""
+    """How a function or a kernel is called, or a name read."""
 
     CALL = "is called"
     LAUNCH = "is launched"
     KERNEL_CALL = "is called without a grid"
     MISSING_NAME = "is read"
+    UNDEFINED_NAME = "is not defined"
 
 
 @record
@@ -599,7 +607,7 @@ class Misfit:
 
     A call of a kernel without a grid raises with any arguments; ``valued``: the kernel returns something. Any use of
     a name that a module of torch or NumPy does not have raises, too: ``unknown`` is its full name, ``meant`` another
-    one, and ``newer_only``: earlier releases had it.
+    one, and ``newer_only``: earlier releases had it. A name that nothing defines is itself the ``callee``.
 
     It passes ``surplus`` arguments more by position than the ``takes`` parameters, none for those ``missing``, and two
     for those ``twice``. ``unknown`` are keywords that are none of its parameters: for a kernel, options of a

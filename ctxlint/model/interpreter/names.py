@@ -8,8 +8,17 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.model.index.python_names import is_always_bound
 from ctxlint.model.index.scopes import LOCAL, resolutions
-from ctxlint.model.interpreter.events import Assigned, ContextLent, ContextRead, Escape, MaybeUnbound, UnboundContext
+from ctxlint.model.interpreter.events import (
+    Assigned,
+    ContextLent,
+    ContextRead,
+    Escape,
+    MaybeUnbound,
+    UnboundContext,
+    UndefinedRead,
+)
 from ctxlint.model.interpreter.local_names import rebound_from_inside
 from ctxlint.model.interpreter.sequences import is_mutable, literal, unknown_content
 from ctxlint.model.interpreter.values import (
@@ -68,6 +77,8 @@ def _global_name(walk: Walk, name: str, node: cst.CSTNode) -> Value:
         found = _resolutions(walk, name)
         if found and found[0] is not None:
             return Imported(found[0])
+        if not is_always_bound(name) and not is_behind_a_switch(walk):
+            walk.record(UndefinedRead, node, name=name)
         return Opaque(node)
     bounds = owner.live(name)
     if len(bounds) == 1 and not bounds[0].conditional and bounds[0].value is not None and owner.kind == "module":
@@ -86,6 +97,16 @@ def _global_name(walk: Walk, name: str, node: cst.CSTNode) -> Value:
     if name not in walk.names.constants:
         walk.names.constants[name] = walk.resolver.imported_constant(name) if walk.resolver is not None else None
     return walk.names.constants[name] or Imported(target)
+
+
+def is_behind_a_switch(walk: Walk) -> bool:
+    """Whether a test around is about a constant of the module, which may never be set: ``use_cupy = False``."""
+    words = {word for guard in walk.state.guards for word in guard.words}
+    owners = ((walk.names.scope.owner(word), word) for word in words)
+    bounds = (
+        each for owner, word in owners if owner is not None and owner.kind == "module" for each in owner.names[word]
+    )
+    return any(isinstance(each.value, ast.Constant) for each in bounds)
 
 
 def _known_of_module(walk: Walk, name: str, bound: ast.expr) -> Value | None:

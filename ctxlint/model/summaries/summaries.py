@@ -17,6 +17,7 @@ from ctxlint.effort import STEPS_OF_A_FILE, limited, spend, steps
 from ctxlint.model.analyses.returns import joined
 from ctxlint.model.function import Binding, Param
 from ctxlint.model.index.project import Definition
+from ctxlint.model.index.python_names import creates_names, mentions_creation
 from ctxlint.model.index.scopes import LOCAL, Scope
 from ctxlint.model.interpreter.effects import either
 from ctxlint.model.interpreter.events import (
@@ -32,6 +33,7 @@ from ctxlint.model.interpreter.events import (
     Return,
     Step,
     TrialEffectRun,
+    UndefinedRead,
     Yield,
 )
 from ctxlint.model.interpreter.interpret import interpret
@@ -86,7 +88,7 @@ if TYPE_CHECKING:
 _KINDS: frozenset[type[Event]] = frozenset(
     [
         *(Return, Yield, Mutation, MemoryRead, LayoutAsked, ForeignStrides, MaybeNone, MisfitCall, FlagTestedInside),
-        TrialEffectRun,
+        *(TrialEffectRun, UndefinedRead),
     ]
 )
 """The kinds of event that a summary needs."""
@@ -348,7 +350,11 @@ class Summaries:
             facts = interpret(head.node, bindings, head.scope, resolver, head.names, kinds, objects)
         except RecursionError:
             return None
-        return _summary(definition, head, facts, bindings, decorators, has_context) if facts.complete else None
+        return (
+            _summary(self.project, definition, head, facts, bindings, decorators, has_context)
+            if facts.complete
+            else None
+        )
 
     def _of_each(self, calls: Iterable[_Call]) -> Summary | None:
         """What several functions of a name have in common; a condition decides between them."""
@@ -428,6 +434,7 @@ def _head_of(definition: Definition) -> _Head | None:
 
 
 def _summary(
+    project: Project,
     definition: Definition,
     head: _Head,
     facts: MethodFacts,
@@ -446,7 +453,7 @@ def _summary(
     none_reads = tuple(none_reads_of(definition, bindings, facts))
     unbound_reads = tuple(unbound_reads_of(definition, facts))
     uses = tuple(graph_uses_of(definition, facts, head.asking)) if head.asking else ()
-    misfits = tuple(_misfits(definition, facts))
+    misfits = (*_undefined(project, definition, facts), *_misfits(definition, facts))
     strides = tuple(strides_of(definition, facts))
     flags = tuple(flag_tests_of(definition, head.node, facts, asking=bool(head.asking)))
     sums = tuple(_trial_effects(definition, facts))
@@ -468,6 +475,38 @@ def _misfit_of_kernel(definition: Definition, around: list[str | None]) -> Misfi
 _JITTED = (["triton.jit"], ["triton.runtime.jit.jit"])
 
 _TUNING = frozenset(["triton.autotune", "triton.heuristics"])
+
+
+def _undefined(project: Project, definition: Definition, facts: MethodFacts) -> Iterator[Misfit]:
+    """The reads of names that certainly nothing defines, outside of ``try``; the first of each name."""
+    seen: set[str] = set()
+    for each in facts.of(UndefinedRead):
+        if each.name in seen or each.tried or _may_be_bound(project, definition.unit, each.name):
+            continue
+        seen.add(each.name)
+        note = f"`{each.name}` {MisfitKind.UNDEFINED_NAME.value} here"
+        span = definition.unit.slices.span_in_function(definition.qualname, each.node)
+        yield Misfit(
+            each.name,
+            takes=0,
+            surplus=0,
+            missing=(),
+            twice=(),
+            steps=(Step(definition.unit.path, span, note),),
+            raises="NameError",
+            kind=MisfitKind.UNDEFINED_NAME,
+            conditional=each.in_loop or any(guard.test is not None for guard in each.guards),
+        )
+
+
+def _may_be_bound(project: Project, unit: Unit, name: str) -> bool:
+    """Whether a name that no statement of a file binds may be bound all the same: by a star import, or at run time."""
+    if unit.tree is None or unit.is_stub or unit.source.runs_other_code:
+        return True
+    if unit.index.module.stars and not project.lacks(unit, name):
+        return True
+    tree = unit.tree
+    return mentions_creation(unit.source) and bool(project.once("creates", lambda: creates_names(tree), unit.summaries))
 
 
 def _misfits(definition: Definition, facts: MethodFacts) -> Iterator[Misfit]:

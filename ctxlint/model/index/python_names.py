@@ -1,0 +1,44 @@
+"""Names that need no statement of a file: those of Python and its tools, and what may bind others without one."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from typing import TYPE_CHECKING
+
+from ctxlint.source.ast_tree import nodes_in
+
+if TYPE_CHECKING:
+    from ctxlint.source.source import Source
+
+BUILTINS = frozenset(dir(builtins))
+
+RECEIVERS = frozenset({"self", "cls"})
+"""What authors call the parameter for the instance or the class."""
+
+INJECTED = frozenset({"_", "display", "get_ipython", "profile", "reveal_type"})
+"""Names that gettext, IPython, a profiler or a type checker provides."""
+
+_CREATING_NAMES = frozenset({"exec", "globals", "modules", "vars", "builtins", "__builtins__"})
+"""A file that reads one of these may create names without a statement that binds them."""
+
+
+def is_always_bound(name: str) -> bool:
+    """Whether Python or a tool may bind a name, or another rule is about it where nothing does."""
+    return name in BUILTINS or name in INJECTED or name in RECEIVERS or name == "ctx" or name.startswith("__")
+
+
+def mentions_creation(source: Source) -> bool:
+    """Whether the text mentions what creates names by other means than statements."""
+    return any(map(source.mentions, _CREATING_NAMES))
+
+
+def creates_names(tree: ast.Module) -> bool:
+    """Whether the code reads it."""
+    return any(map(_may_create, nodes_in(tree)))
+
+
+def _may_create(node: ast.AST) -> bool:
+    if isinstance(node, ast.Attribute):
+        return node.attr == "modules" and isinstance(node.value, ast.Name) and node.value.id == "sys"
+    return isinstance(node, ast.Name) and node.id in _CREATING_NAMES
