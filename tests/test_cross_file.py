@@ -168,12 +168,56 @@ def test_an_attribute_that_another_file_sets() -> None:
         ("import torch\n\nsetattr(torch, name, function)\n", False),
         ("def test_it(mocker):\n    mocker.patch('torch.linear')\n", False),
         ("class Model:\n    def __init__(self, layer):\n        self.linear = layer\n", True),
+        ("if parse(torch.__version__) > parse('2.20'):\n    from ops import Scale\n", False),
+        ("if hasattr(torch, 'compile'):\n    from others import Scale\n", True),
     ],
 )
 def test_a_name_of_torch_that_another_file_sets(other: str, known: bool) -> None:
     write({"ops.py": OPS.replace("x + factor", "torch.linear(x, factor)"), "other.py": other})
     missing = Settings(select=("CTX604",))
     assert matches(found(missing), *["ops.py:8: CTX604 `torch.linear` in `forward` of `Scale` does not exist"][:known])
+
+
+TUNED = """
+import torch
+import triton
+import triton.language as tl
+from configs import CONFIGS
+
+
+@triton.autotune(configs=CONFIGS, key=["n"])
+@triton.jit
+def add(x, y, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.atomic_add(y + at % 8, tl.load(x + at, mask=at < n), mask=at < n)
+
+
+class Add(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = torch.zeros(8, device=x.device)
+        add[(1,)](x, y, x.numel())
+        return y
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad.sum()
+"""
+
+
+@pytest.mark.parametrize(
+    ("other", "known"),
+    [
+        ("from configs import CONFIGS\n\nfor each in CONFIGS:\n    each.pre_hook = clear\n", False),
+        ("from configs import CONFIGS as all_of_them\n\ndel all_of_them[1:]\n", False),
+        ("import configs\n\nconfigs.CONFIGS.clear()\n", False),
+        ("from configs import CONFIGS\n\nkernel = autotune(configs=CONFIGS)(kernel)\n", True),
+    ],
+)
+def test_a_list_of_configurations_that_another_file_changes(other: str, known: bool) -> None:
+    configs = "import triton\n\nCONFIGS = [triton.Config({'BLOCK': 64}), triton.Config({'BLOCK': 128})]\n"
+    write({"configs.py": configs, "ops.py": TUNED, "other.py": other})
+    assert matches(found(Settings(select=("CTX709",))), *["ops.py:19: CTX709"][:known])
 
 
 def test_an_attribute_that_two_files_set_differently_is_unknown() -> None:

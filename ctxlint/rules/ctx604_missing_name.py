@@ -71,8 +71,9 @@ class MissingName(Rule[FunctionClass]):
     The names of `torch`, `torch.nn`, `torch.nn.functional`, `torch.linalg`, `torch.fft`, `torch.special` and
     `torch.autograd` are known, those of torch 2.13 and of all earlier releases. A name that a release removed is not
     reported if `target-torch` includes an older one. Of torch, only what is called is reported, as a backend may add a
-    module. NumPy is assumed to be 1.24 or newer. Not reported are names that a file of the project may set, names that backends outside of torch add, such as `torch.npu`, those with an
-    underscore in front, and names under `try`, `hasattr` or a test that may be about a release.
+    module. Names that NumPy removed are reported whatever its release. Not reported are names that a file of the project may set, names that backends outside of torch add, such as `torch.npu`, those with an
+    underscore in front, names under `try`, `hasattr` or a test that may be about a release, names in a file that is
+    imported only under such a test or that skips its tests under one, and those in torch itself.
 
     ## References
     - [torch](https://pytorch.org/docs/stable/torch.html)
@@ -96,13 +97,16 @@ class MissingName(Rule[FunctionClass]):
             if key in seen or (removed is not None and settings.torch.fall_below(*removed.release)):
                 continue
             seen.add(key)
-            where = f"{found.by}, which `{found.method.name}` of `{fn.name}` calls," if found.event.by else found.by
+            through = f" through `{found.event.by}`" * (len(misfit.steps) > 1)
+            calls = f", which `{found.method.name}` of `{fn.name}` calls{through}," * bool(found.event.by)
+            where = f"{found.by}{calls}"
             skipped = found.unless_skipped
             if found.method.runs_before_backward:
                 forward_ends = forward_ends and bool(skipped)
             elif not (forward_ends or skipped):
                 skipped = f" if `{found.method.name}` gets that far"
-            raises = f"it raises {misfit.raises} {moment(found.method)}{skipped}"
+            since = "since then " * (misfit.unknown[0] in NUMPY_ALIASES)  # which release a project uses is not known
+            raises = f"{since}it raises {misfit.raises} {moment(found.method)}{skipped}"
             fact = f"`{misfit.callee}` in {where} {_what_became_of(misfit.unknown[0])}; {raises}"
             remedy = _remedy(found)
             message = fitting(f"{fact}. {remedy}.", f"{fact}. {remedy.partition(',')[0]}.")

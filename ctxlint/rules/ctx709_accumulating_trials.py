@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.interpreter.events import TrialEffectRun
 from ctxlint.rules.base import Finding, Rule
+from ctxlint.rules.misfit_wording import innermost
 from ctxlint.rules.related import way_to
 from ctxlint.rules.wording import fitting, quoted
 
@@ -118,7 +119,7 @@ class AccumulatingTrials(Rule[FunctionClass]):
                 if found is None or (found.callee, found.parameters) in seen:
                     continue
                 seen.add((found.callee, found.parameters))
-                by = f"`{event.by}`" if event.by else f"`{method.name}` of `{fn.name}`"
+                by = innermost(fn, method, event, found)
                 yield Finding(fn.span(event.node), fitting(*_messages(by, found)), related=way_to(fn, event))
 
 

@@ -33,11 +33,13 @@ def assumed_contiguous(use: LayoutUse) -> str:
     if use.how == FOREIGN:
         other = f"`{use.other}`" if use.other else "another tensor"
         unless = f"unless both have the same layout, it {_ELSE_WRONG}"
-        return f"{passed} with strides of {other}; {unless}. Make both contiguous, or pass the strides of each."
+        return f"{passed} with strides of {other}; {unless}. Make both contiguous."
     if use.how == KERNEL:
         return f"{passed} but none of its strides; it {_WRONG_IF_EXPANDED if use.alike else _WRONG}. {instead}"
     if use.how == PARTLY_STRIDED:
-        return f"{passed} without its last stride; it {_WRONG_IF_EXPANDED}. {instead}"
+        takes = f"{passed}, which takes" if use.by else f"`{use.reader}` takes"
+        whose = "its last stride" if use.by else f"the last stride of the incoming gradient `{use.name}`"
+        return f"{takes} {whose} to be 1; it {_WRONG_IF_EXPANDED}. {instead}"
     fact = f"`{use.name}.{use.how}` assumes a contiguous gradient"
     if use.by:
         fact = f"`{use.by}` calls `{use.how}` on the incoming gradient `{use.name}`"

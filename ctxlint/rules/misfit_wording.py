@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.model.function import FunctionClass
-    from ctxlint.model.interpreter.events import Misfit, MisfitKind, Step
+    from ctxlint.model.interpreter.events import Misfit, MisfitKind, Step, TrialEffect, TrialEffectRun
     from ctxlint.model.interpreter.method import Method
 
 
@@ -47,12 +47,20 @@ def misfits(fn: FunctionClass, kind: MisfitKind) -> Iterator[MisfitFound]:
             seen.add(key)
             if first.intersection(misfit.steps[-1:]):
                 continue
-            by = f"`{event.by}`" if event.by else f"`{method.name}` of `{fn.name}`"
+            by = innermost(fn, method, event, misfit)
             unsure = misfit.conditional or raises_inside_before(fn, method, event)
             skipped = if_it_runs(fn, method, event.node) or " if that line runs" * unsure
             if method.runs_before_backward and not misfit.conditional and runs(method, event.node) is Runs.ALWAYS:
                 first.update(misfit.steps[-1:])
             yield MisfitFound(method, event, misfit, by, when, skipped)
+
+
+def innermost(
+    fn: FunctionClass, method: Method, event: MisfitCall | TrialEffectRun, found: Misfit | TrialEffect
+) -> str:
+    """Who makes a call or launch: the method, or the last function on the way to it."""
+    name = found.inside if len(found.steps) > 1 else event.by
+    return f"`{name}`" if name else f"`{method.name}` of `{fn.name}`"
 
 
 def fact(misfit: Misfit) -> str:

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from ctxlint.model.index.outside_facts import Declaration
-from ctxlint.run.function_names import module_name
+from ctxlint.source.modules import module_name
 from ctxlint.source.reading import content_or_nothing
 from ctxlint.source.scanner import Mentions
 
@@ -128,6 +128,9 @@ def _mentions(data: bytes, asked: ProjectQuestion) -> bool:
         return False
     if asked.deed == "sets":
         return asked.name.encode() in data or any(each in data for each in (b"setattr", b"__dict__", b"sys.modules"))
+    if asked.deed == "chooses":
+        last = asked.name.rpartition(".")[2]
+        return last.encode() in data and any(each in data for each in (b"ersion", b"ERSION", b"hasattr"))
     if asked.deed == "passes-created":  # it may import the name from a package that does, as the answer only silences
         return asked.name.encode() in data and b"requires_grad" in data
     return asked.name.encode() in data and _mentions_of(asked).in_data(data)

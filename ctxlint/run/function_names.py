@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from ctxlint.model.index.file_index import reached
 from ctxlint.model.index.outside_facts import KnownNames, Target
 from ctxlint.records import record
+from ctxlint.source.modules import module_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -61,13 +61,6 @@ def _spread_stars(by_module: dict[str, set[str]], stars: Sequence[tuple[str, tup
             new = set[str]().union(*(by_module[origin] for origin in origins)) - by_module[module]
             by_module[module] |= new
             grown = grown or bool(new)
-
-
-def module_name(path: str) -> str:
-    """The last part of the name of the module in a file."""
-    folder, name = os.path.split(path)
-    stem = os.path.splitext(name)[0]
-    return os.path.basename(folder) if stem == "__init__" else stem
 
 
 def _last(dotted: str) -> str:

@@ -20,6 +20,13 @@ class ModulePlace(NamedTuple):
     rest: str
 
 
+def module_name(path: str) -> str:
+    """The last part of the name of the module in a file."""
+    folder, name = os.path.split(path)
+    stem = os.path.splitext(name)[0]
+    return os.path.basename(folder) if stem == "__init__" else stem
+
+
 def locate(importer: str, target: str) -> ModulePlace | None:
     """The project file that ``target`` resolves to when imported in the file ``importer``; None outside the project.
 

@@ -108,7 +108,7 @@ def meant_by(module: str, name: str) -> str:
         for each in _names(module) - _NOT_CALLED
         if each.endswith("_") is name.endswith("_") and [one for one in each if one.isdigit()] == digits
     )
-    alike = [each for each in names if each.lower() == name.lower()]
+    alike = [each for each in names if each.lower() == name.lower() and each[0].isupper() is name[0].isupper()]
     if not alike and len(name) >= _SHORTEST:
         alike = get_close_matches(name, names, 2, _CUTOFF)
     return f"{module}.{alike[0]}" if len(alike) == 1 else ""
@@ -121,10 +121,13 @@ _SHORTEST = 5
 _NOT_CALLED = frozenset(
     _words(
         """
-        ao amp autograd backends common compiler cpu cuda distributed distributions export fft forward_ad func function
-        functional futures fx grad graph hub init intrinsic jit library linalg masked modules monitor mps mtia nested nn
-        ops optim overrides package parallel parameter profiler qat quantizable quantization quantized random signal
-        sparse special storage testing types utils variable version xpu
+        accelerator amp anomaly_mode ao attention autograd backends builtins classes common common_types
+        compiler cpp cpu ctypes cuda dataclasses distributed distributions export fft forward_ad func function
+        functional functools futures fx glob grad grad_mode graph hub importlib init inspect intrinsic jit
+        library linalg masked math modules monitor mps mtia multiprocessing nested nn np onnx ops optim os
+        overrides package parallel parameter platform profiler profiler_legacy profiler_util qat quantizable
+        quantization quantized quasirandom random return_types serialization signal sparse special storage sys
+        testing textwrap threading torch torch_version types utils variable version warnings windows xpu
         """
     )
 )

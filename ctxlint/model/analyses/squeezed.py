@@ -8,7 +8,7 @@ import libcst as cst
 
 from ctxlint.model.analyses.flattened import is_matrix
 from ctxlint.model.interpreter.values import NONE
-from ctxlint.model.syntax import dotted, is_name, keywords_of, root_name, signed_integer, words_of
+from ctxlint.model.syntax import dotted, is_name, keywords_of, last_name, root_name, signed_integer, words_of
 from ctxlint.records import record
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def _squeezed(fn: FunctionClass, method: Method, call: cst.Call) -> Squeezed | N
         keeping.append(keeps)
         node = node.func.value if isinstance(node.func, cst.Attribute) else node
     before = _number_of_dimensions(fn, method, node, set(summed)) if summed else None
-    if before is None or before - len(set(summed)) != 1 or _is_tested(method, call, node):
+    if before is None or before - len(set(summed)) != 1 or _is_tested(fn, method, call, node):
         return None
     removed = signed_integer(call.args[0].value) if call.args else None
     if len(call.args) > 1 or (call.args and (keeping[0] or removed not in (0, -1))):
@@ -123,17 +123,22 @@ def _is_multiplied(method: Method, tensor: cst.BaseExpression) -> bool:
     )
 
 
-def _is_tested(method: Method, call: cst.Call, tensor: cst.BaseExpression) -> bool:
-    """Whether the method asks for the number of dimensions of a tensor, cuts it, or tests sizes around the call.
+def _is_tested(fn: FunctionClass, method: Method, call: cst.Call, tensor: cst.BaseExpression) -> bool:
+    """Whether the method asks for the number of dimensions of a tensor, or tests sizes around the call.
 
-    Where it is cut, as for quaternions, it has several columns.
+    Or whether one method cuts or joins tensors, as for quaternions: then there are several columns.
     """
     name = root_name(tensor)
-    asked = (each for each in method.nodes_of(cst.Attribute) if each.attr.value in _NUMBERS | _CUTTING)
+    asked = (each for each in method.nodes_of(cst.Attribute) if each.attr.value in _NUMBERS)
     tests = (each.test for each in method.above(call) if isinstance(each, (cst.If, cst.IfExp)))
-    return any(root_name(each) == name for each in asked) or any(_SIZES & {*words_of(test)} for test in tests)
+    if any(root_name(each) == name for each in asked) or any(_SIZES & {*words_of(test)} for test in tests):
+        return True
+    methods = (each for each in (fn.forward, method) if each is not None)
+    return any(last_name(each.func) in _JOINING for one in methods for each in one.nodes_of(cst.Call))
 
 
 _NUMBERS = frozenset({"dim", "ndim", "ndimension"})
-_CUTTING = frozenset({"chunk", "narrow", "split", "tensor_split"})
+_JOINING = frozenset(
+    {"cat", "chunk", "concat", "concatenate", "hstack", "kron", "narrow", "repeat", "split", "stack", "tensor_split"}
+)
 _SIZES = frozenset({"shape", "size", "numel", "len", *_NUMBERS})

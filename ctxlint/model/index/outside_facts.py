@@ -43,6 +43,8 @@ Deed = Literal[
     "calls",
     "modifies",
     "sets",
+    "chooses",
+    "fills",
     "passes-detached",
     "passes-leaf",
     "passes-created",

@@ -27,7 +27,7 @@ from ctxlint.torch_api.autograd import GRADIENTS_OFF
 from ctxlint.torch_api.known_decorators import OPERATOR_DECORATORS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from ctxlint.model.index.file_index import CallRecord, FileIndex
     from ctxlint.model.index.operator_signatures import Rejection
@@ -63,6 +63,10 @@ def times_answered(asked: ProjectQuestion, tree: ast.Module | None) -> int:
             return _takes(tree, asked.name)
         case "sets":
             return may_set(tree, asked.name)
+        case "chooses":
+            return _chooses(tree, asked.name)
+        case "fills":
+            return not is_only_passed([*nodes_in(tree)], _names_for(tree, asked.name), asked.name)
     return _passes(tree, asked)
 
 
@@ -155,11 +159,30 @@ _ANY = "*"
 def _changes_table(tree: ast.Module, name: str) -> bool:
     """Whether a file, other than the one that creates a dict, may change it after it imports it."""
     nodes = nodes_in(tree)
-    imported = (alias for node in nodes if isinstance(node, ast.ImportFrom) for alias in node.names)
-    names = [alias.asname or name for alias in imported if alias.name == name]
     return not (
         is_only_read(nodes, name, bound=False, attribute=True)
-        and all(is_only_read(nodes, each, bound=False) for each in names)
+        and all(is_only_read(nodes, each, bound=False) for each in _names_for(tree, name))
+    )
+
+
+def _names_for(tree: ast.Module, name: str) -> set[str]:
+    """The names under which a file imports a name."""
+    imported = (alias for node in nodes_in(tree) if isinstance(node, ast.ImportFrom) for alias in node.names)
+    return {alias.asname or name for alias in imported if alias.name == name}
+
+
+def is_only_passed(nodes: Sequence[ast.AST], names: Collection[str], attribute: str | None = None) -> bool:
+    """Whether code only passes a list to calls and runs through it in comprehensions: it may change it otherwise.
+
+    ``attribute`` is its name where a module has it.
+    """
+    calls = [each for each in nodes if isinstance(each, ast.Call)]
+    passed = {id(each) for call in calls for each in (*call.args, *(one.value for one in call.keywords))}
+    passed |= {id(each.iter) for each in nodes if isinstance(each, ast.comprehension)}
+    named = (each for each in nodes if isinstance(each, ast.Name) and each.id in names)
+    read = (each for each in nodes if isinstance(each, ast.Attribute) and each.attr == attribute)
+    return all(isinstance(each.ctx, ast.Store) or id(each) in passed for each in named) and all(
+        id(each) in passed for each in read
     )
 
 
@@ -191,9 +214,34 @@ def may_set(tree: ast.Module | None, name: str) -> bool:
 
 
 def may_refuse(tree: ast.Module | None) -> bool:
-    """Whether a file may not be imported with this release of torch: a test at its top raises."""
+    """Whether a file may not run with this release of torch: a test at its top raises, or a test in it is skipped."""
     body = tree.body if tree is not None else ()
-    return any(isinstance(each, ast.If) and isinstance(each.body[0], ast.Raise) for each in body)
+    if any(isinstance(each, ast.If) and isinstance(each.body[0], ast.Raise) for each in body):
+        return True
+    calls = (each for each in (nodes_in(tree) if tree is not None else ()) if isinstance(each, ast.Call))
+    skips = (each for each in calls if "skip" in last_name(dotted_name(each.func) or "").lower())
+    return any(_is_about_a_release(part) for each in skips for part in (*each.args, *each.keywords)) or any(
+        _is_about_a_release(each.test) and "skip" in ast.unparse(each.body[0]).lower()
+        for each in body
+        if isinstance(each, ast.If)
+    )
+
+
+def _is_about_a_release(node: ast.AST) -> bool:
+    """Whether a test mentions a version, or asks for a name."""
+    return any(word in ast.unparse(node).lower() for word in ("version", "hasattr"))
+
+
+def _chooses(tree: ast.Module, name: str) -> bool:
+    """Whether a file imports a module only under a test of the release of torch, as ``if`` does at its top."""
+    last = last_name(name)
+    under = [each for each in tree.body if isinstance(each, ast.If) and _is_about_a_release(each.test)]
+    imports = (part for each in under for part in nodes_in(each) if isinstance(part, (ast.Import, ast.ImportFrom)))
+    return any(
+        last in ((each.module or "") if isinstance(each, ast.ImportFrom) else "").split(".")
+        or any(last in alias.name.split(".") for alias in each.names)
+        for each in imports
+    )
 
 
 def _may_set(node: ast.AST, name: str, scope: Scope) -> bool:

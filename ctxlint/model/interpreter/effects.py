@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 import libcst as cst
@@ -46,7 +47,8 @@ from ctxlint.model.interpreter.values import (
     join_all,
     leaves,
 )
-from ctxlint.model.syntax import children, root_name
+from ctxlint.model.syntax import children, last_name, root_name
+from ctxlint.source.ast_tree import parameter_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -93,7 +95,8 @@ def apply_summary(
     by = definition.name
     if by == "__call__" and isinstance(node, cst.Call) and isinstance(node.func, cst.Name):
         by = node.func.value
-    record_reads(walk, node, by, summary.reads, arguments)
+    if not (summary.reads and _are_shifted(definition, node)):
+        record_reads(walk, node, by, summary.reads, arguments)
     _record_none_reads(walk, by, summary.none_reads, arguments)
     record_foreign_strides(walk, node, by, summary.strides, arguments)
     for use in summary.graph_uses:
@@ -117,6 +120,22 @@ def apply_summary(
         if not _is_taken_apart(walk.statement, node):
             walk.record(Escape, node, how="stored", callee=by)
     return summary.returned
+
+
+def _are_shifted(definition: Definition, node: cst.BaseExpression) -> bool:
+    """Whether a call passes arguments in another order than the function takes them: it may raise before it reads any.
+
+    At least two have the names of parameters that are equally far away. A single one, as in ``run(y, x)`` for
+    ``run(x, z)``, may be meant.
+    """
+    record = definition.unit.index.functions.get(definition.qualname)
+    if record is None or not isinstance(node, cst.Call):
+        return False
+    places = {name: at for at, name in enumerate(parameter_names(record.node.args))}
+    given = takewhile(lambda each: each.keyword is None and not each.star, node.args)
+    names = [(at, last_name(each.value)) for at, each in enumerate(given)]
+    distances = [places[name] - at for at, name in names if places.get(name, at) != at]
+    return len(set(distances)) < len(distances)
 
 
 def _record_misfits(walk: Walk, node: cst.BaseExpression, by: str, misfits: tuple[Misfit, ...]) -> None:

@@ -615,7 +615,8 @@ class Misfit:
     ``wrapped``: the only argument is a tuple with one element for each parameter. ``steps`` lead there. ``raises`` is
     the exception; Triton raises that of a launch.
     ``conditional``: a condition in the function that makes the call may skip it. ``receiver``: the parameter ``cls``,
-    or an unused ``self``, of a method without a decorator, to which the first argument goes.
+    or an unused ``self``, of a method without a decorator, to which the first argument goes. ``inside``: the function
+    that makes the call, if it is not the method itself.
     """
 
     callee: str
@@ -633,6 +634,7 @@ class Misfit:
     receiver: str = ""
     valued: bool = False
     newer_only: bool = False
+    inside: str = ""
 
     @property
     def is_certain(self) -> bool:
@@ -658,7 +660,7 @@ class TrialEffect:
     """A launch of a kernel of Triton that changes what ``parameters`` point to, again in each trial of ``autotune``.
 
     It adds to that, or ``transforms`` it: replaces it by a function of it. ``steps`` lead to the first such statement.
-    ``others_restored``: ``autotune`` restores other parameters.
+    ``others_restored``: ``autotune`` restores other parameters. ``inside`` is as for a ``Misfit``.
     """
 
     callee: str
@@ -666,6 +668,7 @@ class TrialEffect:
     steps: tuple[Step, ...] = ()
     transforms: bool = False
     others_restored: bool = False
+    inside: str = ""
 
 
 @record

@@ -5,10 +5,9 @@ The editor keeps the result for a Function only as long as these questions have 
 
 from __future__ import annotations
 
-import ast
 from typing import TYPE_CHECKING
 
-from ctxlint.model.index.project_answers import may_refuse, may_set
+from ctxlint.model.index.project_answers import is_only_passed, may_refuse, may_set
 from ctxlint.source.ast_tree import nodes_in
 
 if TYPE_CHECKING:
@@ -25,19 +24,11 @@ def answer_about(unit: Unit, question: tuple[str, str]) -> bool:
     key = ("answer", question)
     if key not in unit.summaries:
         kind, name = question
-        unit.summaries[key] = _may_set(unit, name) if kind == "sets" else _is_only_passed(unit, name)
+        unit.summaries[key] = (
+            _may_set(unit, name) if kind == "sets" else is_only_passed([*nodes_in(unit.module)], (name,))
+        )
     return bool(unit.summaries[key])
 
 
 def _may_set(unit: Unit, name: str) -> bool:
     return may_refuse(unit.tree) or may_set(unit.tree, name)
-
-
-def _is_only_passed(unit: Unit, name: str) -> bool:
-    """Whether a file only passes a name to calls and runs through it in comprehensions: it may change it otherwise."""
-    nodes = [*nodes_in(unit.module)]
-    calls = [each for each in nodes if isinstance(each, ast.Call)]
-    passed = {id(each) for call in calls for each in (*call.args, *(one.value for one in call.keywords))}
-    passed |= {id(each.iter) for each in nodes if isinstance(each, ast.comprehension)}
-    read = (each for each in nodes if isinstance(each, ast.Name) and each.id == name)
-    return all(isinstance(each.ctx, ast.Store) or id(each) in passed for each in read)

@@ -65,6 +65,7 @@ from ctxlint.model.summaries.objects import (
 )
 from ctxlint.model.summaries.shapes import Shape
 from ctxlint.model.summaries.tuned_kernels import trials_of
+from ctxlint.source.modules import module_name
 from ctxlint.torch_api.extensions import may_be_of_extension
 from ctxlint.torch_api.missing_names import NUMPY_ALIASES, REMOVED, meant_by
 
@@ -489,14 +490,19 @@ class CalleeResolver:
 
     def name_misfit(self, module: str, name: str, code: str) -> Misfit | None:
         """What a read of a name of torch or NumPy, written as ``code``, lacks; None if a file may set that name."""
-        project, attribute = self.summaries.project, name.removesuffix("()")
+        project, path, attribute = self.summaries.project, self.unit.path, name.removesuffix("()")
         if answer_about(self.unit, ("sets", attribute)):
             return None
-        if project.ask("sets", self.unit.path, attribute) in project.changed:
+        if project.locate(self.unit, module.partition(".")[0]) is not None:  # torch itself, which may have any name
+            return None
+        questions = (project.ask("sets", path, attribute), project.ask("chooses", path, module_name(path)))
+        if not project.changed.isdisjoint(questions):
             return None
         full, meant = f"{module}.{name}", meant_by(module, name)
-        if meant.rpartition(".")[0] == module:
-            meant = f"{code.rpartition('.')[0]}.{meant.rpartition('.')[2]}"  # as the author calls the module
+        if meant.startswith(f"{module}."):
+            meant = code.rpartition(".")[0] + meant[len(module) :]  # as the author calls the module
+        elif meant.startswith("torch."):
+            meant = _as_imported(meant, self.unit.index.module)
         return Misfit(
             code,
             takes=0,
@@ -559,6 +565,19 @@ class CalleeResolver:
     def _function(self, meant: Definition | None) -> Definition | None:
         record = meant.unit.index.functions.get(meant.qualname) if meant is not None else None
         return meant if meant is not None and record is not None and _is_bound_once(meant.name, record) else None
+
+
+def _as_imported(full: str, scope: Scope) -> str:
+    """A name of torch as a module has to write it: ``F.linear`` where it only imports ``torch.nn.functional as F``."""
+    imported = {
+        bounds[-1].target: name
+        for name, bounds in scope.names.items()
+        if len(bounds) == 1 and bounds[-1].kind == "import" and f"{full}.".startswith(f"{bounds[-1].target}.")
+    }
+    if not imported or imported.get("torch") == "torch":
+        return full
+    longest = max(imported, key=len)
+    return imported[longest] + full[len(longest) :]
 
 
 def _is_bound_once(name: str, record: FunctionRecord) -> bool:

@@ -521,7 +521,8 @@ def _misfits(definition: Definition, facts: MethodFacts) -> Iterator[Misfit]:
         if each.misfit.kind is not MisfitKind.MISSING_NAME or (record is not None and not record.conditional):
             step = _step(definition, each, f"`{each.misfit.callee}` {each.misfit.kind.value} here")
             skipped = each.misfit.conditional or any(guard.test is not None for guard in each.guards)
-            yield replace(each.misfit, steps=(step, *each.misfit.steps), conditional=skipped)
+            inside = each.misfit.inside or definition.name
+            yield replace(each.misfit, steps=(step, *each.misfit.steps), conditional=skipped, inside=inside)
 
 
 def _trial_effects(definition: Definition, facts: MethodFacts) -> Iterator[TrialEffect]:
@@ -529,7 +530,8 @@ def _trial_effects(definition: Definition, facts: MethodFacts) -> Iterator[Trial
     for each in facts.of(TrialEffectRun):
         if each.effect is not None:
             step = _step(definition, each, f"`{each.effect.callee}` is launched here")
-            yield replace(each.effect, steps=(step, *each.effect.steps))
+            inside = each.effect.inside or definition.name
+            yield replace(each.effect, steps=(step, *each.effect.steps), inside=inside)
 
 
 def _step(definition: Definition, event: MisfitCall | TrialEffectRun, at_once: str) -> Step:

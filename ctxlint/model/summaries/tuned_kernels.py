@@ -164,4 +164,6 @@ def _bound(project: Project, unit: Unit, node: ast.expr | None, scope: Scope) ->
         return unit, None, scope
     if not (answer_about(unit, ("passes", node.id)) and answer_about(found[0], ("passes", found[2]))):
         return unit, None, scope
+    if found[0] is not unit and project.ask("fills", found[0].path, found[2]) in project.changed:
+        return unit, None, scope
     return found[0], bounds[0].value, found[3]
