@@ -158,3 +158,46 @@ def test_uses_in_other_files(tmp_path: Path) -> None:
 
 def test_only_rules_that_are_off_have_such_findings() -> None:
     assert not [rule.code for rule in all_rules() if rule.default and rule.default_in_view]
+
+
+ASSERTED = """
+import torch
+
+
+class Doubled(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        out = torch.empty_like(x)
+        torch.mul(x, 2, out=out)
+        return out
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        assert grad_output.is_contiguous()
+        return grad_output * 2
+"""
+
+
+@pytest.mark.parametrize(
+    "created",
+    ["torch.zeros_like(x)", "torch.zeros(x.shape)", "x.new_empty((4, x.shape[0]))", "x.new(4, 3).zero_().view(2, 6)"],
+)
+def test_an_assertion_that_fails_after_a_sum(created: str) -> None:
+    assert _codes(ASSERTED) == ["CTX502"]
+    assert _codes(ASSERTED.replace("torch.empty_like(x)", created)) == ["CTX502"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("torch.empty_like(x)", "torch.empty(1)"),
+        ("torch.empty_like(x)", "torch.empty(())"),
+        ("torch.empty_like(x)", "x.new()"),
+        ("return out", "return out.sum()"),
+        ("return out", "return torch.ops.demo.doubled(x)"),
+        (".is_contiguous()", '.is_contiguous(), "call .contiguous() after a sum"'),
+        ("assert", "grad_output = grad_output.contiguous()\n        assert"),
+    ],
+)
+def test_an_assertion_that_may_hold(old: str, new: str) -> None:
+    assert _codes(ASSERTED.replace(old, new)) == []

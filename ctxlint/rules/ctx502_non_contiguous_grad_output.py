@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import libcst as cst
+
 from ctxlint.fixes.contiguity import allow_any_layout
 from ctxlint.model.analyses.layout_uses import ASSERTED, layout_uses
+from ctxlint.model.analyses.output_shapes import has_dimensions
 from ctxlint.model.function import FunctionClass
+from ctxlint.model.interpreter.events import LayoutAsked
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
 from ctxlint.rules.layout_wording import assumed_contiguous
 from ctxlint.rules.related import way_to
+from ctxlint.rules.wording import fitting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.config.settings import Settings
+    from ctxlint.model.analyses.layout_uses import LayoutUse
 
 
 class NonContiguousGradOutput(Rule[FunctionClass]):
@@ -70,7 +76,8 @@ class NonContiguousGradOutput(Rule[FunctionClass]):
     these two if `set_materialize_grads` is called: the gradient may be `None`.
 
     ## Known limits
-    Off by default: for many shapes, `view` works with any strides, and compiled code may handle them. A `backward` under
+    Off by default: for many shapes, `view` works with any strides, and compiled code may handle them. Reported by default is
+    an assertion without a message about the gradient of an output that certainly has dimensions, as it fails after `y.sum()`. A `backward` under
     a decorator of the project, which may make the gradient contiguous, is not checked. Extensions are known by the names
     of their modules (`_C`, `_ext`, `..._cuda`), because the file loads them with `torch.utils.cpp_extension.load` or by
     such a name, `load_ext("_ext", …)`, or because the function is called `backward`, or similar, in a top-level module that the project does not have.
@@ -84,8 +91,12 @@ class NonContiguousGradOutput(Rule[FunctionClass]):
     subject = FunctionClass
     category = Category.SUSPICIOUS
     default = False
+    default_in_view = True
     fix = FixAvailability.SOMETIMES
     about_backward = True
+
+    def may_be_in_view(self, subject: FunctionClass) -> bool:
+        return subject.backward is not None and bool(subject.backward.facts.of(LayoutAsked))
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         if fn.backward is None or fn.backward.inherited:
@@ -100,7 +111,20 @@ class NonContiguousGradOutput(Rule[FunctionClass]):
                 fact = (
                     f"`{fn.backward.name}` of `{fn.name}` asserts that the incoming gradient `{use.name}` is contiguous"
                 )
-                message = (
-                    f"{fact}; it raises AssertionError for transposed or expanded ones. Call `.contiguous()` first."
+                effect = "it raises AssertionError for transposed or expanded ones, such as that of a sum"
+                message = fitting(
+                    f"{fact}; {effect}. Call `.contiguous()` first.",
+                    f"{fact}; {effect.partition(',')[0]}. Call `.contiguous()` first.",
                 )
-            yield Finding(fn.span(use.node), message, related=way_to(fn, use), fix=allow_any_layout(fn, use))
+            fix = allow_any_layout(fn, use)
+            yield Finding(
+                fn.span(use.node), message, related=way_to(fn, use), fix=fix, in_view=_certainly_fails(fn, use)
+            )
+
+
+def _certainly_fails(fn: FunctionClass, use: LayoutUse) -> bool:
+    """Whether an assertion without a message of its own fails for the gradient of a sum of that output."""
+    if use.how != ASSERTED or use.position is None or fn.backward is None:
+        return False
+    explained = any(isinstance(each, cst.Assert) and each.msg is not None for each in fn.backward.above(use.node))
+    return not explained and has_dimensions(fn.outputs, use.position)
