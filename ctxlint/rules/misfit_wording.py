@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.model.function import FunctionClass
-    from ctxlint.model.interpreter.events import Misfit, MisfitKind, Step, TrialEffect, TrialEffectRun
+    from ctxlint.model.interpreter.events import CutGrid, LeftOut, Misfit, MisfitKind, Step, TrialEffect, TrialEffectRun
     from ctxlint.model.interpreter.method import Method
 
 
@@ -56,7 +56,10 @@ def misfits(fn: FunctionClass, kind: MisfitKind) -> Iterator[MisfitFound]:
 
 
 def innermost(
-    fn: FunctionClass, method: Method, event: MisfitCall | TrialEffectRun, found: Misfit | TrialEffect
+    fn: FunctionClass,
+    method: Method,
+    event: MisfitCall | TrialEffectRun | CutGrid,
+    found: Misfit | TrialEffect | LeftOut,
 ) -> str:
     """Who makes a call or launch: the method, or the last function on the way to it."""
     name = found.inside if len(found.steps) > 1 else event.by

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ctxlint.model.function import FunctionClass, Mutation
     from ctxlint.model.interpreter.events import (
         ContextEvent,
+        CutGrid,
         FlagTestedInside,
         ForeignStrides,
         GraphUseInside,
@@ -47,6 +48,7 @@ def way_to(
     | MemoryRead
     | MisfitCall
     | TrialEffectRun
+    | CutGrid
     | GraphUseInside
     | FlagTestedInside
     | UnboundInside

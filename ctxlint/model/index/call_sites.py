@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ctxlint.model.index.apply_calls import APPLIES, ApplyCall, ArgumentKind, Modified
 from ctxlint.model.index.file_index import FileIndex, last_name
+from ctxlint.model.index.fitting_sizes import FITTING, may_fit_sizes
 from ctxlint.model.index.inplace_calls import overwritten
 from ctxlint.model.index.origins import origins
 from ctxlint.model.index.passed_layouts import may_have_any_layout
@@ -95,6 +96,8 @@ class CallSites:
         """By class, once requested, the names of its buffers."""
         self.tested: dict[str, frozenset[str]] = {}
         """By function, once requested, the names in its tests."""
+        self.fitting: dict[str, bool] = {}
+        """By outermost function or class, once requested, whether it may make sizes fit."""
         self.testing: dict[Scope, bool] = {}
         """By function, once requested, whether it tests whether gradients are wanted."""
 
@@ -485,6 +488,7 @@ class CallSites:
             inside_function_class=self.inside_function(record.scope),
             in_module=self.is_in_module(record.scope),
             groups=tuple(self.groups_around(record)) if how in APPLIES else (),
+            may_fit_sizes=self.may_fit_sizes(record.scope),
             alias=alias,
             callee_span=self.source.span_of(callee),
             expects_error=record.expects_error,
@@ -786,6 +790,18 @@ class CallSites:
                     if not passed and not self.tests(each, scope):
                         yield each, scope.qualname.rpartition(".")[2]
             scope = scope.parent
+
+    def may_fit_sizes(self, scope: Scope) -> bool:
+        """Whether the outermost function or class around some code may make sizes fit, or refuse some."""
+        while scope.parent is not None and scope.parent.kind != "module":
+            scope = scope.parent
+        record = self.index.function_of(scope) or self.index.classes.get(scope.qualname)
+        if record is None:
+            return False
+        if scope.qualname not in self.fitting:
+            text = self.source.lines(record.node.lineno, record.node.end_lineno or record.node.lineno)
+            self.fitting[scope.qualname] = ("%" in text or bool(FITTING.search(text))) and may_fit_sizes(record.node)
+        return self.fitting[scope.qualname]
 
     def settles(self, name: str, scope: Scope) -> bool:
         """Whether a function tests, or binds again, its parameter with None as default."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ctxlint.effort import spend
 from ctxlint.model.index.kernel_addresses import LOAD, STEP, UNSURE, accesses_in, nodes_of_kernel
+from ctxlint.model.index.kernel_blocks import blocks_in
 from ctxlint.model.index.kernel_names import Aliases, meaning_in_kernel
 from ctxlint.model.index.scopes import Scope
 from ctxlint.patterns import pattern
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ctxlint.model.index.kernel_addresses import Access
+    from ctxlint.model.index.kernel_blocks import KernelBlocks
     from ctxlint.model.index.project import Definition
 
 
@@ -94,6 +96,15 @@ def strides_by_pointer(definition: Definition, aliases: Aliases) -> Mapping[str,
         if pointer is not None and UNSURE not in factors:
             found[pointer] = found.get(pointer, frozenset()) | factors
     return found
+
+
+def blocks_of(definition: Definition, aliases: Aliases) -> KernelBlocks | None:
+    """What each program of a kernel of Triton writes; None if it is not known which function that is."""
+    record = definition.unit.index.functions.get(definition.qualname)
+    if record is None or not record.certain:
+        return None
+    spend(100)
+    return blocks_in(record.node, record.scope, aliases)
 
 
 def _accesses(definition: Definition, aliases: Aliases) -> tuple[Access, ...] | None:

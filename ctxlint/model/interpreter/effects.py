@@ -13,6 +13,7 @@ from ctxlint.model.interpreter.events import (
     ContextLent,
     ContextRead,
     ContextWrite,
+    CutGrid,
     Escape,
     FlagTestedInside,
     GraphUseInside,
@@ -104,8 +105,7 @@ def apply_summary(
     for flag in summary.flag_tests:
         walk.record(FlagTestedInside, node, value=flag.target, test=flag.test, by=flag.by, through=flag.steps)
     _record_misfits(walk, node, by, summary.misfits)
-    for found in summary.trial_effects:
-        walk.record(TrialEffectRun, node, effect=found, by=by)
+    _record_launches(walk, node, by, summary)
     for each in summary.unbound_reads if not walk.protected else ():
         walk.record(UnboundInside, node, name=each.name, needed=each.needed, by=by, through=each.steps)
     if summary.on_context is not None:
@@ -120,6 +120,14 @@ def apply_summary(
         if not _is_taken_apart(walk.statement, node):
             walk.record(Escape, node, how="stored", callee=by)
     return summary.returned
+
+
+def _record_launches(walk: Walk, node: cst.BaseExpression, by: str, summary: Summary) -> None:
+    """Record what is wrong with the launches of kernels in a function."""
+    for effect in summary.trial_effects:
+        walk.record(TrialEffectRun, node, effect=effect, by=by)
+    for left_out in summary.left_out:
+        walk.record(CutGrid, node, found=left_out, by=by)
 
 
 def _are_shifted(definition: Definition, node: cst.BaseExpression) -> bool:

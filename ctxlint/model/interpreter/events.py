@@ -685,6 +685,38 @@ class TrialEffectRun(Event):
 
 
 @record
+class LeftOut:
+    """A launch of ``kernel`` for ``size // block`` programs, each of which fills one block of the tensors ``names``.
+
+    The last elements keep ``zeros``, or what was in memory, if ``size`` is not a multiple of ``block``. That is written
+    as ``block_name``. ``steps`` lead there, to the function ``inside``.
+    """
+
+    kernel: str
+    size: str
+    block: int
+    block_name: str
+    names: tuple[str, ...]
+    zeros: bool = False
+    steps: tuple[Step, ...] = ()
+    inside: str = ""
+
+
+@record
+class CutGrid(Event):
+    """Such a launch, perhaps in a function ``by`` that is called; ``tensors`` are those that it fills."""
+
+    found: LeftOut | None = None
+    tensors: tuple[Value, ...] = ()
+    by: str = ""
+
+    @property
+    def through(self) -> tuple[Step, ...]:
+        """The way to the launch."""
+        return self.found.steps if self.found is not None else ()
+
+
+@record
 class GraphUseInside(Event):
     """A call of a function ``by`` that tests ``requires_grad`` of a tensor that it computes, or calls ``how`` on it."""
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model.index.scopes import LOCAL
+from ctxlint.model.interpreter.cut_grids import note_cut_grid
 from ctxlint.model.interpreter.effects import record_writes
 from ctxlint.model.interpreter.events import MemoryRead, MisfitCall, TrialEffectRun
 from ctxlint.model.interpreter.names import certain_meaning
@@ -57,6 +58,7 @@ def launch(walk: Walk, node: cst.Call, arguments: Arguments) -> None:
         read_by(walk, node, arguments, KERNEL, reader, kernels)
         if len(kernels) == 1:
             note_foreign_strides(walk, node, arguments, kernels[0], reader)
+            note_cut_grid(walk, node, launcher, arguments, kernels[0])
     _launched(walk, node, kernels, arguments)
     if walk.resolver is not None and len(kernels) == 1:
         given = (arguments.positional, arguments.keywords, arguments.open_ended)

@@ -11,9 +11,18 @@ if TYPE_CHECKING:
 
     import libcst as cst
 
+    from ctxlint.model.index.kernel_blocks import KernelBlocks
     from ctxlint.model.index.project import Definition
     from ctxlint.model.index.scopes import Scope
-    from ctxlint.model.interpreter.events import ContextEvent, KernelParameter, Misfit, Orders, Step, TrialEffect
+    from ctxlint.model.interpreter.events import (
+        ContextEvent,
+        KernelParameter,
+        LeftOut,
+        Misfit,
+        Orders,
+        Step,
+        TrialEffect,
+    )
     from ctxlint.model.interpreter.values import Mapping as Mapping_
     from ctxlint.model.interpreter.values import ProjectFunction, ProjectObject, Slot, Value
 
@@ -152,6 +161,7 @@ class Summary:
     strides: tuple[StridesUse, ...] = ()
     flag_tests: tuple[ArgumentFlagTest, ...] = ()
     trial_effects: tuple[TrialEffect, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
 
 
 @record
@@ -241,6 +251,9 @@ class Resolver(Protocol):
         self, name: str, arguments: tuple[Slot, ...], keywords: Mapping[str, Slot], open_ended: bool
     ) -> TrialEffect | None:
         """What each trial of ``autotune`` certainly changes again, with these arguments; None for nothing."""
+
+    def kernel_blocks(self, name: str) -> KernelBlocks | None:
+        """The blocks of memory that each program of a kernel of Triton writes; None for anything else."""
 
     def kernel_parameters(
         self, name: str, arguments: tuple[Slot, ...], keywords: Mapping[str, Slot]

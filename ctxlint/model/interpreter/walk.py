@@ -60,6 +60,11 @@ class MethodNames:
         """Whether the walk has depended on what the whole method does with a name, and not only on what is above."""
         self._borrowed_by: dict[int, frozenset[str]] = {}
 
+    def whole_function(self) -> cst.FunctionDef:
+        """The method itself, for those who ask about more than what is above."""
+        self.asks_about_all = True
+        return self._function
+
     @cached_property
     def _called(self) -> frozenset[str]:
         """The names that the method binds once, and otherwise only calls."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from ctxlint.effort import spend
 from ctxlint.model.function import Binding, Param
 from ctxlint.model.index.kernel_names import aliases_in
-from ctxlint.model.index.kernel_parameters import parameters_of
+from ctxlint.model.index.kernel_parameters import blocks_of, parameters_of
 from ctxlint.model.index.project import Definition
 from ctxlint.model.index.scopes import LOCAL
 from ctxlint.model.interpreter.events import Escape, KernelParameter, Misfit, MisfitKind, Step, TrialEffect
@@ -76,6 +76,7 @@ if TYPE_CHECKING:
     import libcst as cst
 
     from ctxlint.model.index.file_index import FunctionRecord
+    from ctxlint.model.index.kernel_blocks import KernelBlocks
     from ctxlint.model.index.module_unit import Unit
     from ctxlint.model.index.project import Project
     from ctxlint.model.index.scopes import Scope
@@ -464,6 +465,13 @@ class CalleeResolver:
         found = [each for each in passed if each in changed]
         steps = written[found[0]] if found else ()
         return TrialEffect(kernel.name, tuple(found), steps, bool(transformed), trials.restores) if found else None
+
+    def kernel_blocks(self, name: str) -> KernelBlocks | None:
+        """The blocks of memory that each program of a kernel of Triton writes; None for anything else."""
+        definition = self._kernel(name)
+        if definition is None:
+            return None
+        return blocks_of(definition, aliases_in(self.summaries.project, definition.unit, definition.qualname))
 
     def _kernel(self, name: str) -> Definition | None:
         """The kernel that a name means."""

@@ -152,7 +152,7 @@ class Shape:
         )
         uses, misfits, strides = summary.graph_uses, summary.misfits, tuple(map(self._strides, summary.strides))
         flags = tuple(replace(each, target=self._in_caller(each.target)) for each in summary.flag_tests)
-        others = (none_reads, unbound_reads, uses, misfits, strides, flags, summary.trial_effects)
+        others = (none_reads, unbound_reads, uses, misfits, strides, flags, summary.trial_effects, summary.left_out)
         return Summary(returned, writes, reads, effects, deferred, *others)
 
     def _strides(self, use: StridesUse) -> StridesUse:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import libcst as cst
 
 from ctxlint.effort import STEPS_OF_A_FILE, limited, spend, steps
+from ctxlint.model.analyses.left_out import left_out_by, may_fit_sizes
 from ctxlint.model.analyses.returns import joined
 from ctxlint.model.function import Binding, Param
 from ctxlint.model.index.project import Definition
@@ -21,6 +22,7 @@ from ctxlint.model.index.python_names import creates_names, mentions_creation
 from ctxlint.model.index.scopes import LOCAL, Scope
 from ctxlint.model.interpreter.effects import either
 from ctxlint.model.interpreter.events import (
+    CutGrid,
     FlagTestedInside,
     ForeignStrides,
     LayoutAsked,
@@ -81,14 +83,14 @@ if TYPE_CHECKING:
 
     from ctxlint.model.index.module_unit import Unit
     from ctxlint.model.index.project import Project
-    from ctxlint.model.interpreter.events import Event, Guard, TrialEffect
+    from ctxlint.model.interpreter.events import Event, Guard, LeftOut, TrialEffect
     from ctxlint.model.interpreter.method import Decorator, MethodFacts
     from ctxlint.model.summaries.wrappers import Wrapper
 
 _KINDS: frozenset[type[Event]] = frozenset(
     [
         *(Return, Yield, Mutation, MemoryRead, LayoutAsked, ForeignStrides, MaybeNone, MisfitCall, FlagTestedInside),
-        *(TrialEffectRun, UndefinedRead),
+        *(TrialEffectRun, UndefinedRead, CutGrid),
     ]
 )
 """The kinds of event that a summary needs."""
@@ -457,7 +459,8 @@ def _summary(
     strides = tuple(strides_of(definition, facts))
     flags = tuple(flag_tests_of(definition, head.node, facts, asking=bool(head.asking)))
     sums = tuple(_trial_effects(definition, facts))
-    others = (none_reads, unbound_reads, uses, misfits, strides, flags, sums)
+    left_out = tuple(_left_out(definition, head.node, facts))
+    others = (none_reads, unbound_reads, uses, misfits, strides, flags, sums, left_out)
     return Summary(_returned(facts), writes, reads, effects, (), *others)
 
 
@@ -534,7 +537,15 @@ def _trial_effects(definition: Definition, facts: MethodFacts) -> Iterator[Trial
             yield replace(each.effect, steps=(step, *each.effect.steps), inside=inside)
 
 
-def _step(definition: Definition, event: MisfitCall | TrialEffectRun, at_once: str) -> Step:
+def _left_out(definition: Definition, function: cst.FunctionDef, facts: MethodFacts) -> Iterator[LeftOut]:
+    """The launches that leave out elements of what it returns, unless it may make the sizes fit."""
+    for event, found in left_out_by(facts):
+        if not may_fit_sizes(function):
+            step = _step(definition, event, f"`{found.kernel}` is launched here")
+            yield replace(found, steps=(step, *found.steps), inside=found.inside or definition.name)
+
+
+def _step(definition: Definition, event: MisfitCall | TrialEffectRun | CutGrid, at_once: str) -> Step:
     """The step to an event in a function; ``at_once`` says what happens there, unless it calls another function."""
     note = f"`{definition.name}` calls `{event.by}` here" if event.by else at_once
     return Step(definition.unit.path, definition.unit.slices.span_in_function(definition.qualname, event.node), note)

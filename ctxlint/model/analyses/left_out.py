@@ -1,0 +1,74 @@
+"""Launches of kernels that leave out the last elements of what a function returns."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from ctxlint.model.index.fitting_sizes import FITTING
+from ctxlint.model.interpreter.events import CutGrid, LeftOut, Mutation
+from ctxlint.model.interpreter.values import Fresh, Sequence, before_views
+from ctxlint.model.syntax import kept, last_name, parents_below
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.model.interpreter.method import MethodFacts
+    from ctxlint.model.interpreter.values import Value
+
+
+def left_out_by(facts: MethodFacts) -> Iterator[tuple[CutGrid, LeftOut]]:
+    """The launches, here or in functions that are called, that leave out elements which nothing else writes."""
+    returned: set[Value] | None = None
+    for event in facts.of(CutGrid):
+        if event.found is None or event.by:
+            if event.found is not None:
+                yield event, event.found
+            continue
+        returned = _returned(facts) if returned is None else returned
+        pairs = zip(event.found.names, event.tensors)
+        left = [(name, value) for name, value in pairs if value in returned and not _other_writes(facts, event, value)]
+        zeros = bool(left) and _holds_zeros(left[0][1])
+        names = tuple(name for name, value in left if _holds_zeros(value) == zeros)
+        if names:
+            yield event, replace(event.found, names=names, zeros=zeros)
+
+
+def _holds_zeros(value: Value) -> bool:
+    call = value.node if isinstance(value, Fresh) else None
+    return isinstance(call, cst.Call) and "zeros" in last_name(call.func)
+
+
+def _returned(facts: MethodFacts) -> set[Value]:
+    found: set[Value] = set()
+    for event in facts.returns:
+        for option in event.value.options() if event.value is not None else ():
+            parts = [each.value for each in option.slots] if isinstance(option, Sequence) else [option]
+            found.update(before_views(one) for part in parts for one in part.options())
+    return found
+
+
+def _other_writes(facts: MethodFacts, launch: CutGrid, value: Value) -> bool:
+    """Whether something else than a launch writes to a tensor."""
+    for each in facts.of(Mutation):
+        if each.node is not launch.node and each.target is not None:
+            if any(before_views(option) == value for option in each.target.options()):
+                return True
+    return False
+
+
+def may_fit_sizes(function: cst.FunctionDef) -> bool:
+    """Whether a function computes remainders, or seems to pad, round or check something: the sizes may fit then."""
+    return kept(function, _may_fit_sizes)
+
+
+def _may_fit_sizes(function: cst.FunctionDef) -> bool:
+    for node in parents_below(function):
+        if isinstance(node, cst.Name) and FITTING.search(node.value):
+            return True
+        if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Modulo):
+            if not isinstance(node.left, cst.BaseString):  # of a format
+                return True
+    return False
