@@ -21,7 +21,7 @@ def call_apply(file: SourceFile, fn: FunctionClass, call: ApplyCall) -> Fix | No
     place, source = call.callee_span, file.source
     if place is None or call.keywords or call.double_starred:
         return None
-    if call.how == "construct" and ("__init__" in fn.methods or not _may_be_inputs(fn, call)):
+    if call.how == "construct" and ("__init__" in fn.methods or not may_be_inputs(fn, call)):
         return None
     start, end = source.offset(place.start), source.offset(place.end)
     if call.how == "construct" and file.instances.made_by(call).wanted:
@@ -33,7 +33,7 @@ def call_apply(file: SourceFile, fn: FunctionClass, call: ApplyCall) -> Fix | No
     return Fix(f"Call `{fn.name}.apply`", (edit,), Applicability.SAFE if safe else Applicability.UNSAFE)
 
 
-def _may_be_inputs(fn: FunctionClass, call: ApplyCall) -> bool:
+def may_be_inputs(fn: FunctionClass, call: ApplyCall) -> bool:
     """Whether ``forward`` can take the arguments of the constructor."""
     fewest, most = fn.required_inputs, None if fn.variadic_inputs is not None else len(fn.inputs)
     return call.starred or (fewest <= call.positional and (most is None or call.positional <= most))

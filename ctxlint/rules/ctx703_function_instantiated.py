@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.diagnostic import Related
-from ctxlint.fixes.function_calls import DOTTED_NAME, call_apply, take_apply
+from ctxlint.fixes.function_calls import DOTTED_NAME, call_apply, may_be_inputs, take_apply
 from ctxlint.model.analyses.legacy import attributes_set_by, read_only_attribute
 from ctxlint.model.function import Binding, SourceFile, Style
 from ctxlint.model.index.instances import InstanceUse
@@ -146,7 +146,7 @@ def _of_instance(file: SourceFile, fn: FunctionClass, call: ApplyCall) -> Iterat
         calls_backward = any(method in ("backward", "vjp") for method, _count in instance.methods)
         then = f"{',' * bool(given)} and `torch.autograd.grad` with its result" if calls_backward else ""
         remedy = f"Call `{name}.apply`{given}{then}."
-    elif has_arguments and instance.use is InstanceUse.UNKNOWN and "__init__" not in fn.methods:
+    elif _means_apply(fn, call, instance):
         fact, only_warns = f"`{made}` creates an instance of the class; it silently computes nothing.", False
         remedy = f"Write `{name}.apply(...)`."
         fix = call_apply(file, fn, call)
@@ -160,9 +160,16 @@ def _of_instance(file: SourceFile, fn: FunctionClass, call: ApplyCall) -> Iterat
         wanted = " and what expects an instance" * (not _OF_INSTANCES.isdisjoint(fn.methods))
         otherwise = f"or drop the `{made[len(name) :]}`{wanted} if it is never called"
         if (own := _own_method(fn)) is not None:
-            otherwise = f"and make `{own}` static to call it without an instance"
+            otherwise = f"and call `{own}` without an instance"
         remedy = f"Use `{name}.apply`, {f'with {_given(fn)}' if has_arguments else otherwise}."
     yield _finding(fn, call, name, fact, remedy, fix, related, only_warns)
+
+
+def _means_apply(fn: FunctionClass, call: ApplyCall, instance: Instance) -> bool:
+    """Whether ``Fn(x)`` passes what ``forward`` takes, and nothing keeps the instance: only ``apply`` is missing."""
+    if not (call.positional or call.starred) or call.keywords or call.double_starred or "__init__" in fn.methods:
+        return False
+    return instance.use is InstanceUse.UNKNOWN and not instance.wanted and may_be_inputs(fn, call)
 
 
 def _with_test(file: SourceFile, instance: Instance, remedy: str) -> str:
@@ -287,8 +294,8 @@ def _finding(
     if fn.legacy_state is not None:
         inherited = all(method.inherited for method in (fn.forward, fn.backward) if method is not None)
         # CTX108 is about the class that contains the methods.
-        rule, state = (
-            ("", f"the state on the instance ({fn.legacy_state})") if inherited else (" (CTX108)", "its state")
-        )
-        remedy, fix = f"Make its methods static{rule}, with {state} as inputs; then use `{name}.apply`.", None
+        rewrite = "Make its methods static (CTX108), with its state as inputs"
+        if inherited:  # they may call what subclasses override
+            rewrite = f"Write it with static methods, which get no instance ({fn.legacy_state})"
+        remedy, fix = f"{rewrite}; then use `{name}.apply`.", None
     return Finding(call.span, f"{fact} {remedy}", fix, related, only_warns=only_warns)

@@ -75,7 +75,7 @@ def missing_gradients(fn: FunctionClass) -> Iterator[MissingGradient]:
     if backward is None or forward is None or forward.inherited or fn.escapes:
         return
     calls = [each for each in fn.calls if each.applies and not each.expects_error]
-    if gives_otherwise(backward):
+    if gives_otherwise(backward) or _refused(fn):
         return
     results = _Results(fn, forward)
     if not any(each.gradient is Tri.YES for each in fn.inputs):
@@ -92,6 +92,15 @@ def missing_gradients(fn: FunctionClass) -> Iterator[MissingGradient]:
             yield MissingGradient(entry.name, entry.index, node)
     if fn.variadic_inputs is not None and fn.required_inputs == len(fn.inputs):
         yield from _missing_in_variadic(fn, fn.variadic_inputs, results, calls)
+
+
+def _refused(fn: FunctionClass) -> bool:
+    """Whether backward returns a gradient for what is not a tensor: torch raises, and that of a tensor may be there."""
+    return any(
+        is_none(slot.value) is Tri.NO and each.against_a_gradient
+        for returned in fn.gradients
+        for slot, each in zip(returned.slots, fn.inputs)
+    )
 
 
 def _wanted_all_the_same(
