@@ -199,12 +199,13 @@ def _in_branch(branch: UnboundBranch) -> str:
 
 
 _SHORT = 40
+_ONLY_THERE = "Use it only under that test, or give it a value in all cases"
 
 
 def _bind_there(method: Method, branch: UnboundBranch) -> str:
     """The remedy: the branch may bind a misspelt name that nothing reads."""
     if branch.body is None:
-        return "Bind it before the test, or use it only under that test"
+        return _ONLY_THERE
     similar = get_close_matches(branch.use.name, sorted(branch.binds - method.facts.names_read), n=1, cutoff=0.8)
     return f"Bind it there too, or rename `{similar[0]}` if it is meant" if similar else "Bind it there too"
 
@@ -255,7 +256,7 @@ def _unbound_inside(fn: FunctionClass, method: Method) -> Iterator[Finding]:
         yield Finding(
             fn.span(call.node),
             f"`{call.by}` binds `{call.name}` only if {names} {needs} a gradient but reads it without that test; it "
-            f"raises UnboundLocalError {when}. Bind it before the test there, or use it only under that test.",
+            f"raises UnboundLocalError {when}. Use it only under that test there, or give it a value in all cases.",
             related=way_to(fn, call),
         )
 
@@ -286,9 +287,7 @@ def _unbound_in_forward(fn: FunctionClass, seen: set[str]) -> Iterator[Finding]:
                 else "if some input needs a gradient but read here without that test; it raises UnboundLocalError if no "
                 "input does"
             )
-            remedy = (
-                "Bind it before the test" if each.always else "Bind it before the test, or use it only under that test"
-            )
+            remedy = "Bind it without that test" if each.always else _ONLY_THERE
             yield Finding(fn.span(each.use.node), f"`{each.use.name}` is bound only {fact}. {remedy}.")
 
 
@@ -333,7 +332,9 @@ def _remedy(fn: FunctionClass, backward: Method, use: MaybeUnbound, flags: froze
         return f"Write `{use.name} = None` first, and test `{use.name} is not None` here"
     tests = quoted([_test(fn, backward, index) for index in sorted(asked)])
     save = "Save and bind" if stored_only_under_others(fn, backward, use.name, asked) else "Bind"
-    return f"{save} it under {tests} too" if asked else f"{save} it before the test, or use it only under that test"
+    if asked:
+        return f"{save} it under {tests} too"
+    return "Use it only under that test, or save what it needs in all cases" if save != "Bind" else _ONLY_THERE
 
 
 def _test(fn: FunctionClass, backward: Method, index: int) -> str:

@@ -124,11 +124,13 @@ def _remedy(found: MisfitFound) -> str:
         kind = "classmethod" if misfit.receiver == "cls" else "staticmethod"
         without = "" if misfit.receiver == "cls" else f", and drop `{misfit.receiver}`"
         return f"Write `@{kind}` above `{misfit.callee}`{without}"
+    if misfit.unread and len(misfit.missing) == 1 and not misfit.surplus:
+        return f"Drop the parameter `{misfit.unread}` of `{misfit.callee}`"
     if misfit.meant:
         pairs = [f"`{new}` for `{old}`" for old, new in zip(misfit.unknown, misfit.meant, strict=True)]
         return f"Write {', '.join(pairs[:-1])}{' and ' * (len(pairs) > 1)}{pairs[-1]}"
-    if _is_shifted(found):
-        return "Pass one argument for each parameter"
     if len(misfit.missing) == len(misfit.unknown) == 1:
-        return f"Write `{misfit.missing[0]}` for `{misfit.unknown[0]}`"
+        return f"Pass `{misfit.missing[0]}`, not `{misfit.unknown[0]}`"
+    if _is_shifted(found) or (misfit.missing and misfit.unknown):
+        return "Pass one argument for each parameter"
     return remedy(misfit)

@@ -615,8 +615,8 @@ class Misfit:
     ``wrapped``: the only argument is a tuple with one element for each parameter. ``steps`` lead there. ``raises`` is
     the exception; Triton raises that of a launch.
     ``conditional``: a condition in the function that makes the call may skip it. ``receiver``: the parameter ``cls``,
-    or an unused ``self``, of a method without a decorator, to which the first argument goes. ``inside``: the function
-    that makes the call, if it is not the method itself.
+    or an unused ``self``, of a method without a decorator, to which the first argument goes; ``unread``: an unused one
+    of a static method. ``inside``: the function that makes the call, if it is not the method itself.
     """
 
     callee: str
@@ -632,6 +632,7 @@ class Misfit:
     kind: MisfitKind = MisfitKind.LAUNCH
     conditional: bool = False
     receiver: str = ""
+    unread: str = ""
     valued: bool = False
     newer_only: bool = False
     inside: str = ""

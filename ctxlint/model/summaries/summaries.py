@@ -209,9 +209,11 @@ class Summaries:
         taken = positional + (binding is Binding.CLASS)
         passed = {name: last_name(slot.node) if slot.node is not None else "" for name, slot in keywords.items()}
         found = misfit_of(definition.name, head.params, taken, passed, raises)
-        if found is None or binding is not Binding.INSTANCE or "." not in definition.qualname or not head.params:
+        if found is None or binding is Binding.CLASS or "." not in definition.qualname or not head.params:
             return found
         first, used = head.params[0].name, {each.id for each in nodes_in(record.node) if isinstance(each, ast.Name)}
+        if binding is Binding.STATIC:
+            return replace(found, unread=first) if first in ("cls", "self") and first not in used else found
         return replace(found, receiver=first) if first == "cls" or (first == "self" and first not in used) else found
 
     def _is_of_triton(self, definition: Definition, head: _Head) -> bool:
