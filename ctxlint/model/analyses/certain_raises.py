@@ -39,16 +39,24 @@ if TYPE_CHECKING:
 
 
 def reached(fn: FunctionClass, method: Method, node: cst.CSTNode) -> Runs:
-    """When a node is evaluated; what certainly raises before it counts as a condition."""
+    """When a node is evaluated; what raises before it, perhaps only in newer releases, counts as a condition."""
     when = runs(method, node)
     if when is not Runs.ALWAYS:
         return when
     if _never_called(fn, method) or (fn.legacy_state is not None and method in fn.reading_methods):
         return Runs.STATEMENT
-    earlier = {method.statement_around(each) for each in _raises_before(fn, method, node)}
+    removed = (each for each in _removed_names(method) if _comes_first(method, each, node))
+    earlier = {method.statement_around(each) for each in (*_raises_before(fn, method, node), *removed)}
     if not earlier:
         return Runs.ALWAYS
     return Runs.OPERAND if earlier == {method.statement_around(node)} else Runs.STATEMENT
+
+
+def _removed_names(method: Method) -> Iterator[cst.CSTNode]:
+    """Where a method, or a function that it calls, reads a name that a release removed."""
+    for call in method.facts.of(MisfitCall):
+        if call.misfit is not None and call.misfit.newer_only and not (call.misfit.conditional or call.tried):
+            yield call.node
 
 
 def raises_before(fn: FunctionClass, method: Method, node: cst.CSTNode) -> bool:
