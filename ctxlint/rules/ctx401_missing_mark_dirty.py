@@ -351,6 +351,7 @@ def _message(fn: FunctionClass, tensor: Parameter, mutation: Mutation) -> str:
         also = f", and read the gradient from {_incoming(fn)}"
     elif _saved_before(fn, tensor, mutation):
         leaf, effect = leaf.replace("silently ", ""), "the saved tensor silently has the new values"
+        also = ", and save the one that `backward` needs"
     elif _kept_for_backward(fn, tensor, mutation):
         effect, also = f"other uses of `{name}` silently read the new values", ", unless this is its only use"
     elif not returns_memory_of(fn, tensor):
