@@ -27,7 +27,7 @@ from ctxlint.model.analyses.unbound_locals import read_too_early, unbound_branch
 from ctxlint.model.analyses.undefined_attributes import never_happens
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.interpreter.events import Assigned, MaybeNone, MaybeUnbound, Mutation
-from ctxlint.model.syntax import code_of, is_name, only_target
+from ctxlint.model.syntax import code_of, is_name, last_name, only_target
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.rules.related import at, way_to
 from ctxlint.rules.wording import if_it_runs, moment, name_with_the_words_of, names_of, quoted
@@ -271,10 +271,12 @@ def _unbound_in_forward(fn: FunctionClass, seen: set[str]) -> Iterator[Finding]:
             seen.add(use.name)
             together = bound_only_together(fn, forward, use, flags)
             when = "if one does not" if together else f"when {_when(fn, needed_at(forward, use), flags)}"
+            kept = _is_only_kept(forward, use.node)
+            remedy = f"Write `{use.name} = None` first, and test it in `backward`" if kept else _ONLY_THERE
             yield Finding(
                 fn.span(use.node),
                 f"`{use.name}` is bound only {_needs(fn, flags, 'and' if together else 'or')} but read here without that "
-                f"test; it raises UnboundLocalError {when}. Write `{use.name} = None` first, and test it in `backward`.",
+                f"test; it raises UnboundLocalError {when}. {remedy}.",
             )
     yield from _unbound_inside(fn, forward)
     for each in unbound_without_gradients(fn, forward):
@@ -289,6 +291,18 @@ def _unbound_in_forward(fn: FunctionClass, seen: set[str]) -> Iterator[Finding]:
             )
             remedy = "Bind it without that test" if each.always else _ONLY_THERE
             yield Finding(fn.span(each.use.node), f"`{each.use.name}` is bound only {fact}. {remedy}.")
+
+
+def _is_only_kept(forward: Method, node: cst.CSTNode) -> bool:
+    """Whether a read is of what forward saves, keeps on ctx or returns, as it is: None does as well."""
+    for around in forward.above(node):
+        if isinstance(around, cst.Call):
+            return last_name(around.func) == "save_for_backward"
+        if isinstance(around, (cst.Assign, cst.Return)):
+            return True
+        if not isinstance(around, (cst.Arg, cst.Element, cst.Tuple)):
+            return False
+    return False
 
 
 def _used(place: MaybeNone | Mutation) -> tuple[str, str]:

@@ -125,15 +125,18 @@ def _shapes(fn: FunctionClass, method: Method) -> Iterator[Finding]:
             fn.span(here.statement),
             f"`{method.name}` of `{fn.name}` unpacks the shape of `{here.tensor.value}` into {counted(here.names, 'name')} "
             f"but `forward` unpacks it into {there.names}; it raises ValueError{if_it_runs(fn, method, here.statement)}. "
-            f"Unpack it into {there.names}{_without(here, there)}.",
+            f"Unpack it into {there.names}{_without(method, here, there)}.",
             related=at(fn, (there.statement,), "unpacked here"),
         )
 
 
-def _without(here: ShapeUnpacking, there: ShapeUnpacking) -> str:
-    """The only name that is too many, if the others are those of forward."""
+def _without(method: Method, here: ShapeUnpacking, there: ShapeUnpacking) -> str:
+    """The only name that is too many, if the others are those of forward; other code may use it."""
     surplus = [each for each in _targets(here) if each not in _targets(there)]
-    return f", without `{surplus[0]}`" if len(surplus) == 1 == here.names - there.names else ""
+    if not len(surplus) == 1 == here.names - there.names:
+        return ""
+    used = len(method.named.get(surplus[0], ())) > 1
+    return f", without `{surplus[0]}`{', and change what uses that' * used}"
 
 
 def _targets(unpacking: ShapeUnpacking) -> list[str]:
