@@ -204,7 +204,8 @@ def _definition(fn: FunctionClass, method: Method, node: cst.Name) -> str:
     if "grad" in name and not called and (is_for_an_input(node, fn.inputs) or _begins_like_its_input(fn, node)):
         return "Compute it first"
     if "grad" in name and not called and len(incoming) == 1 and not is_read(method, incoming[0]):
-        return f"Write `{incoming[0].name}`, the incoming gradient"
+        given = f"rite `{incoming[0].name}`, the incoming gradient"
+        return f"W{given}" if "out" in name or name == "grad" else f"Define it, or w{given}, if that is meant"
     return _DEFINE
 
 

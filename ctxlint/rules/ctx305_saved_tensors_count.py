@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.fixes.unpacking import unpack_all
+from ctxlint.model.analyses.conditional_code import Runs, runs
 from ctxlint.model.analyses.saved_tensors import mismatched, saved_counts, saving_call
 from ctxlint.model.analyses.shape_unpackings import shape_mismatches
 from ctxlint.model.function import ContextCall, FunctionClass, Trust, Unpacking
-from ctxlint.model.interpreter.values import Mapping, Sequence, Tri, is_input
+from ctxlint.model.interpreter.values import Mapping, Sequence, Tri, is_input, is_tensor
 from ctxlint.model.syntax import only_target
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.rules.related import at, saves, way_to
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from ctxlint.model.analyses.shape_unpackings import ShapeUnpacking
     from ctxlint.model.function import Input, SavedItem
     from ctxlint.model.interpreter.method import Method
+    from ctxlint.model.interpreter.values import Value
 
 
 class SavedTensorsCount(Rule[FunctionClass]):
@@ -208,12 +210,7 @@ def _advice(fn: FunctionClass, method: Method, call: str, taken: Unpacking | Sav
     if saved == {0}:
         names = [name for name in taken.names if name is not None]
         known = not taken.starred and len(names) == len(taken.names) and _binds(fn, names)
-        if not known:
-            return f"Save {least}{taken.minimum}."
-        containers = [name for name in names if _is_container(fn, name)]
-        tensors = quoted([name for name in names if name not in containers])
-        parts = f"the tensors in {quoted(containers)} one by one" if containers else ""
-        return f"Save {' and '.join(filter(None, (tensors, parts)))}."
+        return f"{_kept(fn, names)}." if known else f"Save {least}{taken.minimum}."
     others = _others_saved(fn, call)
     if others and not taken.starred and saved == {taken.minimum + len(others)}:
         writes = quoted(f"{fn.storing_ctx}.{name} = {name}" for name in others)
@@ -226,21 +223,60 @@ def _advice(fn: FunctionClass, method: Method, call: str, taken: Unpacking | Sav
         unpacked = [name for name in taken.names if name is not None]
         more = [name for name in unpacked if name not in names_saved and name in method.facts.names_read]
         if more and len(more) == len(unpacked) - len(names_saved) and _binds(fn, more):
-            return f"Save {quoted(more)} too."
+            return f"{_kept(fn, more, ' too')}."
     return f"Unpack {' or '.join(str(count) for count in sorted(saved))}, or save {least}{taken.minimum}."
 
 
+def _kept(fn: FunctionClass, names: list[str], too: str = "") -> str:
+    """How the method that saves has to keep what has these names: torch saves only tensors."""
+    containers = [name for name in names if _is_container(fn, name)]
+    others = [name for name in names if name not in containers and _is_other(fn, name)]
+    tensors = [name for name in names if name not in containers and name not in others]
+    parts = [quoted(tensors)] if tensors else []
+    parts += [f"the tensors in {quoted(containers)} one by one"] if containers else []
+    saved = f"Save {' and '.join(parts)}{too}" if parts else ""
+    attributes = quoted(f"{fn.storing_ctx}.{name}" for name in others)
+    if not others:
+        return saved
+    return (
+        f"{saved}, and keep {quoted(others)} as {attributes}"
+        if saved
+        else f"Keep {quoted(others)} as {attributes} instead"
+    )
+
+
 def _is_container(fn: FunctionClass, name: str) -> bool:
-    """Whether the method that saves binds a list, tuple or dict to a name: torch saves only tensors."""
+    """Whether the method that saves binds a list, tuple or dict to a name."""
+    return isinstance(_value_of(fn, name), (Sequence, Mapping))
+
+
+def _is_other(fn: FunctionClass, name: str) -> bool:
+    """Whether a name is certainly that of a number, a shape or the like."""
+    value, entry = _value_of(fn, name), next((each for each in fn.inputs if each.name == name), None)
+    if value is not None:
+        return is_tensor(value) is Tri.NO
+    return entry is not None and (entry.is_tensor is Tri.NO or bool(entry.against_a_gradient))
+
+
+def _value_of(fn: FunctionClass, name: str) -> Value | None:
+    """What the only assignment in the method that saves binds a name to."""
     writer = fn.setup_context or fn.forward
-    value = writer.value_of(name) if writer is not None else None
-    return isinstance(value, (Sequence, Mapping))
+    return writer.value_of(name) if writer is not None else None
 
 
 def _binds(fn: FunctionClass, names: list[str]) -> bool:
-    """Whether the method that saves has all of these names."""
+    """Whether the method that saves certainly has all of these names."""
     writer = fn.setup_context or fn.forward
-    return writer is not None and {each.name for each in writer.params}.union(writer.binders).issuperset(names)
+    if writer is None:
+        return False
+    given = {each.name for each in writer.params}
+    return all(name in given or _is_always_bound(writer, name) for name in names)
+
+
+def _is_always_bound(writer: Method, name: str) -> bool:
+    """Whether a method binds a name on every path, as far as single assignments and tests show."""
+    bound = writer.assignments.get(name, ())
+    return name in writer.binders and (not bound or any(runs(writer, each.node) is Runs.ALWAYS for each in bound))
 
 
 def _left_out(fn: FunctionClass, method: Method, call: str, taken: Unpacking) -> list[str]:

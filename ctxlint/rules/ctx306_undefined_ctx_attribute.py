@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.model.analyses.conditional_code import Runs, runs
 from ctxlint.model.analyses.legacy import attributes_set_by
 from ctxlint.model.analyses.undefined_attributes import absent_inputs, undefined_reads
 from ctxlint.model.function import Binding, FunctionClass
 from ctxlint.model.interpreter.values import Tri, is_tensor
-from ctxlint.model.syntax import is_name
+from ctxlint.model.syntax import is_name, only_target
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.related import way_to
 from ctxlint.rules.wording import doer, if_it_happens
@@ -123,8 +124,9 @@ def _on_the_class(fn: FunctionClass, name: str) -> bool:
 
 def _remedy(fn: FunctionClass, method: Method, read: ContextRead) -> str:
     name, ctx = read.attribute, method.ctx_name
-    if not (read.by or read.called) and isinstance(method.parents.get(read.node), cst.Expr):
-        return "Drop the line, which does nothing else."
+    idle = _idle(method, read)
+    if idle:
+        return f"Drop the line, {idle}."
     if _on_the_class(fn, name):
         helper = fn.methods.get(name)
         static = "" if helper is None or helper.binding is not Binding.INSTANCE else ", and make it a static method"
@@ -158,8 +160,32 @@ def _remedy(fn: FunctionClass, method: Method, read: ContextRead) -> str:
         plain = entry is not None and entry.is_tensor is Tri.NO
         otherwise = "" if plain else f", or take it from `{ctx}.saved_tensors` if it is a tensor"
         return f"Write `{ctx}.{name} = {name}` in `{where}` instead of saving it{otherwise}."
-    known_there = (writer is not None and name in writer.assignments) or any(entry.name == name for entry in fn.inputs)
-    return f"Write `{ctx}.{name} = {name if known_there else '...'}` in `{where}`."
+    if read.called and _is_function(method, name):
+        return f"Write `{name}`, without `{ctx}.`, or set `{ctx}.{name}` in `{where}`."
+    return f"Write `{ctx}.{name} = {name if _is_known(fn, writer, name) else '...'}` in `{where}`."
+
+
+def _idle(method: Method, read: ContextRead) -> str:
+    """Why the statement of a read does nothing; empty if it does."""
+    statement = None if read.by or read.called else method.parents.get(read.node)
+    bound = only_target(statement)
+    if isinstance(bound, cst.Name) and bound.value not in method.facts.names_read:
+        return f"as nothing reads `{bound.value}`"
+    return "which does nothing else" if isinstance(statement, cst.Expr) else ""
+
+
+def _is_known(fn: FunctionClass, writer: Method | None, name: str) -> bool:
+    """Whether the method that sets attributes certainly has a name."""
+    if any(entry.name == name for entry in fn.inputs):
+        return True
+    bound = writer.assignments.get(name, ()) if writer is not None else ()
+    return writer is not None and any(runs(writer, each.node) is Runs.ALWAYS for each in bound)
+
+
+def _is_function(method: Method, name: str) -> bool:
+    """Whether the module defines a function of this name."""
+    bounds = method.home.unit.index.module.names.get(name, ()) if method.home is not None else ()
+    return bool(bounds) and all(bound.kind in ("def", "import") for bound in bounds)
 
 
 def _is_tensor_of(fn: FunctionClass, writer: Method | None, name: str) -> bool:

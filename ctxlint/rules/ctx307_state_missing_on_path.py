@@ -96,7 +96,6 @@ class StateMissingOnPath(Rule[FunctionClass]):
 def _message(skipped: SkippedState, ctx: str) -> str:
     provider = f"`{skipped.what}`"
     happens, verb = ("runs", "Call") if skipped.what.endswith(".save_for_backward") else ("is set", "Set")
-    store = "Keep what it reads" if skipped.by_type else f"{verb} it"
     if skipped.returns:
         skips = f"This return skips {provider} {'under' if skipped.holds else 'unless'} `{skipped.condition}`"
         if skipped.flags:
@@ -104,8 +103,7 @@ def _message(skipped: SkippedState, ctx: str) -> str:
                 f"{skips}; `backward` raises {skipped.error} when only other inputs need a gradient. "
                 f"Test `any({ctx}.needs_input_grad)` instead."
             )
-        advice = store if skipped.alone else "Set all that `backward` reads"
-        return f"{skips}; `backward` then raises {skipped.error}. {advice} before the return."
+        return f"{skips}; `backward` then raises {skipped.error}. {_KEEP} before the return, or raise an error there."
     if skipped.flags:
         who = f"`{skipped.only}` needs" if skipped.only else "other inputs need"
         remedy = f"Test `any({ctx}.needs_input_grad)` instead." if skipped.decides_more else "Drop the test."
@@ -119,19 +117,27 @@ def _message(skipped: SkippedState, ctx: str) -> str:
         )
     if skipped.trains:
         reason = ", as torch keeps nothing where no gradient is needed" if verb == "Call" else ""
-        remedy = f"{verb} it there too{reason}."
-        if skipped.decides_more:
-            remedy = "Keep what it reads there too, or raise a clear error in `backward`."
+        remedy = f"{_KEEP} there too, or raise a clear error."
+        if skipped.suffices and not skipped.decides_more:
+            remedy = f"{verb} it there too{reason}."
         return (
             f"{provider} {happens} only under `{skipped.condition}`; `backward` raises {skipped.error} for a gradient in evaluation "
             f"mode. {remedy}"
         )
-    if not skipped.alone:
-        store = "Keep all that `backward` reads"
     if not skipped.holds:
-        return f"{provider} is skipped under `{skipped.condition}`; `backward` then raises {skipped.error}. {store} on every path."
-    refuse = "" if skipped.alone else ", or raise an error there"
+        return (
+            f"{provider} is skipped under `{skipped.condition}`; `backward` then raises {skipped.error}. "
+            f"{_KEEP} there too, or raise a clear error."
+        )
+    remedy = f"{_KEEP} in the other case too, or raise a clear error there."
+    if skipped.of_absent:
+        remedy = "Set it to `None` in the other case, and test that in `backward`."
+    elif skipped.suffices:
+        remedy = f"{verb} it in the other case too."
     return (
-        f"{provider} {happens} only under `{skipped.condition}`; `backward` raises {skipped.error} otherwise. {store} in the "
-        f"other case too{refuse}."
+        f"{provider} {happens} only under `{skipped.condition}`; `backward` raises {skipped.error} otherwise. {remedy}"
     )
+
+
+_KEEP = "Keep what `backward` needs"
+"""What else that is on the other path, and whether its formula holds there, only the author knows."""

@@ -48,12 +48,14 @@ class SkippedState:
     ``what`` is ``ctx.name`` or ``ctx.save_for_backward``; ``node`` the early return, or the statement under the test;
     ``condition`` the text of the test, and ``holds`` its outcome on the way to the node; ``returns`` means that the
     node is a return that comes too early. ``flags`` are the inputs whose flags decide, if so. ``error`` is what
-    backward raises then, first of all. ``alone``: nothing else that backward reads is skipped there. ``decides_more``:
-    the test of flags, or the flag for training, decides about other code, too. ``others``: further returns that come
-    too early. ``events`` store it elsewhere. ``only`` is the input under whose flag alone backward reads it, if not on
+    backward raises then, first of all. ``suffices``: to store it there as well is all that is missing, as nothing else
+    that backward reads is skipped, what is stored exists there, and forward computes nothing else instead.
+    ``of_absent``: it is made of an input that is None there. ``decides_more``: the test of flags, or the flag for
+    training, decides about other code, too. ``others``: further returns that come too early. ``events`` store it
+    elsewhere. ``only`` is the input under whose flag alone backward reads it, if not on
     every path. ``inputs`` are those of ``flags``, if backward reads it on every path, at ``read``. ``unserved`` is
-    another input that may need a gradient although backward returns none for it. ``by_type``: the tests ask for the
-    type of something that is saved, which may be no tensor otherwise. ``trains``: the test is a flag for training.
+    another input that may need a gradient although backward returns none for it. ``trains``: the test is a flag for
+    training.
     """
 
     node: cst.CSTNode
@@ -63,7 +65,8 @@ class SkippedState:
     holds: bool = True
     flags: tuple[str, ...] = ()
     error: str = "AttributeError"
-    alone: bool = True
+    suffices: bool = False
+    of_absent: bool = False
     decides_more: bool = False
     others: tuple[cst.CSTNode, ...] = ()
     events: tuple[ContextEvent, ...] = ()
@@ -71,7 +74,6 @@ class SkippedState:
     inputs: frozenset[int] = frozenset()
     read: cst.CSTNode | None = None
     unserved: str = ""
-    by_type: bool = False
     trains: bool = False
 
 
@@ -109,16 +111,16 @@ def _skipped_state(fn: FunctionClass) -> list[SkippedState]:
         return []
     _node, first = min(found, key=lambda pair: fn.start(pair[0]))
     alone = all(each.what == first.what for _node, each in found if each.node is first.node)
-    alone = alone and (first.returns or not _keeps_more(forward, backward, first))
+    suffices = first.suffices and alone and not _keeps_more(forward, backward, first)
     by_flags = bool(first.flags) and not first.returns
     decides_more = first.decides_more or (by_flags and _decides_more(fn, first.events[0]))
-    return [replace(first, alone=alone, decides_more=decides_more)]
+    return [replace(first, suffices=suffices, decides_more=decides_more)]
 
 
 def _keeps_more(forward: Method, backward: Method, skipped: SkippedState) -> bool:
     """Whether forward stores, only under the same test, something else that backward reads on some path at least.
 
-    Or whether it computes only there what it saves.
+    Or whether it computes only there what it stores.
     """
     stored: dict[str, list[ContextEvent]] = {}
     for write in forward.facts.of(ContextWrite):
@@ -133,8 +135,11 @@ def _keeps_more(forward: Method, backward: Method, skipped: SkippedState) -> boo
     if any(events and all(_is_under(each, skipped) for each in events) for events in others):
         return True
     calls = [each for each in stored.get("save_for_backward", ()) if isinstance(each, ContextCall)]
-    saved = {each.node.value for call in calls for each in call.arguments if isinstance(each.node, cst.Name)}
-    bindings = [forward.assignments.get(name, ()) for name in saved - {param.name for param in forward.params}]
+    kept = {each.node.value for call in calls for each in call.arguments if isinstance(each.node, cst.Name)}
+    for each in skipped.events:
+        if isinstance(each, ContextWrite) and each.value_node is not None:
+            kept.update(words_of(each.value_node))
+    bindings = [forward.assignments.get(name, ()) for name in kept - {param.name for param in forward.params}]
     return any(bound and all(_is_under(each, skipped) for each in bound) for bound in bindings)
 
 
@@ -253,9 +258,7 @@ def _early_returns(fn: FunctionClass, forward: Method, what: str, events: list[C
             continue
         names = tuple(fn.inputs[at].name for at in sorted(refused) if at < len(fn.inputs))
         test = _nearest(each.guards)
-        by_type = _asks_for_types(each.guards, events)
-        skipped = SkippedState(each.node, what, test.text, returns=True, holds=test.holds, flags=names, by_type=by_type)
-        found.append(skipped)
+        found.append(SkippedState(each.node, what, test.text, returns=True, holds=test.holds, flags=names))
     return found
 
 
@@ -498,10 +501,11 @@ def _one_arm(fn: FunctionClass, forward: Method, what: str, events: list[Context
     if all(orders & each.before or each.order in in_vain for each in forward.returns):
         return None
     test = _nearest([guard for guard in guards if guard.holds] or guards)
-    by_type = _asks_for_types(guards, events)
-    state = SkippedState(first.node, what, test.text, returns=False, holds=test.holds, by_type=by_type)
+    of_absent = _tests_input_for_none(test) and _is_made_of(first, test)
+    unsure = of_absent or _asks_for_types(guards, events) or any(_chooses(forward, each) for each in guards)
     trains = _asks_for_training(test) and test.holds
-    return replace(state, trains=trains, decides_more=trains and _computes_by(forward, test))
+    state = SkippedState(first.node, what, test.text, returns=False, holds=test.holds, suffices=not unsure)
+    return replace(state, of_absent=of_absent, trains=trains, decides_more=trains and _computes_by(forward, test))
 
 
 def _is_same(forward: Method, guard: Guard, other: Guard) -> bool:
@@ -571,6 +575,14 @@ def _asks_for_types(guards: Iterable[Guard], events: Iterable[ContextEvent]) -> 
     saved = (slot.node for each in events if isinstance(each, ContextCall) for slot in each.arguments)
     names = {node.value for node in saved if isinstance(node, cst.Name)}
     return any(_tests_type(guard) and guard.words[1] in names for guard in guards)
+
+
+def _is_made_of(event: ContextEvent, test: Guard) -> bool:
+    """Whether what an event stores in an attribute, perhaps in a helper, is made of the input that a test asks for."""
+    asked = test.asks.value if test.asks is not None else None
+    if not (isinstance(event, ContextWrite) and is_input(asked)):
+        return False
+    return asked.name in words_of(event.node if event.value_node is None else event.value_node)
 
 
 def _tests_input_for_none(guard: Guard) -> bool:
