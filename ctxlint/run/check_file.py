@@ -15,7 +15,12 @@ from ctxlint.config.torch_versions import ALL_RELEASES
 from ctxlint.diagnostic import Diagnostic, Severity
 from ctxlint.effort import Effort, EffortExceeded, spend, steps
 from ctxlint.fix import Applicability, with_line_endings_of
-from ctxlint.model.analyses.certain_raises import backward_is_unreached, backward_raises, is_unreached
+from ctxlint.model.analyses.certain_raises import (
+    backward_is_unreached,
+    backward_raises,
+    forward_raises_lately,
+    is_unreached,
+)
 from ctxlint.model.analyses.reachability import backward_never_runs
 from ctxlint.model.function import ApplyCall, FunctionClass, SourceFile
 from ctxlint.model.function_store import STORE
@@ -211,7 +216,8 @@ def _as_it_stands(rule: Rule[Any], subject: Any, finding: Finding) -> Finding:
     """The finding, with the condition of what torch does with gradients where backward certainly raises before."""
     if not rule.about_gradients or not isinstance(subject, FunctionClass):
         return finding
-    if not (backward_raises(subject) or is_unreached(subject, finding.span)):
+    raises = backward_raises(subject) or forward_raises_lately(subject)
+    if not (raises or is_unreached(subject, finding.span)):
         return finding
     from ctxlint.rules.wording import if_backward_gets_there
 

@@ -45,6 +45,8 @@ def reached(fn: FunctionClass, method: Method, node: cst.CSTNode) -> Runs:
         return when
     if _never_called(fn, method) or (fn.legacy_state is not None and method in fn.reading_methods):
         return Runs.STATEMENT
+    if method in fn.reading_methods and forward_raises_lately(fn):
+        return Runs.STATEMENT
     removed = (each for each in _removed_names(method) if _comes_first(method, each, node))
     earlier = {method.statement_around(each) for each in (*_raises_before(fn, method, node), *removed)}
     if not earlier:
@@ -124,6 +126,17 @@ def _always_raises(fn: FunctionClass, method: Method | None) -> bool:
     return method is not None and any(
         runs(method, each) is Runs.ALWAYS and not any(map(_is_uncertain, method.above(each)))
         for each in certain_raises(fn, method)
+    )
+
+
+def forward_raises_lately(fn: FunctionClass) -> bool:
+    """Whether forward raises whenever it is called with a newer torch, which has no name that it reads any more."""
+    forward = fn.forward
+    if forward is None:
+        return False
+    return any(
+        runs(forward, each) is Runs.ALWAYS and not any(map(_is_uncertain, forward.above(each)))
+        for each in _removed_names(forward)
     )
 
 
