@@ -107,6 +107,8 @@ def _message(skipped: SkippedState, ctx: str) -> str:
     if skipped.flags:
         who = f"`{skipped.only}` needs" if skipped.only else "other inputs need"
         remedy = f"Test `any({ctx}.needs_input_grad)` instead." if skipped.decides_more else "Drop the test."
+        if skipped.only:
+            remedy = "Test the same flags in both."
         if skipped.unserved:
             remedy = (
                 f"Test `any({ctx}.needs_input_grad)` instead, and return a gradient for `{skipped.unserved}` as well."

@@ -58,7 +58,8 @@ def remedy(stash: Stash) -> str:
         jvp = stash.fn.methods.get("jvp")
         wanted = jvp is not None and stash.write.attribute in jvp.context_attributes
         forward = " and, for `jvp`, `save_for_forward`" if wanted else ""
-        part = " for the tensors in it" if stash.with_others else ""
+        several = any(name.startswith("*") for name in stash.names)  # whatever the caller passes
+        part = " for the tensors in it" if stash.with_others or several else ""
         inherited = stash.fn.has_subclass and bool(stash.fn.context_calls("save_for_backward"))
         others = ", and unpack it wherever subclasses read `saved_tensors`" if inherited else ""
         return f"Use `save_for_backward`{forward}{part}{others}."
