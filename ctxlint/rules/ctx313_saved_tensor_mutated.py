@@ -173,7 +173,7 @@ def _message(fn: FunctionClass, change: ChangedInBackward, *, noticed: bool) -> 
             f"{_condition(change) if change.chosen is not None or change.copier else ''}{partly}; a second "
             f"backward, and whatever else uses that tensor, silently gets the new values. Write to a new tensor, or a copy if it is read first."
         )
-    overwritten = change.mutation.how in operations.OVERWRITING
+    overwritten = change.mutation.how in operations.OVERWRITING - {"[...] ="}  # which may keep some elements
     advice = "Leave it unchanged" if change.left else "Write to a new tensor" if overwritten else "Work on a copy"
     if change.saved and _is_memory(fn, change):
         advice += f", or keep it as `{fn.reading_ctx}.{name}` if the caller wants that"

@@ -101,7 +101,8 @@ class MissingBackward(Rule[FunctionClass]):
         for save in fn.context_calls("save_for_backward") if not fn.is_redefined else ():
             if never_taken(fn, save.guards):  # where no input needs a gradient
                 continue
-            remedy = "Define `backward`, or drop the call if the Function is for inference only"
+            use = "forward mode" if "jvp" in fn.methods else "inference"
+            remedy = f"Define `backward`, or drop the call if the Function is for {use} only"
             yield Finding(
                 fn.span(save.node),
                 f"`{fn.name}` saves tensors, but has neither `backward` nor `vjp`; torch raises NotImplementedError at "
@@ -126,7 +127,7 @@ class MissingBackward(Rule[FunctionClass]):
                 yield Finding(
                     fn.span(fn.node.name),
                     f"`{fn.name}` has neither `backward` nor `vjp`, but the call on {call.place} passes the parameter "
-                    f"`{call.parameter}`; torch raises NotImplementedError when it is trained. Define `backward`, or freeze the parameter.",
+                    f"`{call.parameter}`; torch raises NotImplementedError when it is trained. Define `backward`, or freeze the parameter if this is for inference only.",
                 )
                 return
 

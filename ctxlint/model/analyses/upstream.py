@@ -22,6 +22,7 @@ from ctxlint.model.interpreter.values import (
     ContextAttribute,
     Fresh,
     Item,
+    Kind,
     Opaque,
     Parameter,
     SavedTensor,
@@ -34,6 +35,7 @@ from ctxlint.model.interpreter.values import (
     before_views,
     is_input,
     is_tensor,
+    kind_of,
     leaves,
     usual_storage,
 )
@@ -366,12 +368,18 @@ _CONSTANT = (*_ONES, "full", "full_like", "new_full")
 
 
 def depends_on_no_input(fn: FunctionClass, value: Value) -> bool:
-    """Whether an output certainly consists of random numbers, zeros or ones, is empty, or comes from no tensor."""
+    """Whether an output certainly consists of random numbers or one number, is empty, or comes from no tensor.
+
+    Or of integers: counts, and what is rounded, have the gradient zero.
+    """
     made, forward = before_views(value), fn.forward
     if not isinstance(made, Fresh) or forward is None:
         return False
-    constant = is_call_for_zeros(made.node) or _is_of_ones(made.node) or _gets_no_tensor(forward, made.node)
+    constant = is_call_for_zeros(made.node) or _is_of_ones(made.node) or _is_of_a_number(made.node)
+    constant = constant or _gets_no_tensor(forward, made.node)
     drawn = constant or is_call_for_random_numbers(made.node)
+    integral = is_tensor(made) is Tri.YES and kind_of(made) is Kind.INTEGRAL
+    drawn = drawn or integral or _rounds(made.node) or _converts_integers(forward, made.node)
     return drawn and not (_is_filled(fn, made) or _is_passed(forward, made) or any(calls_that_may_fill(forward, made)))
 
 
@@ -400,6 +408,48 @@ def _is_of_ones(node: cst.CSTNode | None) -> bool:
     first = node.args[0].value if isinstance(node, cst.Call) and node.args else None
     none = isinstance(first, cst.Integer) and first.evaluated_value == 0
     return name in _ONES or (none and name in ("empty", "new_empty"))
+
+
+def _is_of_a_number(node: cst.CSTNode | None) -> bool:
+    """Whether a call creates a tensor of a literal number: ``torch.full_like(x, 2.0)``, ``x.new_tensor(3)``."""
+    place = _NUMBERED.get(last_name(node.func) or "") if isinstance(node, cst.Call) else None
+    if not isinstance(node, cst.Call) or place is None or len(node.args) <= place:
+        return False
+    number = node.args[place].value
+    number = number.expression if isinstance(number, cst.UnaryOperation) else number
+    return node.args[place].keyword is None and isinstance(number, (cst.Integer, cst.Float))
+
+
+_NUMBERED = {"full": 1, "full_like": 1, "new_full": 1, "tensor": 0, "new_tensor": 0}
+"""The argument that is the number."""
+
+
+def _rounds(node: cst.CSTNode | None) -> bool:
+    return isinstance(node, cst.Call) and last_name(node.func) in _ROUNDING
+
+
+_ROUNDING = frozenset(("ceil", "floor", "round", "sign", "trunc"))
+
+
+def _converts_integers(forward: Method, node: cst.CSTNode | None) -> bool:
+    """Whether a call converts integers or truth values: ``(x > 0).sum().float()``."""
+    function = node.func if isinstance(node, cst.Call) else None
+    converts = isinstance(function, cst.Attribute) and function.attr.value in operations.FLOAT_CONVERSIONS
+    return isinstance(function, cst.Attribute) and converts and _is_integral(forward, function.value)
+
+
+def _is_integral(forward: Method, node: cst.BaseExpression) -> bool:
+    if isinstance(node, cst.Name):
+        value = forward.value_of(node.value)
+        return value is not None and is_tensor(value) is Tri.YES and kind_of(value) is Kind.INTEGRAL
+    if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
+        name = node.func.attr.value
+        return name in operations.INTEGRAL_METHODS or (name in _COUNTING and _is_integral(forward, node.func.value))
+    return isinstance(node, cst.Comparison)
+
+
+_COUNTING = frozenset(("all", "any", "cumsum", "sum"))
+"""Methods that give integers for integers, or for truth values."""
 
 
 def _is_zeros(fn: FunctionClass, value: Fresh) -> bool:
