@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ctxlint.effort import Effort, EffortExceeded
 from ctxlint.model.analyses.grad_mode_tests import grad_mode_tests
+from ctxlint.model.analyses.reverted_writes import lasting
 from ctxlint.model.function import (
     FakeFault,
     FakeMismatch,
@@ -144,7 +145,9 @@ def _results_of(unit: Unit, resolver: Resolver, name: str, qualname: str) -> Ite
     declared = declared_by(Definition(unit, qualname))
     if declared is None or declared.names_some:
         return
-    written = [each for each in facts.of(Mutation) if _written(each, tensors) is not None]
+    changes = [each for each in lasting(facts.of(Mutation)) if _written(each, tensors) is not None]
+    restored = {_written(each, tensors) for each in changes[1:] if each.how == "copy_"}  # perhaps its old values
+    written = [each for each in changes if _written(each, tensors) not in restored]
     if written:
         names = {_written(each, tensors) for each in written}
         parameters = tuple(param.name for param in params if param.name in names)

@@ -122,7 +122,11 @@ def _is_computed_with(forward: Method, name: str) -> bool:
     """Whether forward gives a container to a function or takes an element of it, other than to keep it or its size."""
     for use in forward.named.get(name, ()):
         around = forward.parents[use]
-        if isinstance(around, (cst.Subscript, cst.For, cst.CompFor, cst.StarredElement)):
+        if isinstance(around, (cst.For, cst.CompFor)):
+            if isinstance(around.target, cst.Name) and _asks_only_sizes(forward, around.target.value):
+                continue
+            return True
+        if isinstance(around, (cst.Subscript, cst.StarredElement)):
             return True
         call = forward.parents[around] if isinstance(around, cst.Arg) else None
         if isinstance(call, cst.Call) and not forward.is_on_ctx(call.func) and dotted(call.func) not in _ASKING:
@@ -130,6 +134,16 @@ def _is_computed_with(forward: Method, name: str) -> bool:
     return False
 
 
+def _asks_only_sizes(forward: Method, name: str) -> bool:
+    """Whether a method reads nothing but sizes and the like of what a loop binds to a name."""
+    uses = [each for each in forward.named.get(name, ()) if each not in forward.binders.get(name, ())]
+    read = [each for each in uses if not isinstance(forward.parents[each], (cst.For, cst.CompFor))]
+    return all(
+        isinstance(around := forward.parents[each], cst.Attribute) and around.attr.value in _OF_SIZE for each in read
+    )
+
+
+_OF_SIZE = frozenset(("device", "dim", "dtype", "ndim", "nelement", "numel", "requires_grad", "shape", "size"))
 _ASKING = ("len", "isinstance", "type", "print", "enumerate")
 
 
