@@ -137,6 +137,8 @@ class TensorStashedOnCtx(Rule[FunctionClass]):
             freed = released_explicitly(fn, stash.write.attribute)
             if stash.held is Held.COMPUTED or (freed and stash.held is Held.INPUT and stash.uses.only_metadata):
                 continue
+            if _are_trained(stash):
+                continue
             related = (*way_to(fn, stash.write), *reads_of(fn, stash.write.attribute))
             yield Finding(
                 fn.span(stash.write.node),
@@ -153,6 +155,12 @@ class TensorStashedOnCtx(Rule[FunctionClass]):
                 f"wrong gradients. Save `{name}` with `save_for_backward`, and convert it in `backward`.",
                 related=reads_of(fn, each.write.attribute),
             )
+
+
+def _are_trained(stash: Stash) -> bool:
+    """Whether backward only asks for the flag of a weight or bias: as a parameter, that stays in memory anyway."""
+    named = all("weight" in name or "bias" in name for name in stash.names)
+    return stash.held is Held.INPUT and named and stash.uses.only_metadata and stash.uses.metadata == {"requires_grad"}
 
 
 def _message(stash: Stash, found: tuple[Stash, ...]) -> str:
