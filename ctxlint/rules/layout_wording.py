@@ -19,7 +19,8 @@ def assumed_contiguous(use: LayoutUse) -> str:
     """What is assumed, what happens, and the remedy."""
     instead, passed = "Call `.contiguous()` first.", f"`{use.reader}` gets the incoming gradient `{use.name}`"
     if use.by:
-        passed = f"`{use.by}` passes the incoming gradient `{use.name}` to `{use.reader}`"
+        on = " on" * (len(use.through) > 1)  # another function is between the two
+        passed = f"`{use.by}` passes the incoming gradient `{use.name}`{on} to `{use.reader}`"
     if use.how == EXTENSION:
         wrong = "raises, or silently reads wrong values of transposed or expanded ones"
         return f"{passed} in any layout; unless that handles strides, it {wrong}. {instead}"
@@ -42,7 +43,8 @@ def assumed_contiguous(use: LayoutUse) -> str:
         return f"{takes} {whose} to be 1; it {_WRONG_IF_EXPANDED}. {instead}"
     fact = f"`{use.name}.{use.how}` assumes a contiguous gradient"
     if use.by:
-        fact = f"`{use.by}` calls `{use.how}` on the incoming gradient `{use.name}`"
+        calls = f"has `{use.how}` called" if len(use.through) > 1 else f"calls `{use.how}`"
+        fact = f"`{use.by}` {calls} on the incoming gradient `{use.name}`"
     if use.how == "view":
         instead = instead if use.by or use.compiled else "Use `reshape`."
         return f"{fact}; this raises RuntimeError for many transposed or expanded ones. {instead}"
