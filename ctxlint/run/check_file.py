@@ -15,6 +15,7 @@ from ctxlint.config.torch_versions import ALL_RELEASES
 from ctxlint.diagnostic import Diagnostic, Severity
 from ctxlint.effort import Effort, EffortExceeded, spend, steps
 from ctxlint.fix import Applicability, with_line_endings_of
+from ctxlint.model.analyses.apply_arity import all_are_shifted
 from ctxlint.model.analyses.certain_raises import (
     backward_is_unreached,
     backward_raises,
@@ -216,7 +217,7 @@ def _as_it_stands(rule: Rule[Any], subject: Any, finding: Finding) -> Finding:
     """The finding, with the condition of what torch does with gradients where backward certainly raises before."""
     if not rule.about_gradients or not isinstance(subject, FunctionClass):
         return finding
-    raises = backward_raises(subject) or forward_raises_lately(subject)
+    raises = backward_raises(subject) or forward_raises_lately(subject) or all_are_shifted(subject)
     if not (raises or is_unreached(subject, finding.span)):
         return finding
     from ctxlint.rules.wording import if_backward_gets_there

@@ -43,6 +43,17 @@ def parameter_names(arguments: ast.arguments) -> list[str]:
     return [each.arg for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
 
 
+def is_shifted(names: Iterable[str], params: Iterable[str]) -> bool:
+    """Whether arguments with these names, by position, are in another order than the parameters.
+
+    At least two have the names of parameters that are equally far away. A single one, as in ``run(y, x)`` for
+    ``run(x, z)``, may be meant.
+    """
+    places = {name: at for at, name in enumerate(params)}
+    distances = [places[name] - at for at, name in enumerate(names) if places.get(name, at) != at]
+    return len(set(distances)) < len(distances)
+
+
 class _Fields(dict[type[ast.AST], tuple[str, ...]]):
     """The names of the fields that may contain nodes, by node type."""
 

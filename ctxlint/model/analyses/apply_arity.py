@@ -10,6 +10,7 @@ from ctxlint.model.function import Binding
 from ctxlint.model.interpreter.signatures import misfit_of
 from ctxlint.model.interpreter.values import Tri
 from ctxlint.model.syntax import children
+from ctxlint.source.ast_tree import is_shifted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -22,6 +23,14 @@ def takes_arguments(forward: Method) -> bool:
     """Whether the arguments of ``apply`` are those of ``forward`` after its ctx, as far as the method itself shows."""
     by_class = forward.receiver is None or forward.binding is Binding.CLASS
     return forward.signature_known and not forward.lacks_ctx and by_class
+
+
+def all_are_shifted(fn: FunctionClass) -> bool:
+    """Whether each call in view passes arguments in another order than forward takes them: it may raise."""
+    inputs = [each.name for each in fn.inputs]
+    calls = [call for call in fn.calls if call.applies]
+    named = ((name.rpartition(".")[2] for name in call.names) for call in calls)
+    return bool(calls) and all(is_shifted(names, inputs) for names in named)
 
 
 def misfit(call: ApplyCall, forward: Method) -> Misfit | None:

@@ -49,7 +49,7 @@ from ctxlint.model.interpreter.values import (
     leaves,
 )
 from ctxlint.model.syntax import children, last_name, root_name
-from ctxlint.source.ast_tree import parameter_names
+from ctxlint.source.ast_tree import is_shifted, parameter_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -131,19 +131,12 @@ def _record_launches(walk: Walk, node: cst.BaseExpression, by: str, summary: Sum
 
 
 def _are_shifted(definition: Definition, node: cst.BaseExpression) -> bool:
-    """Whether a call passes arguments in another order than the function takes them: it may raise before it reads any.
-
-    At least two have the names of parameters that are equally far away. A single one, as in ``run(y, x)`` for
-    ``run(x, z)``, may be meant.
-    """
+    """Whether a call passes arguments in another order than the function takes them, which may raise first of all."""
     record = definition.unit.index.functions.get(definition.qualname)
     if record is None or not isinstance(node, cst.Call):
         return False
-    places = {name: at for at, name in enumerate(parameter_names(record.node.args))}
     given = takewhile(lambda each: each.keyword is None and not each.star, node.args)
-    names = [(at, last_name(each.value)) for at, each in enumerate(given)]
-    distances = [places[name] - at for at, name in names if places.get(name, at) != at]
-    return len(set(distances)) < len(distances)
+    return is_shifted((last_name(each.value) for each in given), parameter_names(record.node.args))
 
 
 def _record_misfits(walk: Walk, node: cst.BaseExpression, by: str, misfits: tuple[Misfit, ...]) -> None:
