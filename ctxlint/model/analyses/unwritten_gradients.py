@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model.analyses.gradient_values import reads_values
-from ctxlint.model.interpreter.events import Assigned, Mutation, Question
-from ctxlint.model.interpreter.values import NONE, Fresh, before_views
-from ctxlint.model.syntax import compares_identity, dotted, words_of
+from ctxlint.model.interpreter.events import Assigned, Mutation, Question, UnwrittenResult
+from ctxlint.model.interpreter.local_names import only_assigned
+from ctxlint.model.interpreter.values import NONE, Fresh, Sequence, Tri, before_views
+from ctxlint.model.syntax import compares_identity, dotted, is_name, parents_below, words_of
 from ctxlint.torch_api import operations
 
 if TYPE_CHECKING:
@@ -17,8 +18,9 @@ if TYPE_CHECKING:
 
     from ctxlint.model.function import FunctionClass, Returned
     from ctxlint.model.interpreter.events import Event
-    from ctxlint.model.interpreter.method import Method
+    from ctxlint.model.interpreter.method import Method, MethodFacts
     from ctxlint.model.interpreter.values import Slot, Value
+    from ctxlint.model.syntax import Parents
 
 
 def unwritten_gradients(fn: FunctionClass, backward: Method) -> Iterator[tuple[int, cst.BaseExpression]]:
@@ -53,8 +55,10 @@ def _unwritten(method: Method, returned: Returned) -> Iterator[tuple[int, cst.Ba
     for index, slot in enumerate(returned.slots):
         if slot.starred:
             return
-        if slot.node is not None and _is_unwritten(method, slot, slot.node):
-            yield index, slot.node
+        made = (option.node for option in slot.value.options() if isinstance(option, Fresh))
+        node = slot.node or next(made, None)  # the call whose result is returned
+        if isinstance(node, cst.BaseExpression) and _is_unwritten(method, slot, node):
+            yield index, node
 
 
 def _is_usual(event: Event) -> bool:
@@ -65,7 +69,7 @@ def _is_usual(event: Event) -> bool:
 
 def _is_unwritten(method: Method, slot: Slot, node: cst.BaseExpression) -> bool:
     options = [option for option in slot.value.options() if option != NONE]
-    made = [option for option in options if isinstance(option, Fresh) and allocates(option.node)]
+    made = [option for option in options if isinstance(option, Fresh) and _is_only_allocated(method, option)]
     if not made or len(made) < len(options) or not all(each.node in method.parents for each in made):
         return False
     if not isinstance(node, cst.Name):
@@ -75,6 +79,49 @@ def _is_unwritten(method: Method, slot: Slot, node: cst.BaseExpression) -> bool:
     if written or not all(each.name == node.value and _is_usual(each) for each in bound):
         return False
     return all(is_harmless(method, use) for use in method.named.get(node.value, ()))
+
+
+def _is_only_allocated(method: Method, made: Fresh) -> bool:
+    """Whether a tensor is memory that the method, or a function that it calls, allocates and does not write to."""
+    return allocates(made.node) or any(
+        each.node is made.node and made.part in each.parts for each in method.facts.of(UnwrittenResult)
+    )
+
+
+def unwritten_parts(function: cst.FunctionDef, facts: MethodFacts) -> tuple[int, ...]:
+    """The elements of the tuple that a function returns that are certainly such memory, unless None."""
+    if len(facts.returns) != 1 or not _is_usual(facts.returns[0]) or facts.falls_through is not Tri.NO:
+        return ()
+    value = facts.returns[0].value
+    slots = value.slots if isinstance(value, Sequence) and value.exact else ()
+    parts = [part for part, slot in enumerate(slots) if _may_only_be_allocated(slot)]
+    parents = parents_below(function) if parts else {}
+    return tuple(part for part in parts if _is_only_returned(function, parents, slots[part].node))
+
+
+def _may_only_be_allocated(slot: Slot) -> bool:
+    options = [option for option in slot.value.options() if option != NONE]
+    made = [option for option in options if isinstance(option, Fresh) and allocates(option.node)]
+    return isinstance(slot.node, cst.Name) and 0 < len(options) == len(made)
+
+
+def _is_only_returned(function: cst.FunctionDef, parents: Parents, node: cst.BaseExpression | None) -> bool:
+    """Whether a name is bound once, to what is allocated, and otherwise only returned."""
+    name = node.value if isinstance(node, cst.Name) else ""
+    value = only_assigned(function, name)
+    branches = (value.body, value.orelse) if isinstance(value, cst.IfExp) else (value,)
+    if not any(each is not None and allocates(each) for each in branches):
+        return False
+    uses = ((use, above) for use, above in parents.items() if is_name(use, name))
+    return all(_is_returned_or_bound(parents, use, above) for use, above in uses)
+
+
+def _is_returned_or_bound(parents: Parents, use: cst.CSTNode, above: cst.CSTNode) -> bool:
+    if isinstance(above, cst.Attribute):
+        return above.value is not use
+    if isinstance(above, cst.Element):
+        return isinstance(parents.get(parents[above]), cst.Return)
+    return isinstance(above, cst.AssignTarget)
 
 
 def _may_be(value: Value, made: list[Fresh]) -> bool:

@@ -197,8 +197,27 @@ class _Addresses:
             return [(f"{_PROGRAM}{given[0].value!r}",)]
         if function == "arange" and len(given) == 2 and isinstance(given[1], ast.Name):
             return [(f"{_RANGE}{given[1].id}",)]
+        if function == "make_block_ptr":
+            return self._of_block(node, depth)
         same = function in ("multiple_of", "max_contiguous") and node.args
         return self.of(node.args[0], depth + 1) if same else [self._unknown(node)]
+
+    def _of_block(self, node: ast.Call, depth: int) -> list[Term]:
+        """The terms of a block pointer: its base, and along each dimension the offset and the range, by the stride."""
+        given = {each.arg: each.value for each in node.keywords} | dict(zip(_OF_BLOCKS, node.args))
+        strides, offsets, shape = (
+            getattr(given.get(each), "elts", []) for each in ("strides", "offsets", "block_shape")
+        )
+        if "base" not in given or not len(strides) == len(offsets) == len(shape) > 0:
+            return [self._unknown(node)]
+        terms = self.of(given["base"], depth + 1)
+        for stride, offset, length in zip(strides, offsets, shape):
+            lanes = (f"{_RANGE}{length.id}",) if isinstance(length, ast.Name) else self._unknown(length)
+            products = (
+                (*one, *each) for each in self.of(stride, depth + 1) for one in (*self.of(offset, depth + 1), lanes)
+            )
+            terms += [tuple(sorted(each)) for each in products]
+        return terms
 
     def _unknown(self, node: ast.expr) -> Term:
         """The term for an expression that is not taken apart, with the axes of the programs that it may depend on."""
@@ -227,6 +246,7 @@ def dotted_end(node: ast.expr) -> str:
 
 UNKNOWN = "?"
 _PROGRAM, _RANGE = "program ", "range "
+_OF_BLOCKS = ("base", "shape", "strides", "offsets", "block_shape", "order")
 _DEEPEST = 40
 _MANY = 200
 """The number of terms of a product that are looked at."""

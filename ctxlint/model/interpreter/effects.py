@@ -25,6 +25,7 @@ from ctxlint.model.interpreter.events import (
     SavedRead,
     TrialEffectRun,
     UnboundInside,
+    UnwrittenResult,
 )
 from ctxlint.model.interpreter.name_reads import is_tested_for_names
 from ctxlint.model.interpreter.names import is_behind_a_switch
@@ -105,7 +106,7 @@ def apply_summary(
     for flag in summary.flag_tests:
         walk.record(FlagTestedInside, node, value=flag.target, test=flag.test, by=flag.by, through=flag.steps)
     _record_misfits(walk, node, by, summary.misfits)
-    _record_launches(walk, node, by, summary)
+    _record_results(walk, node, by, summary)
     for each in summary.unbound_reads if not walk.protected else ():
         walk.record(UnboundInside, node, name=each.name, needed=each.needed, by=by, through=each.steps)
     if summary.on_context is not None:
@@ -122,8 +123,10 @@ def apply_summary(
     return summary.returned
 
 
-def _record_launches(walk: Walk, node: cst.BaseExpression, by: str, summary: Summary) -> None:
-    """Record what is wrong with the launches of kernels in a function."""
+def _record_results(walk: Walk, node: cst.BaseExpression, by: str, summary: Summary) -> None:
+    """Record what is wrong with the launches of kernels in a function, and that it does not write what it returns."""
+    if summary.unwritten:
+        walk.record(UnwrittenResult, node, parts=summary.unwritten)
     for effect in summary.trial_effects:
         walk.record(TrialEffectRun, node, effect=effect, by=by)
     for left_out in summary.left_out:

@@ -718,6 +718,13 @@ class CutGrid(Event):
 
 
 @record
+class UnwrittenResult(Event):
+    """A call of a function that returns memory which it allocates, and nothing writes to, as elements ``parts``."""
+
+    parts: tuple[int, ...] = ()
+
+
+@record
 class GraphUseInside(Event):
     """A call of a function ``by`` that tests ``requires_grad`` of a tensor that it computes, or calls ``how`` on it."""
 

@@ -162,6 +162,8 @@ class Summary:
     flag_tests: tuple[ArgumentFlagTest, ...] = ()
     trial_effects: tuple[TrialEffect, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
+    unwritten: tuple[int, ...] = ()
+    """The elements of what it returns that are memory which nothing writes to, unless None."""
 
 
 @record

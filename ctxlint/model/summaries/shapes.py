@@ -152,8 +152,9 @@ class Shape:
         )
         uses, misfits, strides = summary.graph_uses, summary.misfits, tuple(map(self._strides, summary.strides))
         flags = tuple(replace(each, target=self._in_caller(each.target)) for each in summary.flag_tests)
-        others = (none_reads, unbound_reads, uses, misfits, strides, flags, summary.trial_effects, summary.left_out)
-        return Summary(returned, writes, reads, effects, deferred, *others)
+        others = (none_reads, unbound_reads, uses, misfits, strides, flags)
+        as_they_are = (summary.trial_effects, summary.left_out, summary.unwritten)
+        return Summary(returned, writes, reads, effects, deferred, *others, *as_they_are)
 
     def _strides(self, use: StridesUse) -> StridesUse:
         like = None if use.like is None else self._in_caller(use.like)

@@ -16,6 +16,7 @@ import libcst as cst
 from ctxlint.effort import STEPS_OF_A_FILE, limited, spend, steps
 from ctxlint.model.analyses.left_out import left_out_by, may_fit_sizes
 from ctxlint.model.analyses.returns import joined
+from ctxlint.model.analyses.unwritten_gradients import unwritten_parts
 from ctxlint.model.function import Binding, Param
 from ctxlint.model.index.project import Definition
 from ctxlint.model.index.python_names import creates_names, mentions_creation
@@ -461,9 +462,9 @@ def _summary(
     strides = tuple(strides_of(definition, facts))
     flags = tuple(flag_tests_of(definition, head.node, facts, asking=bool(head.asking)))
     sums = tuple(_trial_effects(definition, facts))
-    left_out = tuple(_left_out(definition, head.node, facts))
-    others = (none_reads, unbound_reads, uses, misfits, strides, flags, sums, left_out)
-    return Summary(_returned(facts), writes, reads, effects, (), *others)
+    others = (none_reads, unbound_reads, uses, misfits, strides, flags, sums)
+    filled = (tuple(_left_out(definition, head.node, facts)), unwritten_parts(head.node, facts))
+    return Summary(_returned(facts), writes, reads, effects, (), *others, *filled)
 
 
 def _misfit_of_kernel(definition: Definition, around: list[str | None]) -> Misfit | None:
