@@ -50,7 +50,7 @@ class SkippedState:
     node is a return that comes too early. ``flags`` are the inputs whose flags decide, if so. ``error`` is what
     backward raises then, first of all. ``suffices``: to store it there as well is all that is missing, as nothing else
     that backward reads is skipped, what is stored exists there, and forward computes nothing else instead.
-    ``of_absent``: it consists of an input that is None there. ``decides_more``: the test of flags, or the flag for
+    ``of_absent``: it is computed from an input that is None there. ``decides_more``: the test of flags, or the flag for
     training, decides about other code, too. ``others``: further returns that come too early. ``events`` store it
     elsewhere. ``only`` is the input under whose flag alone backward reads it, if not on
     every path. ``inputs`` are those of ``flags``, if backward reads it on every path, at ``read``. ``unserved`` is
@@ -578,7 +578,7 @@ def _asks_for_types(guards: Iterable[Guard], events: Iterable[ContextEvent]) -> 
 
 
 def _is_made_of(event: ContextEvent, test: Guard) -> bool:
-    """Whether what an event stores in an attribute, perhaps in a helper, consists of the input that a test asks for."""
+    """Whether what an event stores in an attribute, perhaps in a helper, is computed from the input that a test asks for."""
     asked = test.asks.value if test.asks is not None else None
     if not (isinstance(event, ContextWrite) and is_input(asked)):
         return False
