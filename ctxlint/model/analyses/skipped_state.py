@@ -578,7 +578,7 @@ def _asks_for_types(guards: Iterable[Guard], events: Iterable[ContextEvent]) -> 
 
 
 def _is_made_of(event: ContextEvent, test: Guard) -> bool:
-    """Whether what an event stores in an attribute, perhaps in a helper, is computed from the input that a test asks for."""
+    """Whether what an event stores, perhaps in a helper, is computed from the input that a test asks for."""
     asked = test.asks.value if test.asks is not None else None
     if not (isinstance(event, ContextWrite) and is_input(asked)):
         return False
