@@ -86,7 +86,8 @@ class UnpairedCustomFwd(Rule[FunctionClass]):
     Not reported if `forward` or `backward` is inherited or has an unknown decorator, because projects wrap the pair in
     their own functions. `custom_bwd` is not reported if other code can set the state: a decorator that uses ctx, a
     function that gets ctx, `ctx._fwd_used_autocast = ...`. `custom_fwd` is not reported if `forward` or `backward`
-    sets autocast itself, or if `backward` has `custom_fwd` with `cast_inputs` as well.
+    sets autocast itself, if `backward` has `custom_fwd` with `cast_inputs` as well, or if it only allocates memory and launches a
+    kernel that fills it.
 
     ## References
     - [Automatic mixed precision: functions that need a particular dtype](https://pytorch.org/docs/stable/notes/amp_examples.html)
@@ -128,6 +129,8 @@ class UnpairedCustomFwd(Rule[FunctionClass]):
                 add_other_half(fn, exit_, forward),
             )
         elif entry is not None and exit_ is None and not (backward.raises_only or _sets_autocast(forward, backward)):
+            if _only_launches(backward):
+                return
             if backward.decorator("custom_fwd") is not None:
                 fact = f"`backward` of `{fn.name}` has `custom_fwd` and no `custom_bwd`"
                 remedy, fix = "Use `custom_bwd` there.", None
@@ -187,6 +190,17 @@ def _is_cast(backward: Method) -> bool:
         for record in records
         for node in (nodes_in(record.node) if record is not None else ())
     )
+
+
+def _only_launches(backward: Method) -> bool:
+    """Whether backward only allocates memory, and calls what fills it: autocast does not affect a kernel."""
+    computes = any(isinstance(node, (cst.BinaryOperation, cst.AugAssign)) for node in backward.parents)
+    launched = [
+        each.value
+        for each in backward.nodes_of(cst.Expr)
+        if isinstance(each.value, cst.Call) and len(each.value.args) > 1 and not backward.is_on_ctx(each.value.func)
+    ]
+    return bool(launched) and not computes and not _is_cast(backward)
 
 
 def _advice(fn: FunctionClass, entry: Decorator, exit_: Decorator | None) -> str:

@@ -177,6 +177,15 @@ def states_it(fn: FunctionClass, method: Method) -> bool:
     return any(incoming.search(each) and _DISMISSED.search(each) for each in sentences)
 
 
+def says_unused(fn: FunctionClass, method: Method, name: str) -> bool:
+    """Whether a comment in a method, or a docstring, says that a parameter is not used."""
+    first, last = fn.start(method.node.name).line, fn.span(method.node.body).end.line
+    mentioned = re.compile(rf"\b{re.escape(name)}\b")
+    comments = (line.partition("#")[2] for line in fn.source.lines(first, last).split("\n") if "#" in line)
+    docstring = (part for part in re.split(r"[.;:]\s|\n", method.node.get_docstring() or "") if name in part)
+    return any(mentioned.search(each) and _DISMISSED.search(each) for each in (*comments, *docstring))
+
+
 _INCOMING = (
     r"(?:out(?:put|going|coming)?|up(?:per|stream)?|incoming|previous|true|real|actual|usual)(?:[\s_-]+\w+)?[\s_-]+"
     r"(?:gradient|grad|derivative|tangent)s?|grad_?out\w*|chain rule"

@@ -11,7 +11,7 @@ import libcst as cst
 
 from ctxlint.model.analyses.conditional_code import Runs, runs
 from ctxlint.model.analyses.decided_tests import never_runs
-from ctxlint.model.analyses.deliberate_gradients import returns_an_input
+from ctxlint.model.analyses.deliberate_gradients import returns_an_input, says_unused
 from ctxlint.model.analyses.empty_tensors import implies_empty
 from ctxlint.model.analyses.unread_arguments import only_given_away
 from ctxlint.model.analyses.upstream import depends_on_no_input, independent_slots
@@ -347,7 +347,7 @@ def ignored_gradients(fn: FunctionClass) -> list[OutputGradient]:
             continue
         if not surely_differentiable(fn, index) or is_independent(fn, index):
             continue
-        if param.name not in _deleted_names(backward.node.body):
+        if param.name not in _deleted_names(backward.node.body) and not says_unused(fn, backward, param.name):
             found[param.name] = OutputGradient(param, index, _name_of(backward, param, index), given_to or ())
     return [] if found and _supplies_gradients(fn, backward) else list(found.values())
 
