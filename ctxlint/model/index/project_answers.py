@@ -302,6 +302,8 @@ def is_modified(index: FileIndex, name: str) -> bool:
         path = meant(call.node.func, call.scope)
         if path == name or (not name.startswith(LOCAL) and _is_import_of(name, path)):
             inside = index.function_of(call.scope)
+            if _is_in_function(index, call):
+                continue
             if inside is None or not _is_without_gradients(index, call):
                 if not call.expects_error and modifies_result(index.body_of(call.scope), call.node, index, call.scope):
                     return True
@@ -314,6 +316,14 @@ def _is_in_forward(index: FileIndex, call: CallRecord) -> bool:
     found = index.classes.get(owner)
     bases = [dotted_name(each) or "" for each in found.node.bases] if found is not None else []
     return method == "forward" and any(each.endswith("Module") for each in bases)
+
+
+def _is_in_function(index: FileIndex, call: CallRecord) -> bool:
+    """Whether a call is in a method of a Function that torch runs with grad mode off."""
+    owner, _, method = call.scope.qualname.rpartition(".")
+    found = index.classes.get(owner)
+    bases = [dotted_name(each) or "" for each in found.node.bases] if found is not None else []
+    return method in ("forward", "backward") and any(each.endswith("Function") for each in bases)
 
 
 def _is_without_gradients(index: FileIndex, call: CallRecord) -> bool:
