@@ -553,13 +553,19 @@ class SharedResult:
 class UndeclaredWrite:
     """A write of the operator ``function`` to the inputs ``parameters``, none of which it names.
 
-    ``returns_nothing``: it certainly has no result.
+    ``returns_nothing``: it certainly has no result. ``written_at`` is the write, with its file, if the ``span`` is that
+    of an argument: of ``keyword``, or of the implementation of an operator with a schema, which has the parameters
+    ``declared`` and is ``declared_at`` a place.
     """
 
     span: Span
     function: str
     parameters: tuple[str, ...]
     returns_nothing: bool
+    keyword: str = "mutates_args"
+    declared: tuple[str, ...] = ()
+    written_at: tuple[str, Span] | None = None
+    declared_at: tuple[str, Span] | None = None
 
 
 @record
@@ -586,6 +592,7 @@ class FakeFault(Enum):
     REQUIRED = "the fake needs arguments that the operator does not have"
     DEFAULT = "the fake has no default where the operator has one"
     SHIFTED = "a parameter of the fake gets the argument for another one, as one before it is missing"
+    ORDER = "the fake has the same parameters in another order"
     RESULTS = "the fake returns another number of tensors"
     DIMENSIONS = "the fake returns a tensor with another number of dimensions"
     SIZES = "the fake returns a tensor with other sizes"
@@ -597,13 +604,15 @@ class FakeFault(Enum):
 class FakeMismatch:
     """A fake that does not fit its operator ``function``, at the ``span``.
 
-    ``names`` are the parameters in question; of ``SHIFTED``, the missing one, and the one that gets its argument.
+    ``names`` are the parameters in question; of ``SHIFTED``, the missing one, and the one that gets its argument; of
+    ``ORDER``, those from the first to the last in another place, with ``spans``, and ``ordered`` as they belong.
     ``default`` is the code of the operator's default, if it is one parameter. ``sometimes``: only calls that pass the
     arguments are concerned. ``expected`` and ``returned`` are the numbers of tensors, None for a single one;
     ``annotated``: only the annotation of the operator shows the former, its body does not.
 
     ``at`` is the number of the result in question, None for the only one; ``here`` and ``there`` are its sizes, dtype
-    or layout in the fake and in the operator. They differ only for some tensors if ``of`` is a parameter that decides.
+    or layout in the fake and in the operator. They differ only for some tensors if ``of`` is a parameter that decides,
+    and only on the path of a return that is ``on_a_path``, in this file.
     """
 
     span: Span
@@ -619,6 +628,9 @@ class FakeMismatch:
     here: str = ""
     there: str = ""
     of: str = ""
+    on_a_path: tuple[str, Span] | None = None
+    spans: tuple[Span, ...] = ()
+    ordered: tuple[str, ...] = ()
 
 
 @record

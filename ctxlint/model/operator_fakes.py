@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ctxlint.model.function import FakeFault, FakeMismatch
 from ctxlint.model.index.module_backwards import span_of_name
-from ctxlint.model.index.result_layouts import LEADING, Laid, Size, results_of
+from ctxlint.model.index.result_layouts import DEFAULT, FLOATING, LEADING, Laid, Size, results_of
 from ctxlint.model.index.scopes import dotted_name
 from ctxlint.model.interpreter.values import Sequence, Tri, is_tensor
 from ctxlint.model.syntax import CHECKING
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ctxlint.model.index.module_unit import Unit
     from ctxlint.model.interpreter.values import Value
     from ctxlint.model.operators import Fake
+    from ctxlint.source.source import Span
 
 
 def unfit_arguments(unit: Unit, fake: Fake) -> FakeMismatch | None:
@@ -43,11 +44,29 @@ def unfit_arguments(unit: Unit, fake: Fake) -> FakeMismatch | None:
         missing = (*shifted[:-1], *missing[len(shifted) - 1 :])
     if missing:
         return FakeMismatch(span, name, FakeFault.NOT_TAKEN, missing, sometimes=passed.defaults.keys() >= {*missing})
+    moved = own.moved_against(passed)
+    names = tuple(own.positional[moved])
+    if _reads(fake.function.node, names):
+        code = tuple(each for name in names if (each := _code_of(unit, fake.function.node.args, name)) is not None)
+        ordered = tuple(passed.positional[moved])
+        return FakeMismatch(span, name, FakeFault.ORDER, names, spans=code, ordered=ordered)
     lacking = own.without_default_of(passed)
     if lacking:
         default = ast.unparse(next(iter(lacking.values()))) if len(lacking) == 1 else ""
         return FakeMismatch(span, name, FakeFault.DEFAULT, tuple(lacking), default)
     return None
+
+
+def _reads(function: ast.FunctionDef | ast.AsyncFunctionDef, names: tuple[str, ...]) -> bool:
+    inside = (node for statement in function.body for node in nodes_in(statement)) if names else ()
+    return any(isinstance(node, ast.Name) and node.id in names for node in inside)
+
+
+def _code_of(unit: Unit, arguments: ast.arguments, name: str) -> Span | None:
+    """The code of a parameter without a default, with its annotation."""
+    positional = [*arguments.posonlyargs, *arguments.args]
+    at = next(number for number, each in enumerate(positional) if each.arg == name)
+    return unit.source.span_of(positional[at]) if at < len(positional) - len(arguments.defaults) else None
 
 
 class _Parameters:
@@ -88,6 +107,13 @@ class _Parameters:
                 missing = later[: later.index(here)]
                 return (*missing, here) if {*missing}.isdisjoint(self.positional) else ()
         return ()
+
+    def moved_against(self, passed: _Parameters) -> slice:
+        """Those from the first to the last in another place than in the operator; none if there are others."""
+        pairs = [*zip(self.positional, passed.positional)]
+        at = [number for number, (here, there) in enumerate(pairs) if here != there]
+        permuted = sorted(self.positional) == sorted(passed.positional) and not self.rest
+        return slice(at[0], at[-1] + 1) if at and permuted else slice(0)
 
     def without_default_of(self, passed: _Parameters) -> dict[str, ast.expr]:
         """Those that lack the default that the operator has there."""
@@ -143,20 +169,42 @@ def unlike_results(unit: Unit, fake: Fake) -> Iterator[FakeMismatch]:
     numbers = frozenset(name for name, text in written.items() if "Tensor" not in text)
     names = dict(zip(own.positional, passed.positional)) | {each: each for each in passed.by_name}
     here = results_of(fake.function.node, names, frozenset(each for each in names if names[each] in numbers))
-    there = results_of(operator, {name: name for name in written}, numbers) if here is not None else None
-    if here is None or there is None or len(here) != len(there):
+    if not here.complete or len({len(each) for each in here.returns}) != 1:
         return
-    tested = _tested(operator)
-    for at, ((node, ours), (_node, theirs)) in enumerate(zip(here, there)):
-        if ours is not None and theirs is not None:
-            found = _difference(ours, theirs)
-            given = found is not None and (found.of or (found.fault in _OF_SHAPES and (ours.like or theirs.like)))
-            if found is not None and not (given and tested & _ABOUT[found.fault]):
-                number = at if len(here) > 1 else None
-                span = unit.source.span_of(node)
-                yield FakeMismatch(
-                    span, operator.name, found.fault, at=number, here=found.here, there=found.there, of=found.of
-                )
+    there = results_of(operator, {name: name for name in written}, numbers).returns
+    alike = [each for each in there if len(each) == len(here.returns[0])]
+    tested = _tested(operator) if alike else set()
+    for at in range(len(here.returns[0])):
+        ours = [each[at] for each in here.returns]
+        wrong = [(result[at], found) for result in alike if (found := _always(ours, result[at][1], tested)) is not None]
+        if wrong:
+            (node, _), found = wrong[0]
+            some = len(wrong) < len(there)
+            source = fake.operator.unit.source
+            yield FakeMismatch(
+                unit.source.span_of(ours[0][0]),
+                operator.name,
+                found.fault,
+                at=at if len(here.returns[0]) > 1 else None,
+                here=found.here,
+                there=found.there,
+                of=found.of,
+                on_a_path=(fake.operator.unit.path, source.span_of(node)) if some else None,
+            )
+
+
+def _always(ours: list[tuple[ast.expr, Laid | None]], theirs: Laid | None, tested: set[str]) -> _Difference | None:
+    """How the result of every return of a fake differs from one of the operator's; None if one may agree."""
+    first: _Difference | None = None
+    for _node, laid in ours:
+        found = _difference(laid, theirs) if laid is not None and theirs is not None else None
+        if laid is None or theirs is None or found is None:
+            return None
+        given = found.of or (found.fault in _OF_SHAPES and (laid.like or theirs.like))
+        if given and tested & _ABOUT[found.fault]:
+            return None
+        first = first or found
+    return first
 
 
 def _tested(operator: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
@@ -252,7 +300,9 @@ def _replaced_last(tensor: str, sizes: tuple[Size, ...]) -> str:
 
 def _other_dtype(ours: Laid, theirs: Laid) -> _Difference | None:
     if ours.dtype and theirs.dtype:
-        return _Difference(FakeFault.DTYPE, ours.dtype, theirs.dtype) if ours.dtype != theirs.dtype else None
+        dtypes = {ours.dtype, theirs.dtype}
+        same = len(dtypes) == 1 or (DEFAULT in dtypes and dtypes <= {DEFAULT, *FLOATING})
+        return _Difference(FakeFault.DTYPE, ours.dtype, theirs.dtype) if not same else None
     of = ours.dtype_of or theirs.dtype_of
     if not of or not (ours.dtype or theirs.dtype):
         return None

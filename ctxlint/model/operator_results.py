@@ -45,31 +45,41 @@ from ctxlint.model.interpreter.values import (
     storage,
 )
 from ctxlint.model.operator_fakes import unfit_arguments, unfit_result, unlike_results
+from ctxlint.model.operator_schemas import registered_without_writes
 from ctxlint.model.operators import decorated_operators, fakes_of, gives_tensors
 from ctxlint.model.summaries.declared import declared_by
 from ctxlint.patterns import pattern
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from collections.abc import Sequence as Sequence_
 
     from ctxlint.model.index.module_unit import Unit
     from ctxlint.model.index.project import Project
     from ctxlint.model.interpreter.events import Return
+    from ctxlint.model.interpreter.method import MethodFacts
     from ctxlint.model.interpreter.summary import Resolver
+    from ctxlint.model.operator_schemas import Registered
     from ctxlint.model.operators import Fake
 
 
 OperatorResult = SharedResult | UndeclaredWrite | GradModeTest | RejectedOperator | FakeMismatch
 
 
-def operator_results(unit: Unit, project: Project, resolver: Resolver) -> Iterator[OperatorResult]:
+def operator_results(unit: Unit, project: Project, resolver_of: Callable[[Unit], Resolver]) -> Iterator[OperatorResult]:
     """The returns of the operators of a file that torch certainly rejects, and the writes that it does not know of.
 
     And where they ask for grad mode. Then the returns of fakes that share memory as no operator's may. Before all, the
     operators that torch does not even define.
     """
+    resolver = resolver_of(unit)
     yield from _rejected(unit)
+    for each in registered_without_writes(unit, project):
+        try:
+            with Effort().on(each.function.qualname):
+                yield from _undeclared_by_call(unit, resolver_of, each)
+        except (EffortExceeded, RecursionError):
+            continue
     for name, qualname in decorated_operators(unit):
         try:
             with Effort().on(qualname):
@@ -145,14 +155,55 @@ def _results_of(unit: Unit, resolver: Resolver, name: str, qualname: str) -> Ite
     declared = declared_by(Definition(unit, qualname))
     if declared is None or declared.names_some:
         return
-    changes = [each for each in lasting(facts.of(Mutation)) if _written(each, tensors) is not None]
-    restored = {_written(each, tensors) for each in changes[1:] if each.how == "copy_"}  # perhaps its old values
-    written = [each for each in changes if _written(each, tensors) not in restored]
+    written = _lasting_writes(facts, tensors)
     if written:
         names = {_written(each, tensors) for each in written}
         parameters = tuple(param.name for param in params if param.name in names)
         nothing = _returns_nothing(unit, qualname)
         yield UndeclaredWrite(part.span(written[0].node), node.name.value, parameters, nothing)
+
+
+def _lasting_writes(facts: MethodFacts, tensors: set[str]) -> list[Mutation]:
+    """The writes to inputs that are not undone before the end."""
+    changes = [each for each in lasting(facts.of(Mutation)) if _written(each, tensors) is not None]
+    restored = {_written(each, tensors) for each in changes[1:] if each.how == "copy_"}  # perhaps its old values
+    return [each for each in changes if _written(each, tensors) not in restored]
+
+
+def _undeclared_by_call(
+    unit: Unit, resolver_of: Callable[[Unit], Resolver], registered: Registered
+) -> Iterator[UndeclaredWrite]:
+    """What a function that a call makes an operator writes, although the call says that it writes nothing."""
+    home, qualname = registered.function.unit, registered.function.qualname
+    found = home.slices.find_function_in_slice(qualname)
+    if found is None or found[0].asynchronous is not None:
+        return
+    node, part = found
+    scope = Scope("function", qualname, home.index.functions[qualname].scope)
+    params = params_of(node, scope)
+    schema = registered.schema
+    if schema is None:
+        tensors = {each.name: each.name for each in params if _TENSOR.search(each.annotation or "")}
+    else:
+        tensors = {params[at].name: f"{kind} {name}" for at, kind, name in schema.tensors if at < len(params)}
+    positional = [each for each in params if each.kind in (ParameterKind.POSITIONAL, ParameterKind.KEYWORD_ONLY)]
+    facts = interpret(
+        node, bound_plain(positional), scope, resolver_of(home), bound_names(node, home.source.has_walrus)
+    )
+    written = _lasting_writes(facts, {*tensors})
+    if facts.complete and not facts.is_generator and written:
+        names = {_written(each, {*tensors}) for each in written}
+        parameters = tuple(each.name for each in params if each.name in names)
+        yield UndeclaredWrite(
+            unit.source.span_of(registered.at),
+            node.name.value,
+            parameters,
+            schema.returns_nothing if schema is not None else _returns_nothing(home, qualname),
+            registered.keyword,
+            tuple(tensors[each] for each in parameters) if schema is not None else (),
+            (home.path, part.span(written[0].node)),
+            (schema.path, schema.span) if schema is not None else None,
+        )
 
 
 def _returns_nothing(unit: Unit, qualname: str) -> bool:

@@ -33,6 +33,7 @@ from ctxlint.model.index.project import Definition, Project
 from ctxlint.model.index.project_answers import is_modified
 from ctxlint.model.index.scopes import LOCAL
 from ctxlint.model.operator_results import operator_results
+from ctxlint.model.operator_schemas import may_register, registers_by_calls
 from ctxlint.model.operators import has_fakes_of_others, in_source, needs_project, operators_of, registrable
 from ctxlint.model.summaries.resolver import CalleeResolver
 from ctxlint.model.summaries.summaries import Summaries
@@ -258,7 +259,7 @@ class Reader:
         by_name = {function.qualname: function for function in built}
         self.add_outlines(by_name, outside, calls)
         registered = self.operators(outside)
-        concerned = unit.may_define_operators or unit.source.holds("register_fake")
+        concerned = unit.may_define_operators or unit.source.holds("register_fake") or may_register(unit)
         results = self.operator_results() if concerned else ()
         return SourceFile(
             source=unit.source,
@@ -326,12 +327,12 @@ class Reader:
 
     def operator_results(self) -> tuple[OperatorResult, ...]:
         """The returns of custom operators that torch rejects, and the writes that it does not know of."""
-        store, resolver = STORE.get(), CalleeResolver(self.unit, Summaries(self.project))
+        store, resolver_of = STORE.get(), partial(CalleeResolver, summaries=Summaries(self.project))
 
         def work() -> tuple[OperatorResult, ...]:
-            return tuple(operator_results(self.unit, self.project, resolver))
+            return tuple(operator_results(self.unit, self.project, resolver_of))
 
-        if store is None or has_fakes_of_others(self.unit):
+        if store is None or has_fakes_of_others(self.unit) or registers_by_calls(self.unit):
             return work()
         return store.of_operators("results", self.unit, work)
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+from string import ascii_lowercase
 from typing import TYPE_CHECKING
 
+from ctxlint.diagnostic import Related
 from ctxlint.model.function import SourceFile
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.wording import fitting, quoted
@@ -12,13 +15,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.config.settings import Settings
+    from ctxlint.model.function import UndeclaredWrite
 
 
 class OperatorUndeclaredMutation(Rule[SourceFile]):
     """
     ## What it does
     Reports a function under `torch.library.custom_op` or `triton_op` that modifies an input in place, also one that may be
-    None, although its `mutates_args` is empty.
+    None, although its `mutates_args` is empty. The same applies to `infer_schema(f, mutates_args=[])`, to
+    `custom_op("ns::f", f, mutates_args=())`, also in a function of the project that hands its arguments on to them, and to a
+    schema as a string without `(a!)`.
 
     ## Why is this bad?
     `mutates_args` must name every input that the operator modifies; torch does not check it. An operator without results
@@ -50,7 +56,8 @@ class OperatorUndeclaredMutation(Rule[SourceFile]):
     to a copy instead.
 
     ## Known limits
-    Not reported for an operator that names another input. Not reported if the write is in code that is not analysed, or for operators with
+    A function of another file that registers operators is known where its name holds `custom_op`, or its parameter is
+    called `mutates_args`. Not reported for an operator that names another input. Not reported if the write is in code that is not analysed, or for operators with
     `tags`, a `schema` or further decorators.
 
     ## References
@@ -63,10 +70,30 @@ class OperatorUndeclaredMutation(Rule[SourceFile]):
 
     def check(self, file: SourceFile, settings: Settings) -> Iterator[Finding]:
         for each in file.undeclared_writes if settings.torch.reach(2, 4) else ():
-            names = ", ".join(f'"{name}"' for name in each.parameters)
-            declaration = f"`mutates_args=({names}{',' if len(each.parameters) == 1 else ''})`"
             dropped = "its calls" if each.returns_nothing else "calls whose result is unused"
             or_copy = "" if each.returns_nothing else ", or modify a copy if it has a gradient"
-            fact = f"`{each.function}` modifies {quoted(each.parameters)} in place although its `mutates_args` is empty"
-            message = f"{fact}; `torch.compile` silently drops {dropped}. Write {declaration}"
-            yield Finding(each.span, fitting(f"{message}{or_copy}.", f"{message}."))
+            declaration = "its schema does not say so" if each.declared else f"its `{each.keyword}` is empty"
+            fact = f"`{each.function}` modifies {quoted(each.parameters)} in place although {declaration}"
+            message = f"{fact}; `torch.compile` silently drops {dropped}. Write {_remedy(each)}"
+            yield Finding(each.span, fitting(f"{message}{or_copy}.", f"{message}."), related=_notes(file, each))
+
+
+def _remedy(write: UndeclaredWrite) -> str:
+    """The declaration that is right."""
+    if write.declared:
+        marked = (
+            each.replace("Tensor", f"Tensor({letter}!)", 1) for letter, each in zip(ascii_lowercase, write.declared)
+        )
+        return f"{quoted(marked)} in the schema"
+    names = ", ".join(f'"{name}"' for name in write.parameters)
+    if write.keyword != "mutates_args" or write.written_at is not None:
+        return f"`{write.keyword}=[{names}]`"
+    return f"`{write.keyword}=({names}{',' if len(write.parameters) == 1 else ''})`"
+
+
+def _notes(file: SourceFile, each: UndeclaredWrite) -> tuple[Related, ...]:
+    """The write, and the schema, if the finding is somewhere else."""
+    own = os.path.abspath(file.source.path)
+    places = [(each.written_at, "modified here"), (each.declared_at, "the schema")]
+    known = [(*place, text) for place, text in places if place is not None]
+    return tuple(Related(span, text, path="" if os.path.abspath(path) == own else path) for path, span, text in known)

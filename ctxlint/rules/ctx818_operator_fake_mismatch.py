@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
+from ctxlint.diagnostic import Related
+from ctxlint.fix import Applicability, Edit, Fix
 from ctxlint.model.function import FakeFault, SourceFile
-from ctxlint.model.index.result_layouts import CONTIGUOUS, TRANSPOSED
-from ctxlint.rules.base import Finding, Rule
-from ctxlint.rules.wording import counted, quoted, them
+from ctxlint.model.index.result_layouts import CONTIGUOUS, DEFAULT, TRANSPOSED
+from ctxlint.rules.base import Finding, FixAvailability, Rule
+from ctxlint.rules.wording import counted, fitting, quoted, them
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,8 +22,8 @@ if TYPE_CHECKING:
 class OperatorFakeMismatch(Rule[SourceFile]):
     """
     ## What it does
-    Reports a fake, registered with `register_fake`, that does not take the arguments of its operator, or that returns
-    another number of tensors, or a tensor with other sizes, another dtype or other strides than the operator's.
+    Reports a fake, registered with `register_fake`, that does not take the arguments of its operator, or takes them in
+    another order, or that returns another number of tensors, or a tensor with other sizes, another dtype or other strides than the operator's.
 
     ## Why is this bad?
     Calls in eager mode work: torch runs the fake only when it traces the operator. `torch.export` then raises TypeError,
@@ -61,13 +64,14 @@ class OperatorFakeMismatch(Rule[SourceFile]):
     ```
 
     ## Fix safety
-    There is no fix.
+    Unsafe: parameters in another order than those of the operator are reordered; the fake may use them in the order that
+    torch passes them. There is no fix for anything else.
 
     ## Known limits
     Only operators that a single decorator `custom_op` or `triton_op` defines are judged, without `tags` and `schema`, and
     fakes under a single decorator. Where the operator does not return a tuple that is written out, its annotation may be
     wrong instead, as torch does not compare it with what is returned. Sizes, dtypes and layouts are compared where the statements of both functions show
-    them: those of new tensors, conversions, transposed views, sums and matrix products, without branches and helpers. What the
+    them: those of new tensors, conversions, transposed views, sums and matrix products, without helpers; of branches, those that return. What the
     operator tests or asserts may never differ, and is not reported. `torch.library.opcheck` compares all of them for
     given arguments.
 
@@ -79,10 +83,31 @@ class OperatorFakeMismatch(Rule[SourceFile]):
     code = "CTX818"
     name = "operator-fake-mismatch"
     subject = SourceFile
+    fix = FixAvailability.SOMETIMES
 
     def check(self, file: SourceFile, settings: Settings) -> Iterator[Finding]:
         for each in file.fake_mismatches:
-            yield Finding(each.span, _message(each))
+            yield Finding(each.span, _message(each), _fix(file, each), _notes(file, each))
+
+
+def _fix(file: SourceFile, each: FakeMismatch) -> Fix | None:
+    """The parameters of a fake in the order of the operator's."""
+    if not each.ordered or len(each.spans) < len(each.names):
+        return None
+    places = [(file.source.offset(span.start), file.source.offset(span.end)) for span in each.spans]
+    code = {name: file.source.text[start:end] for name, (start, end) in zip(each.names, places, strict=True)}
+    edits = [Edit(*place, code[name]) for place, name in zip(places, each.ordered, strict=True)]
+    moved = tuple(edit for edit, name in zip(edits, each.names, strict=True) if edit.content != code[name])
+    return Fix(f"Write the parameters in the order of `{each.function}`", moved, Applicability.UNSAFE)
+
+
+def _notes(file: SourceFile, each: FakeMismatch) -> tuple[Related, ...]:
+    """The return of the operator that differs, if others do not."""
+    if each.on_a_path is None:
+        return ()
+    path, span = each.on_a_path
+    elsewhere = os.path.abspath(path) != os.path.abspath(file.source.path)
+    return (Related(span, f"`{each.function}` returns it here", path=path if elsewhere else ""),)
 
 
 def _message(each: FakeMismatch) -> str:
@@ -106,6 +131,11 @@ def _message(each: FakeMismatch) -> str:
             what = f"{fake} lacks {quoted(missing)}, and its `{other}` gets {_AS_ARGUMENT[len(missing) > 1]}"
             remedy = f"Add {them(missing)} before `{other}`"
             return f"{what}; it computes with the wrong ones, or raises, when torch traces it. {remedy}."
+        case FakeFault.ORDER:
+            what = f"{fake} has its parameters in another order than the operator; torch passes arguments by position"
+            wrong = "so that it computes with the wrong ones, or raises, when torch traces it"
+            order = f"Write {_listed(each.ordered)} instead of {_listed(each.names)}"
+            return fitting(f"{what}, {wrong}. {order}.", f"{what}, {wrong}. Reorder them.")
         case FakeFault.RESULTS if each.annotated:
             what = f"{fake} returns {_tensors(each.returned)}, but the annotation of the operator says {_tensors(each.expected)}"
             return f"{what}; {_effect_by_annotation(each)}. Correct whichever is wrong."
@@ -124,19 +154,26 @@ def _message(each: FakeMismatch) -> str:
 
 def _about_sizes(each: FakeMismatch) -> str:
     """What a fake says wrongly about sizes."""
+    remedy = "Return the same shape on every path" if each.on_a_path else "Return a tensor of that shape"
     if each.fault is FakeFault.SIZES:
-        what = f"{_its(each)} the shape of `{each.here}`, but the last size of the operator's is `{each.there}`"
-        return f"{what}; compiled code raises unless they agree. Return a tensor of that shape."
-    what = f"{_its(each)} {each.here}, but the operator's has {each.there}"
-    return f"{what}; compiled code raises. Return a tensor of that shape."
+        theirs = (
+            "the last size of one that the operator returns" if each.on_a_path else "the last size of the operator's"
+        )
+        what = f"{_its(each)} the shape of `{each.here}`, but {theirs} is `{each.there}`"
+        return f"{what}; compiled code raises unless they agree. {remedy}."
+    what = f"{_its(each)} {each.here}, but {_the_operators(each)} has {each.there}"
+    return f"{what}; compiled code raises. {remedy}."
 
 
 def _about_dtypes(each: FakeMismatch) -> str:
     """What a fake says wrongly about a dtype."""
     here, there = (f"torch.{text}" if text else f"{each.of}.dtype" for text in (each.here, each.there))
     when = f" if `{each.of}` has another dtype" if each.of else ""
-    what = f"{_its(each)} the dtype `{here}`, but the operator's has `{there}`"
-    return f"{what}; compiled code raises RuntimeError or is silently wrong{when}. Pass `dtype={there}`."
+    what = f"{_its(each)} the dtype `{here}`, but {_the_operators(each)} has `{there}`"
+    remedy = "Use one dtype on every path" if each.on_a_path else f"Pass `dtype={there}`"
+    if {each.here, each.there} & {DEFAULT} and not each.on_a_path:
+        remedy = "Pass the same `dtype` in both"
+    return f"{what}; compiled code raises RuntimeError or is silently wrong{when}. {remedy}."
 
 
 def _about_layouts(each: FakeMismatch) -> str:
@@ -147,10 +184,19 @@ def _about_layouts(each: FakeMismatch) -> str:
         raises += f" {'unless' if TRANSPOSED in (each.here, each.there) else 'if'} `{each.of}` is transposed"
     new = each.of and each.there == CONTIGUOUS
     remedy = f"Return `{each.of}.new_empty(...)`" if new else "Return the same layout from both"
-    return f"{_its(each)} {here}, but the operator's has {there}; {raises}. {remedy}."
+    return f"{_its(each)} {here}, but {_the_operators(each)} has {there}; {raises}. {remedy}."
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    return f"`{', '.join(names)}`"
 
 
 _LAYOUTS = {CONTIGUOUS: "contiguous strides", TRANSPOSED: "transposed strides"}
+
+
+def _the_operators(each: FakeMismatch) -> str:
+    """The result of the operator that differs: of one path, if others agree."""
+    return "one that the operator returns" if each.on_a_path else "the operator's"
 
 
 def _its(each: FakeMismatch) -> str:

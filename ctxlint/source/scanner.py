@@ -26,14 +26,14 @@ def holds_candidate(data: bytes) -> bool:
 
     A file whose base has another name, from another file of the project, is a candidate here only if it contains these
     words too; ``Mentions`` finds the others once such names are known. The same applies to a file that gives what looks
-    like a module a ``backward`` of its own, and to one that defines a custom operator with ``torch.library``, or a
-    fake.
+    like a module a ``backward`` of its own, and to one that defines a custom operator with ``torch.library``, or
+    with a function of the project that is called like that, or a fake.
     """
     if contains_words(data) or (b"def backward(self" in data and b"def forward(self" in data):
         return True
-    if b"library" in data and (b"custom_op" in data or b"triton_op" in data):
+    if b"library" in data and (b"custom_op" in data or b"triton_op" in data or b".impl" in data):
         return True
-    if b"register_fake" in data:
+    if b"register_fake" in data or b"mutates_args" in data or b"register_custom_op" in data:
         return True
     return may_hold_gradient(data) or contains_hidden_words(data)
 

@@ -1,14 +1,15 @@
 """The sizes, dtypes and layouts of what a function returns, as far as its own statements show.
 
 They are terms in the parameters of a custom operator, so that those of its fake can be compared with them. All is
-decided with ``ast`` alone. What a branch or a loop binds, and what other functions return, is unknown.
+decided with ``ast`` alone. What only some branches or a loop bind, and what other functions return, is unknown.
 """
 
 from __future__ import annotations
 
 import ast
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from enum import Enum
+from typing import TYPE_CHECKING, NamedTuple
 
 from ctxlint.model.index.scopes import dotted_name
 from ctxlint.records import record
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 CONTIGUOUS, TRANSPOSED = "contiguous", "transposed"
 """The layouts that do not depend on those of parameters."""
+DEFAULT = "get_default_dtype()"
+"""The dtype of new tensors, where none is asked for: some floating-point one."""
 
 
 @record
@@ -50,51 +53,95 @@ class Laid:
 _Value = Laid | Size | None
 
 
+class Results(NamedTuple):
+    """What the returns of a function give, each a list of tensors after their expressions; None for an unknown one.
+
+    ``complete``: there are no other returns.
+    """
+
+    returns: list[list[tuple[ast.expr, Laid | None]]]
+    complete: bool
+
+
 def results_of(
     function: ast.FunctionDef | ast.AsyncFunctionDef, names: Mapping[str, str], numbers: frozenset[str]
-) -> list[tuple[ast.expr, Laid | None]] | None:
-    """What a function returns, each tensor after its expression; None if it does not end in its only return.
+) -> Results:
+    """What a function returns on each path, as far as the paths are known.
 
     ``names`` are the parameters, with the names to call them by, and ``numbers`` those that are not tensors.
     """
-    walk = _Walk({own: Size(text=name) if name in numbers else _parameter(name) for own, name in names.items()})
-    returned = walk.run(function.body)
-    if returned is None or returned.value is None:
-        return None
-    value = returned.value
-    elements = value.elts if isinstance(value, (ast.Tuple, ast.List)) else [value]
-    if any(isinstance(each, ast.Starred) for each in elements):
-        return None
-    found = [(each, walk.value(each)) for each in elements]
-    return [(node, laid if isinstance(laid, Laid) else None) for node, laid in found]
+    walk = _Walk({own: Size(text=name) if name in numbers else _parameter(name) for own, name in names.items()}, [])
+    ends = walk.run(function.body)
+    return Results(walk.returned, complete=ends is Ends.ALWAYS)
 
 
 def _parameter(name: str) -> Laid:
     return Laid(like=name, dtype_of=name, order_of=name)
 
 
+class Ends(Enum):
+    """Whether statements end the function, by a return that is known, or an exception."""
+
+    ALWAYS = "always"
+    NEVER = "never"
+    UNKNOWN = "some of their returns are unknown"
+
+
 class _Walk:
-    """Runs the statements of a function in order."""
+    """Runs the statements of a function in order; ``returned`` collects what its returns give."""
 
-    def __init__(self, bound: dict[str, _Value]) -> None:
+    def __init__(self, bound: dict[str, _Value], returned: list[list[tuple[ast.expr, Laid | None]]]) -> None:
         self.bound = bound
+        self.returned = returned
 
-    def run(self, body: Sequence[ast.stmt]) -> ast.Return | None:
-        """Bind what statements bind; the return that ends them, if there is no other."""
+    def run(self, body: Sequence[ast.stmt]) -> Ends:
+        """Bind what statements bind, up to the first that ends the function, or may return in an unknown way."""
         for statement in body:
-            if isinstance(statement, ast.Return):
-                return statement
-            if isinstance(statement, (ast.With, ast.AsyncWith)):
-                returned = self.run(statement.body)
-                if returned is not None:
-                    return returned
-            elif isinstance(statement, ast.Assign) and len(statement.targets) == 1:
-                self.bind(statement.targets[0], statement.value)
-            elif isinstance(statement, ast.AnnAssign) and statement.value is not None:
-                self.bind(statement.target, statement.value)
-            elif not self.leaves(statement):
-                return None
-        return None
+            ends = self.step(statement)
+            if ends is not Ends.NEVER:
+                return ends
+        return Ends.NEVER
+
+    def step(self, statement: ast.stmt) -> Ends:
+        """Run one statement."""
+        if isinstance(statement, ast.Return):
+            return self.give(statement.value)
+        if isinstance(statement, ast.Raise):
+            return Ends.ALWAYS
+        if isinstance(statement, (ast.With, ast.AsyncWith)):
+            return self.run(statement.body)
+        if isinstance(statement, ast.If) and any(isinstance(each, ast.Return) for each in nodes_in(statement)):
+            return self.choose(statement)
+        if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+            self.bind(statement.targets[0], statement.value)
+        elif isinstance(statement, ast.AnnAssign) and statement.value is not None:
+            self.bind(statement.target, statement.value)
+        elif not self.leaves(statement):
+            return Ends.UNKNOWN
+        return Ends.NEVER
+
+    def give(self, value: ast.expr | None) -> Ends:
+        """Note what a return gives."""
+        elements = value.elts if isinstance(value, (ast.Tuple, ast.List)) else [value]
+        known = [each for each in elements if each is not None and not isinstance(each, ast.Starred)]
+        if len(known) < len(elements):
+            return Ends.UNKNOWN
+        found = [(each, self.value(each)) for each in known]
+        self.returned.append([(node, laid if isinstance(laid, Laid) else None) for node, laid in found])
+        return Ends.ALWAYS
+
+    def choose(self, statement: ast.If) -> Ends:
+        """Run the branches of a test in which something is returned; what follows only knows the one that goes on."""
+        branches = [_Walk(dict(self.bound), self.returned) for _ in range(2)]
+        ends = [walk.run(body) for walk, body in zip(branches, (statement.body, statement.orelse))]
+        if Ends.UNKNOWN in ends:
+            return Ends.UNKNOWN
+        going_on = [walk.bound for walk, each in zip(branches, ends) if each is Ends.NEVER]
+        if going_on:
+            self.bound = {
+                name: value for name, value in going_on[0].items() if all(value == each.get(name) for each in going_on)
+            }
+        return Ends.NEVER if going_on else Ends.ALWAYS
 
     def leaves(self, statement: ast.stmt) -> bool:
         """Forget what another statement may bind or change; whether it certainly does not return."""
@@ -227,7 +274,8 @@ class _Walk:
         if name not in _MAKING:
             return None
         sizes = node.args[:1] if name == "full" else node.args
-        return self.typed(replace(self.sized(sizes), order=CONTIGUOUS), node)
+        made = _of_numbers(node.args[0]) if name == "tensor" and node.args else self.sized(sizes)
+        return self.typed(replace(made, order=CONTIGUOUS, dtype=made.dtype or _DEFAULT_OF.get(name, "")), node)
 
     def sized(self, arguments: Sequence[ast.expr]) -> Laid:
         """A tensor of the sizes that arguments stand for."""
@@ -237,6 +285,8 @@ class _Walk:
                 return Laid(like=whole.like, fewer=whole.fewer, sizes=whole.sizes)
             if isinstance(arguments[0], (ast.Tuple, ast.List)):
                 arguments = arguments[0].elts
+            elif self.value(arguments[0]) in (None, Size()):
+                return Laid()  # perhaps all sizes
         found: list[Size] = []
         for each in arguments:
             if isinstance(each, ast.Starred):
@@ -333,6 +383,17 @@ class _Walk:
         return None
 
 
+def _of_numbers(node: ast.expr) -> Laid:
+    """The tensor that ``torch.tensor`` makes of a number, or a list of numbers."""
+    elements = node.elts if isinstance(node, (ast.List, ast.Tuple)) else [node]
+    values = [each.value for each in elements if isinstance(each, ast.Constant)]
+    kinds = {type(each) for each in values}
+    if len(values) < len(elements) or not kinds <= {int, float}:
+        return Laid()
+    sizes = () if elements == [node] else (Size(text=str(len(elements))),)
+    return Laid(sizes=sizes, dtype="int64" if kinds == {int} else DEFAULT)
+
+
 def transposed(tensor: Laid) -> Laid:
     """A tensor with its dimensions in another order; torch does not compare the strides of those of size 1."""
     is_vector = any(each.text == "1" for each in tensor.sizes or ())
@@ -351,7 +412,7 @@ def _moves(name: str, dimensions: list[int | None]) -> bool:
 
 
 def _floats(tensor: Laid) -> bool:
-    return tensor.dtype in _FLOATING
+    return tensor.dtype in FLOATING or tensor.dtype == DEFAULT
 
 
 def _number(node: ast.expr) -> int | None:
@@ -375,7 +436,8 @@ _OPERANDS = 2
 _OF_A_MATRIX = 2
 """How many sizes a matrix has."""
 _PRODUCTS = _words("mm matmul bmm")
-_MAKING = _words("empty zeros ones full rand randn")
+_MAKING = _words("empty zeros ones full rand randn tensor")
+_DEFAULT_OF = dict.fromkeys(_words("empty zeros ones rand randn"), DEFAULT)
 _LIKE = _words("empty_like zeros_like ones_like full_like rand_like randn_like")
 _NEW = _words("new_empty new_zeros new_ones new_full")
 _RESHAPING = _words("t_ transpose_ swapaxes_ swapdims_ squeeze_ unsqueeze_ resize_ resize_as_ set_ as_strided_")
@@ -385,5 +447,5 @@ _KEEPING = _words("abs detach neg relu square")
 _ELEMENTWISE = _KEEPING | _words("cos erf exp log rsqrt sigmoid sin sqrt tanh")
 _DTYPES = {"float": "float32", "half": "float16", "double": "float64", "bfloat16": "bfloat16", "long": "int64"}
 _SHORT = {"float": "float32", "half": "float16", "double": "float64", "int": "int32", "long": "int64", "short": "int16"}
-_FLOATING = _words("float16 bfloat16 float32 float64")
-_KNOWN = _FLOATING | _words("bool uint8 int8 int16 int32 int64")
+FLOATING = _words("float16 bfloat16 float32 float64")
+_KNOWN = FLOATING | _words("bool uint8 int8 int16 int32 int64")

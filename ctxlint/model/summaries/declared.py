@@ -8,7 +8,8 @@ from __future__ import annotations
 import ast
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import takewhile
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from ctxlint.model.index.project import Definition
 from ctxlint.model.index.project_answers import (
@@ -26,11 +27,14 @@ from ctxlint.source.ast_tree import nodes_in, parameter_names
 from ctxlint.torch_api.extensions import OPERATORS_OF_TORCH
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from ctxlint.model.index.module_unit import Unit
     from ctxlint.model.index.project import Project
     from ctxlint.model.interpreter.values import Value
+    from ctxlint.source.source import Span
+
+    Found = TypeVar("Found")
 
 _NAMESPACE = "torch.ops."
 
@@ -97,15 +101,29 @@ def declared_as(project: Project, unit: Unit, name: str) -> Declared | None:
     if not name.startswith(_NAMESPACE) or len(parts) not in (2, 3):
         return None
     wanted = "::".join(parts[:2])
+    return _in_project(project, unit, wanted, lambda each: _declared_in(project, each, wanted))
+
+
+def schema_of(project: Project, unit: Unit, name: str) -> Schema | None:
+    """The only schema of an operator ``namespace::name`` in the project that is written as a string."""
+
+    def in_file(each: Unit) -> Schema | None:
+        return project.once(("schemas",), lambda: _schemas(each, project), each.summaries).get(name)
+
+    return _in_project(project, unit, name, in_file)
+
+
+def _in_project(project: Project, unit: Unit, name: str, in_file: Callable[[Unit], Found | None]) -> Found | None:
+    """What a file, those that it imports, or the only one that declares an operator says about it."""
     for each in (unit, *project.imported(unit)):
-        found = _declared_in(project, each, wanted)
+        found = in_file(each)
         if found is not None:
             return found
-    if parts[0] in OPERATORS_OF_TORCH:
+    if name.partition("::")[0] in OPERATORS_OF_TORCH:
         return None
-    project.ask("declares", "", wanted)
-    other = project.unit(project.declared[wanted]) if wanted in project.declared else None
-    return _declared_in(project, other, wanted) if other is not None else None
+    project.ask("declares", "", name)
+    other = project.unit(project.declared[name]) if name in project.declared else None
+    return in_file(other) if other is not None else None
 
 
 def _declared_in(project: Project, unit: Unit, name: str) -> Declared | None:
@@ -128,25 +146,72 @@ def _decorated(unit: Unit) -> Iterator[tuple[str, Declared]]:
 
 
 def _defined(unit: Unit, project: Project) -> Iterator[tuple[str, Declared]]:
-    """The operators of ``torch.library.define("ns::f", "(…) -> …")`` and ``Library("ns", …).define("f(…) -> …")``."""
+    """The operators that calls define with a schema as a string."""
+    for name, schema, call in _written_schemas(unit, project):
+        parsed = _parsed(schema.value)
+        if parsed is not None:
+            yield name, _declared(unit, name.partition("::")[2], *parsed, call)
+
+
+class Text(NamedTuple):
+    """A string in the code."""
+
+    node: ast.expr
+    value: str
+
+
+class Schema(NamedTuple):
+    """A schema as a string, in the file ``path``: whether it marks an argument as written, and its tensors.
+
+    Each of ``tensors`` is the place, the type and the name of one.
+    """
+
+    path: str
+    span: Span
+    written: bool
+    tensors: tuple[tuple[int, str, str], ...]
+    returns_nothing: bool
+
+
+def _schemas(unit: Unit, project: Project) -> dict[str, Schema | None]:
+    """The schemas of a file by ``namespace::name``; None for an operator that has several."""
+    found: dict[str, Schema | None] = {}
+    for name, text, _call in _written_schemas(unit, project):
+        typed = _typed(text.value)
+        if typed is not None:
+            positional = takewhile(lambda each: each[1], typed)
+            tensors = tuple(
+                (at, kind, name) for at, (name, kind) in enumerate(positional) if kind in ("Tensor", "Tensor?")
+            )
+            nothing = text.value.rpartition("->")[2].strip() == "()"
+            written = any("!" in kind for _name, kind in typed)
+            found[name] = (
+                Schema(unit.path, unit.source.span_of(text.node), written, tensors, nothing)
+                if name not in found
+                else None
+            )
+    return found
+
+
+def _written_schemas(unit: Unit, project: Project) -> Iterator[tuple[str, Text, ast.Call]]:
+    """The schemas of ``torch.library.define("ns::f", "(…) -> …")`` and ``Library("ns", …).define("f(…) -> …")``."""
     for call in unit.index.calls:
         if call.name != "define":
             continue
-        texts = texts_in(call.node)
+        texts = [
+            Text(each, each.value)
+            for each in call.node.args
+            if isinstance(each, ast.Constant) and isinstance(each.value, str)
+        ]
         if meant(call.node.func, unit.index.module) == DEFINE and len(texts) >= 2:
-            name, schema = texts[0], texts[1]
-        else:
-            namespace = _namespace(call.node.func, unit, project)
-            if namespace is None or not texts:
-                continue
-            schema = texts[0]
-            name = f"{namespace}::{schema.partition('(')[0].strip()}"
-        parsed = _parsed(schema)
-        if parsed is not None:
-            yield name, _declared(unit, name.partition("::")[2], *parsed, call.node)
+            yield texts[0].value, texts[1], call.node
+            continue
+        namespace = namespace_of(call.node.func, unit, project) if texts else None
+        if namespace is not None:
+            yield f"{namespace}::{texts[0].value.partition('(')[0].strip()}", texts[0], call.node
 
 
-def _namespace(func: ast.expr, unit: Unit, project: Project) -> str | None:
+def namespace_of(func: ast.expr, unit: Unit, project: Project) -> str | None:
     """The namespace of the library whose ``define`` is called."""
     owner = func.value if isinstance(func, ast.Attribute) else None
     bounds = unit.index.module.names.get(owner.id, []) if isinstance(owner, ast.Name) else []
@@ -162,18 +227,20 @@ def _namespace(func: ast.expr, unit: Unit, project: Project) -> str | None:
 
 def _parsed(schema: str) -> tuple[tuple[str, ...], frozenset[str]] | None:
     """The parameters of a schema, and those with ``!`` in their type."""
+    typed = _typed(schema)
+    if typed is None:
+        return None
+    named = [(name, kind) for name, kind in typed if kind]  # without the star before keyword-only parameters
+    return tuple(name for name, _ in named), frozenset(name for name, kind in named if "!" in kind)
+
+
+def _typed(schema: str) -> list[tuple[str, str]] | None:
+    """The parameters of a schema, each with its type; a star has none."""
     inside = re.fullmatch(r"[^(]*\((.*)\)\s*->.*", schema.strip(), re.DOTALL)
     if inside is None:
         return None
-    params, written = [], set()
-    for part in re.split(r",(?![^\[(]*[\])])", inside[1]):
-        typed = part.partition("=")[0].split()
-        if len(typed) < 2:
-            continue  # the star before keyword-only parameters
-        params.append(typed[-1])
-        if "!" in "".join(typed[:-1]):
-            written.add(typed[-1])
-    return tuple(params), frozenset(written)
+    parts = [part.partition("=")[0].split() for part in re.split(r",(?![^\[(]*[\])])", inside[1])]
+    return [(each[-1], "".join(each[:-1])) for each in parts if each]
 
 
 def _names_in(decorator: ast.Call) -> frozenset[str] | None:
