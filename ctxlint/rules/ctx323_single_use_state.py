@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from ctxlint.model.analyses.single_use import End, used_up
 from ctxlint.model.function import FunctionClass
+from ctxlint.model.syntax import code_of
+from ctxlint.patterns import pattern
 from ctxlint.rules.base import Category, Finding, Rule
 from ctxlint.rules.related import at, way_to
 from ctxlint.rules.wording import first_of, them
@@ -100,6 +102,12 @@ class SingleUseState(Rule[FunctionClass]):
         place = again.place.replace(again.line, again.differentiated_again, 1) if again is not None else ""
         alike = [each for each in others if each is not None and (each.end, each.doer) == (first.end, first.doer)]
         message = _message(first, alike, place)
+        if (
+            first.end is End.FREED
+            and first.doer.rpartition(".")[2] == "backward"
+            and _READS_GRAD.search(code_of(backward.node))
+        ):
+            message = f"{message[:-1]}, and clear `.grad` before."
         yield Finding(fn.span(first.node), message, related=(*way, *notes), in_view=again is not None)
 
 
@@ -149,3 +157,4 @@ def _keep(dropped: list[UsedUp], end: End) -> str:
 
 
 _MOST_NAMES = 2
+_READS_GRAD = pattern(r"(?<!\bautograd)\.grad\b(?!\s*\()")
