@@ -1158,7 +1158,7 @@ def test_transforms_in_a_third_file(program: str) -> None:
     write({"ops.py": OPS, "layers.py": LAYERS, "api.py": api, "use.py": program})
     last = program.count("\n")
     name = next(each for each in ("torch.func.grad", "vmap", "grad") if f"= {each}(" in program)
-    text = f"CTX114 `{name}` (line {last} of `use.py`) runs `Scale`, which has no `setup_context`; torch raises RuntimeError"
+    text = f"CTX114 `{name}` (line {last} of `use.py`) transforms `Scale`, which has no `setup_context`; torch raises RuntimeError"
     assert any(line.startswith(f"ops.py:5: {text}") for line in found())
 
 

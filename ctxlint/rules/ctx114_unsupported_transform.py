@@ -124,7 +124,7 @@ class UnsupportedTransform(Rule[FunctionClass]):
 def _missing(fn: FunctionClass, call: ApplyCall, transform: Transform) -> str | None:
     """What the Function lacks for a transform of a call, and what to write."""
     place = f"{transform.line} of `{call.path}`" if call.path else transform.line
-    run = f"`{transform.written}` ({place}) runs `{fn.name}`"
+    run = f"`{transform.written}` ({place}) transforms `{fn.name}`"
     maps = transform.name in NEEDS_VMAP and "vmap" not in fn.methods and "generate_vmap_rule" not in fn.class_attributes
     if fn.style is Style.CTX_IN_FORWARD and transform.name in NEEDS_SETUP_CONTEXT:
         if "vmap" in fn.methods or "generate_vmap_rule" in fn.class_attributes:
@@ -132,12 +132,15 @@ def _missing(fn: FunctionClass, call: ApplyCall, transform: Transform) -> str | 
         remedy = f"Move the code that uses the ctx to `setup_context({fn.storing_ctx}, inputs, output)`"
         if maps:
             remedy = "Move its use of the ctx to `setup_context`, and set `generate_vmap_rule = True` or define `vmap`"
-        return f"{run}, which has no `setup_context`; torch raises RuntimeError there. {remedy}."
+        return f"{run}, which has no `setup_context`; torch raises RuntimeError. {remedy}."
     if maps:
         return (
-            f"{run}, which has no `vmap`; torch raises RuntimeError there. Set `generate_vmap_rule = True` if its methods "
+            f"{run}, which has no `vmap`; torch raises RuntimeError. Set `generate_vmap_rule = True` if its methods "
             f"use only operations of torch, else define `vmap`."
         )
     if transform.name in NEEDS_JVP and transform.tangent and "jvp" not in fn.methods:
-        return f"{run}, which has no `jvp`; torch raises NotImplementedError there. Define `jvp`."
+        if transform.name == "make_dual":
+            run = f"`{fn.name}` gets a tangent from `{transform.written}` ({place})"
+            return f"{run}, and has no `jvp`; torch raises NotImplementedError. Define `jvp`."
+        return f"{run}, which has no `jvp`; torch raises NotImplementedError. Define `jvp`."
     return None
