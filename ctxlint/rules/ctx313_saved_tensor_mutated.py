@@ -11,8 +11,9 @@ from ctxlint.model.analyses.mutations import computes, through_data
 from ctxlint.model.analyses.saved_state import Buffer, ChangedInBackward, changed_in_backward, restored_in_backward
 from ctxlint.model.analyses.undefined_attributes import never_happens
 from ctxlint.model.function import FunctionClass
+from ctxlint.model.interpreter.events import Mutation
 from ctxlint.model.interpreter.summary import KERNEL
-from ctxlint.model.interpreter.values import Tri, is_detached
+from ctxlint.model.interpreter.values import SavedTensor, Tri, is_detached, storage
 from ctxlint.model.syntax import code_of
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.related import at, way_to
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
     from ctxlint.config.settings import Settings
     from ctxlint.diagnostic import Related
-    from ctxlint.model.interpreter.events import Mutation
     from ctxlint.model.interpreter.values import Value
 
 
@@ -104,10 +104,13 @@ class SavedTensorMutated(Rule[FunctionClass]):
         if backward is None or backward.inherited:
             return
         for change, back, name in list(restored_in_backward(fn))[:1]:
+            others = {_storage(each) for each in backward.facts.of(Mutation)} - {_storage(change)}
+            several = any(isinstance(each, SavedTensor) for each in others)
+            copies = "copies of what is saved" if several else "a copy"
             yield Finding(
                 fn.span(change.node),
                 f"`{change.doer}` modifies the saved input `{name}` in place; though `{back.doer}` restores it, torch raises RuntimeError "
-                f"in a second backward, and in later backward passes of others that saved it. Work on a copy.",
+                f"in a second backward, and in later backward passes of others that saved it. Work on {copies}.",
                 related=at(fn, [back.node], f"`{back.doer}` restores it here"),
             )
         happening = (each for each in changed_in_backward(fn) if not never_happens(fn, backward, each.mutation))
@@ -131,6 +134,10 @@ class SavedTensorMutated(Rule[FunctionClass]):
                     related=(*way_to(fn, first.mutation), *_related(fn, alike[1:])),
                     rests_on=_written(first),
                 )
+
+
+def _storage(mutation: Mutation) -> Value | None:
+    return storage(mutation.target) if mutation.target is not None else None
 
 
 def _written(change: ChangedInBackward) -> tuple[Value, ...]:

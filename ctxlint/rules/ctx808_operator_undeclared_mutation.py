@@ -52,8 +52,8 @@ class OperatorUndeclaredMutation(Rule[SourceFile]):
     ```
 
     ## Fix safety
-    There is no fix: with the name, the operator can no longer have a `register_autograd`. One that has a gradient must write
-    to a copy instead.
+    There is no fix: with the name, the operator can no longer have a `register_autograd`. One that has a gradient must return
+    new tensors instead.
 
     ## Known limits
     A function of another file that registers operators is known where its name holds `custom_op`, or its parameter is
@@ -71,7 +71,7 @@ class OperatorUndeclaredMutation(Rule[SourceFile]):
     def check(self, file: SourceFile, settings: Settings) -> Iterator[Finding]:
         for each in file.undeclared_writes if settings.torch.reach(2, 4) else ():
             dropped = "its calls" if each.returns_nothing else "calls whose result is unused"
-            or_copy = "" if each.returns_nothing else ", or modify a copy if it has a gradient"
+            or_copy = "" if each.returns_nothing else ", or return new tensors if it has a gradient"
             declaration = "its schema does not say so" if each.declared else f"its `{each.keyword}` is empty"
             fact = f"`{each.function}` modifies {quoted(each.parameters)} in place although {declaration}"
             message = f"{fact}; `torch.compile` silently drops {dropped}. Write {_remedy(each)}"
