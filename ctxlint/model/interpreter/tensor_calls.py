@@ -94,7 +94,7 @@ def tensor_method(
     walk: Walk, node: cst.Call, func: cst.Attribute, receiver: Value, name: str, arguments: Arguments
 ) -> Value:
     """A method of a value that may be a tensor."""
-    if name in operations.TWO_OPERANDS and is_tensor(receiver) is Tri.YES:
+    if (name in operations.TWO_OPERANDS or name in _LIKE_ANOTHER) and is_tensor(receiver) is Tri.YES:
         saved_tuple_given(walk, node, name, arguments.positional[:1])
     if name in operations.INPLACE_METHODS:
         alone = len(arguments.positional) == 1 and not arguments.keywords
@@ -540,3 +540,7 @@ def _whole_numbers(name: str, arguments: Arguments) -> bool:
     if name == "tensor":
         return all(is_whole_number(part) for part in parts)
     return name in operations.JOINING and all(kind_of(part) is Kind.INTEGRAL for part in parts)
+
+
+_LIKE_ANOTHER = frozenset({"expand_as", "reshape_as", "type_as", "view_as"})
+"""Methods that take one tensor."""
