@@ -12,7 +12,7 @@ from ctxlint.model.analyses.helper_places import present, walk_alone
 from ctxlint.model.analyses.input_uses import Uses
 from ctxlint.model.function import ParameterKind
 from ctxlint.model.index.scopes import Scope, resolve_certainly
-from ctxlint.model.interpreter.events import Assigned, GenericCall, MethodCall, Return
+from ctxlint.model.interpreter.events import Assigned, GenericCall, MethodCall, Mutation, Return
 from ctxlint.model.interpreter.values import Item, Variadic
 from ctxlint.model.syntax import dotted, literal_integer, single_index
 
@@ -39,10 +39,15 @@ class Flow:
     def __init__(self, facts: MethodFacts, home: Definition | None = None) -> None:
         self.tensors: set[str] = set()
         self.bound: dict[str, list[Part]] = {}
+        self.filled: dict[str, list[Part]] = {}
+        """What is written into the memory of a name, or added to it."""
         self.elements: dict[str, str] = {}
         """The names that an element of ``*args`` is unpacked into, with that element."""
         for each in facts.of(Assigned):
             self._bind(each)
+        for write in facts.of(Mutation):
+            if write.name is not None and not write.by:
+                self.filled.setdefault(write.name, []).extend(map(Part, _written(write)))
         self._home = home
         self._called: dict[cst.CSTNode, Definition] = {}
         calls: list[GenericCall | MethodCall] = [*facts.of(GenericCall), *facts.of(MethodCall)]
@@ -74,7 +79,7 @@ class Flow:
                 if node.value not in found:
                     found.add(node.value)
                     found.update([self.elements[node.value]] if node.value in self.elements else [])
-                    todo.extend(self.bound.get(node.value, ()))
+                    todo += [*self.bound.get(node.value, ()), *self.filled.get(node.value, ())]
             elif isinstance(node, cst.Call) and node in self._called:
                 passed, elements = self._passed(node, position)
                 found |= elements
@@ -119,7 +124,7 @@ def _helper(definition: Definition) -> _Helper | None:
     record = unit.index.functions.get(qualname)
     if record is None or not record.certain or record.alternatives or unit.is_stub:
         return None
-    walked = walk_alone(unit, qualname, frozenset([Assigned, Return]))
+    walked = walk_alone(unit, qualname, frozenset([Assigned, Mutation, Return]))
     if walked is None or walked.facts.is_generator:
         return None
     flow = Flow(walked.facts)
@@ -169,6 +174,21 @@ def _position(statement: cst.Assign, name: str) -> int | None:
     if any(not isinstance(each.value, cst.Name) or isinstance(each, cst.StarredElement) for each in elements):
         return None
     return next((at for at, each in enumerate(elements) if cst.ensure_type(each.value, cst.Name).value == name), None)
+
+
+def _written(write: Mutation) -> list[cst.BaseExpression]:
+    """What a write into memory puts there, or adds: ``out[i] = x``, ``out.copy_(x)``, ``torch.mm(a, b, out=out)``."""
+    node, line = write.node, write.statement
+    if isinstance(node, cst.Call):
+        added = [each.value for each in node.args if each.keyword is None and not each.star]
+        return [node] if write.how == "out=" else added * (write.how in _PUTTING)
+    only = line.body[0] if isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1 else None
+    if isinstance(only, cst.AugAssign):
+        return [only.value] if isinstance(only.operator, _ADDING) else []
+    return [only.value] if isinstance(only, cst.Assign) and only.targets[0].target is node else []
+
+
+_PUTTING = ("add_", "copy_", "div_", "mul_", "sub_")
 
 
 def _element(node: cst.BaseExpression) -> list[str]:
