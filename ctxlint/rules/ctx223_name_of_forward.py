@@ -19,7 +19,7 @@ from ctxlint.model.syntax import is_name
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.misfit_wording import misfits
 from ctxlint.rules.related import way_to
-from ctxlint.rules.wording import first_of, if_it_runs, name_with_the_words_of, quoted
+from ctxlint.rules.wording import first_of, if_it_runs, moment, name_with_the_words_of, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,8 +33,8 @@ class NameOfForward(Rule[FunctionClass]):
     """
     ## What it does
     Reports a name in `backward` that is a parameter or a local variable of `forward` and means nothing in `backward`.
-    Also one in `forward`, `setup_context` or `backward`, or in a function of the project that they call, that nothing in
-    its file defines, such as an old name of the incoming gradient.
+    Also one in `forward`, `setup_context`, `backward`, `jvp`, `vmap` or `symbolic`, or in a function of the project that
+    these call, that nothing in its file defines, such as an old name of the incoming gradient.
 
     ## Why is this bad?
     The two are separate functions, and values pass from one to the other only through ctx. The name is not defined in
@@ -101,22 +101,36 @@ class NameOfForward(Rule[FunctionClass]):
             if not method.inherited:
                 yield from _misused(fn, method)
                 yield from _undefined(fn, method, set())
-        saved = saved_counts(fn, saving_call(backward))
-        if saved is not None and any(mismatched(backward, saved)):  # CTX305: the unpacking raises first
-            return
-        seen: set[str] = set()
-        for node, error in names_of_forward(fn, backward):
-            if node.value in seen:
-                continue
-            seen.add(node.value)
-            here = "a name of `forward` only" if error == "NameError" else "Python's builtin, not a name of `forward`"
-            yield Finding(
-                fn.span(node),
-                f"`{node.value}` in `{backward.name}` of `{fn.name}` is {here}; it raises {error} at backward"
-                f"{if_it_runs(fn, backward, node)}. "
-                f"{_remedy(fn, backward, node.value)}.",
-            )
-        yield from _undefined(fn, backward, seen)
+        mapped = ("vmap",) * ("setup_context" in fn.methods)  # without it, torch raises before: CTX107
+        others = (fn.methods.get(name) for name in ("jvp", *mapped, "symbolic"))
+        for later in (backward, *others):
+            if later is not None and not later.inherited:
+                yield from _unknown(fn, later)
+
+
+def _unknown(fn: FunctionClass, method: Method) -> Iterator[Finding]:
+    """The findings about names that a method does not know, those of forward first."""
+    saved = saved_counts(fn, saving_call(method)) if method in fn.reading_methods else None
+    if saved is not None and any(mismatched(method, saved)):  # CTX305: the unpacking raises first
+        return
+    seen: set[str] = set()
+    for node, error in names_of_forward(fn, method):
+        if node.value in seen:
+            continue
+        seen.add(node.value)
+        here = "a name of `forward` only" if error == "NameError" else "Python's builtin, not a name of `forward`"
+        yield Finding(
+            fn.span(node),
+            f"`{node.value}` in `{method.name}` of `{fn.name}` is {here}; it raises {error} {_when(method)}"
+            f"{if_it_runs(fn, method, node)}. "
+            f"{_remedy(fn, method, node.value)}.",
+        )
+    yield from _undefined(fn, method, seen)
+
+
+def _when(method: Method) -> str:
+    """When a method runs."""
+    return "when `torch.onnx` calls it" if method.name == "symbolic" else moment(method)
 
 
 def _misused(fn: FunctionClass, method: Method) -> Iterator[Finding]:
@@ -133,7 +147,6 @@ def _undefined(fn: FunctionClass, method: Method, seen: set[str]) -> Iterator[Fi
 
     One for the names in a statement that have to be defined.
     """
-    when = "backward" if method is fn.backward else "`apply`"
     found: dict[tuple[str, cst.CSTNode], list[cst.Name]] = {}
     for node in undefined_names(fn, method):
         if node.value not in seen:
@@ -150,7 +163,7 @@ def _undefined(fn: FunctionClass, method: Method, seen: set[str]) -> Iterator[Fi
         )
         if len(nodes) == 1:
             advice = remedy if remedy != _DEFINE else _similar(fn, method, names[0])
-        effect = f"it raises NameError at {when}{if_it_runs(fn, method, nodes[0])}"
+        effect = f"it raises NameError {_when(method)}{if_it_runs(fn, method, nodes[0])}"
         if advice == _DEFINE and _lacks_a_parameter(fn, method):
             effect = "every call of `apply` raises"  # NameError, or TypeError if the call passes it
             advice = f"Add it to the parameters, as `backward` returns {len(fn.inputs) + 1} gradients"
@@ -252,6 +265,8 @@ def _begins_like_its_input(fn: FunctionClass, node: cst.Name) -> bool:
 
 def _remedy(fn: FunctionClass, backward: Method, name: str) -> str:
     """Where backward can read it, if forward stores it under this name."""
+    if backward not in fn.reading_methods:
+        return _remedy_without_ctx(fn, backward, name)
     ctx = backward.ctx_name
     if name in fn.writes_by_attribute:
         return f"Write `{ctx}.{name}`"
@@ -269,6 +284,16 @@ def _remedy(fn: FunctionClass, backward: Method, name: str) -> str:
             return f"Unpack it as `{name}`, not as a second `{here}`"
         return f"Write `{here}`, the name it has here"
     return f"Unpack it from `{ctx}.saved_tensors`" if places else "Pass it on through ctx"
+
+
+def _remedy_without_ctx(fn: FunctionClass, method: Method, name: str) -> str:
+    """What to write in a method that gets no ctx: the name that ``symbolic``, whose first parameter is the graph, has."""
+    if fn.forward is not None and name in _imported(fn.forward):
+        return f"Import it in `{method.name}` too, or at module level"
+    at = next((each.index + 1 for each in fn.inputs if each.name == name), None)
+    if method.name != "symbolic" or at is None or at >= len(method.params):
+        return "Add it to the parameters, or define it"
+    return f"Write `{method.params[at].name}`, the name it has here"
 
 
 def _imported(forward: Method) -> set[str]:
