@@ -179,10 +179,13 @@ def _position(statement: cst.Assign, name: str) -> int | None:
 def _written(write: Mutation) -> list[cst.BaseExpression]:
     """What a write into memory puts there, or adds: ``out[i] = x``, ``out.copy_(x)``, ``torch.mm(a, b, out=out)``."""
     node, line = write.node, write.statement
-    if isinstance(node, cst.Call):
-        added = [each.value for each in node.args if each.keyword is None and not each.star]
-        return [node] if write.how == "out=" else added * (write.how in _PUTTING)
     only = line.body[0] if isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1 else None
+    if isinstance(node, cst.Call):
+        if write.how == "out=":
+            return [node]
+        alone = isinstance(only, cst.Expr) and only.value is node  # not `out.mul_(x).round_()`
+        plain = [each.value for each in node.args if each.keyword is None and not each.star]
+        return plain if alone and write.how in _PUTTING else []
     if isinstance(only, cst.AugAssign):
         return [only.value] if isinstance(only.operator, _ADDING) else []
     return [only.value] if isinstance(only, cst.Assign) and only.targets[0].target is node else []
