@@ -9,6 +9,7 @@ import libcst as cst
 from ctxlint.fixes.saving import save_instead
 from ctxlint.model.analyses.arrays_on_ctx import arrays_on_ctx
 from ctxlint.model.analyses.attribute_uses import released_explicitly
+from ctxlint.model.analyses.deliberate_gradients import refuses_to_save
 from ctxlint.model.analyses.stashes import Held, Stash, moved_to_cpu, stashes
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.interpreter.values import NONE, Kind, Parameter, Sequence, Tri, is_tensor, kind_of, leaves
@@ -108,7 +109,8 @@ class TensorStashedOnCtx(Rule[FunctionClass]):
     tensor of which `backward` only tests `is None` or reads an attribute that the program set, or that it only passes
     to a function of the project that keeps the object itself, in a list or by setting an attribute on it, or to a method
     that gets nothing else and whose result is dropped, such as `engine.use(ctx.weight)`. What a callable of the
-    caller returns, `y = run(x)` for an argument `run`, does not count: it may be `x`. Not reported if a nested
+    caller returns, `y = run(x)` for an argument `run`, does not count: it may be `x`. Neither does a
+    weight or bias of which `backward` only reads `requires_grad`, nor what a docstring or comment says is not saved on purpose. Not reported if a nested
     function replaces or deletes what `forward` stored, under a condition on the torch version, or under one that a
     tensor has no elements.
 
@@ -130,6 +132,8 @@ class TensorStashedOnCtx(Rule[FunctionClass]):
     def each(self, fn: FunctionClass) -> Iterator[Finding]:
         """A finding for each assignment."""
         found = tuple(stashes(fn))
+        if found and refuses_to_save(fn):
+            return
         copied = any(decorator.copies for method in fn.context_methods for decorator in method.decorators)
         for stash in found:
             if copied and stash.held is Held.INPUT:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ctxlint.fixes.saving import save_instead
 from ctxlint.model.analyses.attribute_uses import released_explicitly
+from ctxlint.model.analyses.deliberate_gradients import refuses_to_save
 from ctxlint.model.analyses.one_number import is_one_number, may_be_number
 from ctxlint.model.analyses.stashes import Held, holds_gradient, stashes
 from ctxlint.model.function import FunctionClass
@@ -112,7 +113,7 @@ class IntermediateStashedOnCtx(Rule[FunctionClass]):
     def each(self, fn: FunctionClass) -> Iterator[Finding]:
         """A finding for each assignment."""
         for stash in stashes(fn):
-            if stash.held is not Held.COMPUTED or stash.contained:
+            if stash.held is not Held.COMPUTED or stash.contained or refuses_to_save(fn):
                 continue
             attribute = stash.write.attribute
             if released_explicitly(fn, attribute) or holds_gradient(fn, stash) or is_one_number(fn, stash):

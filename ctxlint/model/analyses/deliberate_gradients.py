@@ -186,6 +186,18 @@ def says_unused(fn: FunctionClass, method: Method, name: str) -> bool:
     return any(mentioned.search(each) and _DISMISSED.search(each) for each in (*comments, *docstring))
 
 
+def refuses_to_save(fn: FunctionClass) -> bool:
+    """Whether a docstring, or a comment in the class, says why ``save_for_backward`` is not used."""
+    docstrings = [fn.node.get_docstring(), *(method.node.get_docstring() for method in fn.own_protocol_methods)]
+    sentences = [part for text in filter(None, docstrings) for part in re.split(r"\.\s|\n\s*\n", text)]
+    lines = fn.source.lines(fn.start(fn.node.name).line, fn.span(fn.node).end.line).split("\n")
+    comments = (line.partition("#")[2] for line in lines if "#" in line)
+    return any(_SAVING.search(each) and _REFUSED.search(each) for each in (*sentences, *comments))
+
+
+_SAVING = pattern(r"\bsave_for_backward\b(?!\()")
+_REFUSED = pattern(r"\b(?:rather than|instead of|not|never|cannot|avoid|without)\b|n't\b", re.IGNORECASE)
+
 _INCOMING = (
     r"(?:out(?:put|going|coming)?|up(?:per|stream)?|incoming|previous|true|real|actual|usual)(?:[\s_-]+\w+)?[\s_-]+"
     r"(?:gradient|grad|derivative|tangent)s?|grad_?out\w*|chain rule"
