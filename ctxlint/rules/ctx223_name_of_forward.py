@@ -18,13 +18,14 @@ from ctxlint.model.interpreter.events import MisfitKind
 from ctxlint.model.syntax import is_name
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.misfit_wording import misfits
-from ctxlint.rules.related import way_to
+from ctxlint.rules.related import at, way_to
 from ctxlint.rules.wording import first_of, if_it_runs, moment, name_with_the_words_of, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.config.settings import Settings
+    from ctxlint.diagnostic import Related
     from ctxlint.model.interpreter.method import Method
     from ctxlint.rules.misfit_wording import MisfitFound
 
@@ -171,19 +172,33 @@ def _undefined(fn: FunctionClass, method: Method, seen: set[str]) -> Iterator[Fi
 
 
 def _undefined_inside(fn: FunctionClass) -> Iterator[Finding]:
-    """The findings about functions that the methods call, one for each call; not about names that the methods read."""
-    found: dict[tuple[Method, str], list[MisfitFound]] = {}
+    """The findings about functions that the methods call, one for each that reads names; not about names of the methods.
+
+    Several calls may lead to the same function: the finding is at the first, with notes about the others.
+    """
+    found: dict[tuple[Method, str, str], list[MisfitFound]] = {}
     for each in misfits(fn, MisfitKind.UNDEFINED_NAME):
-        found.setdefault((each.method, each.by), []).append(each)
-    for (method, by), inside in found.items():
-        skipped = "" if any(not each.unless_skipped for each in inside) else inside[0].unless_skipped
+        found.setdefault((each.method, each.by, each.misfit.steps[-1].path), []).append(each)
+    for (method, by, _path), reads in found.items():
         own = {node.value for node in undefined_names(fn, method)}
-        names = [name for name in dict.fromkeys(each.misfit.callee for each in inside) if name not in own]
-        if names:
+        inside = [each for each in reads if each.misfit.callee not in own]
+        if inside:
+            first = inside[0]
+            skipped = "" if any(not each.unless_skipped for each in inside) else first.unless_skipped
+            names = list(dict.fromkeys(each.misfit.callee for each in inside))
             are, remedy = ("is", _DEFINE) if len(names) == 1 else ("are", _DEFINE_ALL)
-            where = f"{first_of(names, _MOST_NAMES)} in {by}, which `{method.name}` of `{fn.name}` calls,"
-            message = f"{where} {are} not defined; it raises NameError at {inside[0].when}{skipped}. {remedy}."
-            yield Finding(fn.span(inside[0].event.node), message, related=way_to(fn, inside[0].event))
+            through = f" through `{first.event.by}`" * (len(first.misfit.steps) > 1)
+            where = f"{first_of(names, _MOST_NAMES)} in {by}, which `{method.name}` of `{fn.name}` calls{through},"
+            message = f"{where} {are} not defined; it raises NameError {_when(method)}{skipped}. {remedy}."
+            yield Finding(fn.span(first.event.node), message, related=_places(fn, inside))
+
+
+def _places(fn: FunctionClass, inside: list[MisfitFound]) -> tuple[Related, ...]:
+    """The way to each read of an undefined name, and the further calls that lead to one."""
+    first = inside[0].event.node
+    calls = {each.event.node: each.event.by for each in inside if each.event.node is not first}
+    others = (note for node, by in calls.items() for note in at(fn, [node], f"`{by}` is called here, too"))
+    return (*others, *way_to(fn, *(each.event for each in inside)))
 
 
 def _lacks_a_parameter(fn: FunctionClass, method: Method) -> bool:

@@ -23,6 +23,7 @@ from ctxlint.model.analyses.mutations import (
     without_gradient,
 )
 from ctxlint.model.analyses.outputs import marked_non_differentiable
+from ctxlint.model.analyses.passed_through import is_identity
 from ctxlint.model.analyses.undefined_attributes import happening_mutations, never_happens
 from ctxlint.model.analyses.upstream import is_read_instead
 from ctxlint.model.analyses.variadic_inputs import element_written, elements_named
@@ -61,7 +62,8 @@ class MissingMarkDirty(Rule[FunctionClass]):
     Autograd runs `forward` without recording, so it does not see the modification. A leaf that requires grad is
     overwritten without the usual error, `a leaf Variable that requires grad has been used in an in-place operation`.
     And if the caller continues with the tensor that it passed in instead of the returned one, the backward of this
-    Function is bypassed: the gradient is silently wrong.
+    Function is bypassed: the gradient is silently wrong. Unless `backward` returns its incoming gradient as it came; then
+    such a caller only reads other values than it passed in.
 
     ## Example
     ```python
@@ -354,7 +356,7 @@ def _message(fn: FunctionClass, tensor: Parameter, mutation: Mutation) -> str:
         also = ", and save the one that `backward` needs"
     elif _kept_for_backward(fn, tensor, mutation):
         effect, also = f"other uses of `{name}` silently read the new values", ", unless this is its only use"
-    elif not returns_memory_of(fn, tensor):
+    elif not returns_memory_of(fn, tensor) or is_identity(fn, tensor.index):
         effect = f"other uses of `{name}` silently read the new values"
     when = unless or under_flag(mutation)
     before = ", or modify it before `apply`, under `torch.no_grad()`" if _given_a_leaf(fn, tensor) and not also else ""

@@ -1,14 +1,14 @@
-"""Incoming gradients that backward returns as they came, several of them."""
+"""Incoming gradients that backward returns as they came."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxlint.model.interpreter.values import NONE, Parameter, Tri, Variadic
+import libcst as cst
+
+from ctxlint.model.interpreter.values import NONE, Parameter, Tri, Variadic, is_gradient
 
 if TYPE_CHECKING:
-    import libcst as cst
-
     from ctxlint.model.function import FunctionClass, Returned
 
 
@@ -32,3 +32,18 @@ def _passes_several(returned: Returned) -> bool:
     if not plain or any(getattr(slot.value, "role", "") != "gradient" for slot in given):
         return False
     return any(slot.starred for slot in given) or len({slot.value for slot in given}) > 1
+
+
+def is_identity(fn: FunctionClass, index: int) -> bool:
+    """Whether backward does nothing but return the gradient of the only output for one input, and None for others."""
+    backward = fn.backward
+    if backward is None or len(backward.own_params) != 1 or any(each.count != 1 for each in fn.outputs):
+        return False
+    passed: set[cst.CSTNode] = set()
+    for returned in fn.gradients:
+        given = [at for at, slot in enumerate(returned.slots) if slot.value != NONE]
+        if not returned.known or given != [index] or not is_gradient(returned.slots[index].value):
+            return False
+        passed.update(slot.node for slot in returned.slots if isinstance(slot.node, cst.Name))
+    used = backward.named[backward.own_params[0].name]
+    return bool(passed) and all(each in passed or isinstance(backward.parents[each], cst.Param) for each in used)

@@ -502,6 +502,7 @@ def _undefined(project: Project, definition: Definition, facts: MethodFacts) -> 
             raises="NameError",
             kind=MisfitKind.UNDEFINED_NAME,
             conditional=each.in_loop or any(guard.test is not None for guard in each.guards),
+            inside=definition.name,
         )
 
 
