@@ -23,6 +23,7 @@ from ctxlint.model.analyses.certain_raises import (
     is_unreached,
 )
 from ctxlint.model.analyses.reachability import backward_never_runs
+from ctxlint.model.analyses.skipped_state import may_lack_state
 from ctxlint.model.function import ApplyCall, FunctionClass, SourceFile
 from ctxlint.model.function_store import STORE
 from ctxlint.model.index.outside_facts import MODULE_BACKWARDS
@@ -214,11 +215,14 @@ def _may_come_true(rule: Rule[Any], subject: Any, finding: Finding) -> bool:
 
 
 def _as_it_stands(rule: Rule[Any], subject: Any, finding: Finding) -> Finding:
-    """The finding, with the condition of what torch does with gradients where backward certainly raises before."""
+    """The finding, with the condition of what torch does with gradients where backward raises before.
+
+    Always, or after some path through forward, which may be that of the call in the message.
+    """
     if not rule.about_gradients or not isinstance(subject, FunctionClass):
         return finding
     raises = backward_raises(subject) or forward_raises_lately(subject) or all_are_shifted(subject)
-    if not (raises or is_unreached(subject, finding.span)):
+    if not (raises or is_unreached(subject, finding.span) or may_lack_state(subject)):
         return finding
     from ctxlint.rules.wording import if_backward_gets_there
 

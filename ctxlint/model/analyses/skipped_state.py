@@ -98,6 +98,11 @@ def skipped_state(fn: FunctionClass) -> list[SkippedState]:
     return list(fn.notes[skipped_state])
 
 
+def may_lack_state(fn: FunctionClass) -> bool:
+    """Whether backward raises, before it returns anything, after calls that nothing but their arguments sets apart."""
+    return any(not (each.flags or each.trains) for each in skipped_state(fn))
+
+
 def _skipped_state(fn: FunctionClass) -> list[SkippedState]:
     forward, backward = fn.forward, fn.backward
     if forward is None or backward is None or forward.ctx is None or fn.escapes or backward.raises_only:
