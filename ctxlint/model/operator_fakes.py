@@ -171,15 +171,15 @@ def unlike_results(unit: Unit, fake: Fake) -> Iterator[FakeMismatch]:
     here = results_of(fake.function.node, names, frozenset(each for each in names if names[each] in numbers))
     if not here.complete or len({len(each) for each in here.returns}) != 1:
         return
-    there = results_of(operator, {name: name for name in written}, numbers).returns
-    alike = [each for each in there if len(each) == len(here.returns[0])]
+    there = results_of(operator, {name: name for name in written}, numbers)
+    alike = [each for each in there.returns if len(each) == len(here.returns[0])]
     tested = _tested(operator) if alike else set()
     for at in range(len(here.returns[0])):
         ours = [each[at] for each in here.returns]
         wrong = [(result[at], found) for result in alike if (found := _always(ours, result[at][1], tested)) is not None]
         if wrong:
             (node, _), found = wrong[0]
-            some = len(wrong) < len(there)
+            some = len(wrong) < len(there.returns) or not there.complete
             source = fake.operator.unit.source
             yield FakeMismatch(
                 unit.source.span_of(ours[0][0]),

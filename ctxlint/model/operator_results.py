@@ -165,9 +165,13 @@ def _results_of(unit: Unit, resolver: Resolver, name: str, qualname: str) -> Ite
 
 def _lasting_writes(facts: MethodFacts, tensors: set[str]) -> list[Mutation]:
     """The writes to inputs that are not undone before the end."""
-    changes = [each for each in lasting(facts.of(Mutation)) if _written(each, tensors) is not None]
-    restored = {_written(each, tensors) for each in changes[1:] if each.how == "copy_"}  # perhaps its old values
-    return [each for each in changes if _written(each, tensors) not in restored]
+    changes = [(name, each) for each in lasting(facts.of(Mutation)) if (name := _written(each, tensors)) is not None]
+    written, restored = set[str](), set[str]()
+    for name, each in changes:
+        if each.how == "copy_" and name in written:  # perhaps its old values
+            restored.add(name)
+        written.add(name)
+    return [each for name, each in changes if name not in restored]
 
 
 def _undeclared_by_call(

@@ -104,7 +104,11 @@ def _of_torch(call: ast.Call, scope: Scope) -> _Given | None:
     path = meant(call.func, scope)
     at = 0 if path in _INFERRING else 1 if path in OPERATOR_DECORATORS else None
     keywords = {each.arg: each.value for each in call.keywords}
-    if at is None or None in keywords or any(isinstance(each, ast.Starred) for each in call.args):
+    if (
+        at is None
+        or not keywords.keys().isdisjoint({None, "schema", "tags"})
+        or any(isinstance(each, ast.Starred) for each in call.args)
+    ):
         return None
     function = call.args[at] if at < len(call.args) else keywords.get("prototype_function" if at == 0 else "fn")
     mutated = keywords.get("mutates_args", call.args[1] if at == 0 and len(call.args) > 1 else None)
@@ -141,16 +145,19 @@ def _handed_on(call: ast.Call, helper: ast.FunctionDef | ast.AsyncFunctionDef, m
 
 
 def _kept(helper: ast.FunctionDef | ast.AsyncFunctionDef, function: str, mutated: str) -> bool:
-    """Whether a function never binds two of its parameters again, apart from an empty list for None."""
-    for node in nodes_in(helper):
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-            if node.targets[0].id == mutated and not (_is_empty(node.value) and node.value is not None):
-                return False
-        elif isinstance(node, ast.Name) and node.id == mutated and isinstance(node.ctx, ast.Store):
-            continue
-        if isinstance(node, ast.Name) and node.id == function and isinstance(node.ctx, ast.Store):
-            return False
-    return True
+    """Whether a function only hands on two of its parameters, apart from an empty list for None."""
+    nodes = nodes_in(helper)
+    passed = [id(each) for call in nodes if isinstance(call, ast.Call) for each in _arguments(call)]
+    tested = [id(each.left) for each in nodes if isinstance(each, ast.Compare)]
+    emptied = [id(each.targets[0]) for each in nodes if isinstance(each, ast.Assign) and _is_nothing(each.value)]
+    allowed = {*passed, *tested, *emptied}
+    uses = [each for each in nodes if isinstance(each, ast.Name) and each.id in (function, mutated)]
+    stores = (each for each in uses if each.id == function and isinstance(each.ctx, ast.Store))
+    return not any(stores) and all(id(each) in allowed for each in uses if each.id == mutated)
+
+
+def _arguments(call: ast.Call) -> tuple[ast.expr, ...]:
+    return (*call.args, *(each.value for each in call.keywords))
 
 
 def _defaults(arguments: ast.arguments) -> dict[str, ast.expr]:
@@ -211,9 +218,8 @@ def _implementations(unit: Unit, project: Project) -> Iterator[tuple[str, ast.ex
             if meant(call.node.func, call.scope) in _IMPLEMENTING:
                 name, functions = texts[0], arguments[2:]
             else:
-                namespace = namespace_of(call.node.func, unit, project)
-                name, functions = f"{namespace}::{texts[0].rpartition('::')[2]}", arguments[1:2]
-            function = _function(functions[0], call.scope, unit, project) if functions else None
+                name, functions = _full_name(namespace_of(call.node.func, unit, project), texts[0]), arguments[1:2]
+            function = _function(functions[0], call.scope, unit, project) if name and functions else None
             if function is not None:
                 yield name, functions[0], function
         for qualname, record in part.functions.items():
@@ -232,8 +238,12 @@ def _decorated(node: ast.FunctionDef | ast.AsyncFunctionDef, unit: Unit, project
         return ""
     if isinstance(decorator.args[0], ast.Constant):
         return texts[0]
-    namespace = namespace_of(ast.Attribute(decorator.args[0], "impl", ast.Load()), unit, project)
-    return f"{namespace}::{texts[0].partition('.')[0]}"
+    return _full_name(namespace_of(ast.Attribute(decorator.args[0], "impl", ast.Load()), unit, project), texts[0])
+
+
+def _full_name(namespace: str | None, text: str) -> str:
+    """The name of an operator with its namespace, without that of an overload; empty if that is unknown."""
+    return f"{namespace}::{text.rpartition('::')[2].partition('.')[0]}" if namespace is not None else ""
 
 
 _MENTIONS = ("infer_schema", "mutates_args", "custom_op", "triton_op", "library")

@@ -113,12 +113,12 @@ class IntermediateStashedOnCtx(Rule[FunctionClass]):
     def each(self, fn: FunctionClass) -> Iterator[Finding]:
         """A finding for each assignment."""
         for stash in stashes(fn):
-            if stash.held is not Held.COMPUTED or stash.contained or refuses_to_save(fn):
+            if stash.held is not Held.COMPUTED or stash.contained:
                 continue
             attribute = stash.write.attribute
             if released_explicitly(fn, attribute) or holds_gradient(fn, stash) or is_one_number(fn, stash):
                 continue
-            if may_be_number(fn, attribute):
+            if may_be_number(fn, attribute) or refuses_to_save(fn):
                 continue
             yield Finding(
                 fn.span(stash.write.node),

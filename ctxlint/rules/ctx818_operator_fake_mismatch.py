@@ -160,9 +160,9 @@ def _about_sizes(each: FakeMismatch) -> str:
             "the last size of one that the operator returns" if each.on_a_path else "the last size of the operator's"
         )
         what = f"{_its(each)} the shape of `{each.here}`, but {theirs} is `{each.there}`"
-        return f"{what}; compiled code raises unless they agree. {remedy}."
+        return f"{what}; compiled code raises{_when(each)} unless they agree. {remedy}."
     what = f"{_its(each)} {each.here}, but {_the_operators(each)} has {each.there}"
-    return f"{what}; compiled code raises. {remedy}."
+    return f"{what}; compiled code raises{_when(each)}. {remedy}."
 
 
 def _about_dtypes(each: FakeMismatch) -> str:
@@ -173,7 +173,7 @@ def _about_dtypes(each: FakeMismatch) -> str:
     remedy = "Use one dtype on every path" if each.on_a_path else f"Pass `dtype={there}`"
     if {each.here, each.there} & {DEFAULT} and not each.on_a_path:
         remedy = "Pass the same `dtype` in both"
-    return f"{what}; compiled code raises RuntimeError or is silently wrong{when}. {remedy}."
+    return f"{what}; compiled code raises RuntimeError or is silently wrong{when or _when(each)}. {remedy}."
 
 
 def _about_layouts(each: FakeMismatch) -> str:
@@ -185,6 +185,11 @@ def _about_layouts(each: FakeMismatch) -> str:
     new = each.of and each.there == CONTIGUOUS
     remedy = f"Return `{each.of}.new_empty(...)`" if new else "Return the same layout from both"
     return f"{_its(each)} {here}, but {_the_operators(each)} has {there}; {raises}. {remedy}."
+
+
+def _when(each: FakeMismatch) -> str:
+    """Where a fake is wrong about a single path only."""
+    return " on that path" if each.on_a_path else ""
 
 
 def _listed(names: tuple[str, ...]) -> str:

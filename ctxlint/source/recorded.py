@@ -49,9 +49,7 @@ class RecordedSource(Source):
 
     def depends_on(self, question: tuple[str, str]) -> None:
         """See ``Source``."""
-        _QUESTIONS[self.path] = _QUESTIONS.pop(self.path, frozenset()) | {question}
-        while len(_QUESTIONS) > _SEARCHES_KEPT:
-            del _QUESTIONS[next(iter(_QUESTIONS))]
+        _QUESTIONS[self.path] = self.questions | {question}
 
     @property
     def questions(self) -> frozenset[tuple[str, str]]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
+from ctxlint.model.index.python_names import RECEIVERS
 from ctxlint.model.interpreter.events import (
     ContextCall,
     ContextLent,
@@ -139,7 +140,8 @@ def _are_shifted(definition: Definition, node: cst.BaseExpression) -> bool:
     if record is None or not isinstance(node, cst.Call):
         return False
     given = takewhile(lambda each: each.keyword is None and not each.star, node.args)
-    return is_shifted((last_name(each.value) for each in given), parameter_names(record.node.args))
+    names, params = [last_name(each.value) for each in given], parameter_names(record.node.args)
+    return is_shifted(*([each for each in one if each not in RECEIVERS] for one in (names, params)))
 
 
 def _record_misfits(walk: Walk, node: cst.BaseExpression, by: str, misfits: tuple[Misfit, ...]) -> None:

@@ -101,11 +101,15 @@ def _global_name(walk: Walk, name: str, node: cst.CSTNode) -> Value:
 
 def is_behind_a_switch(walk: Walk) -> bool:
     """Whether a test around is about a constant of the module, which may never be set: ``use_cupy = False``."""
-    words = {word for guard in walk.state.guards for word in guard.words}
-    owners = ((walk.names.scope.owner(word), word) for word in words)
-    bounds = (
-        each for owner, word in owners if owner is not None and owner.kind == "module" for each in owner.names[word]
-    )
+    return any(_is_constant(walk, word) for word in {word for guard in walk.state.guards for word in guard.words})
+
+
+def _is_constant(walk: Walk, word: str) -> bool:
+    """Whether a module binds a name to a constant, here or where it is imported from."""
+    owner = walk.names.scope.owner(word)
+    bounds = owner.names[word] if owner is not None and owner.kind == "module" else []
+    if any(each.kind == "import" for each in bounds) and walk.resolver is not None:
+        return walk.resolver.imported_constant(word) is not None
     return any(isinstance(each.value, ast.Constant) for each in bounds)
 
 

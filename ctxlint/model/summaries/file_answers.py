@@ -8,9 +8,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.model.index.project_answers import is_only_passed, may_refuse, may_set
+from ctxlint.model.index.python_names import creates_names
 from ctxlint.source.ast_tree import nodes_in
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ctxlint.model.index.module_unit import Unit
 
 
@@ -18,17 +21,24 @@ def answer_about(unit: Unit, question: tuple[str, str]) -> bool:
     """The answer to a question about a file: its kind, and the name that it is about.
 
     ``sets``: whether the file may give a module of torch or NumPy that name, or asks whether it has it.
+    ``refuses``: whether it may not be imported with this release. ``creates``: whether it may bind names at run time.
     ``passes``: whether the file only passes what it binds to that name, and so never changes it.
     """
     unit.source.depends_on(question)
     key = ("answer", question)
     if key not in unit.summaries:
         kind, name = question
-        unit.summaries[key] = (
-            _may_set(unit, name) if kind == "sets" else is_only_passed([*nodes_in(unit.module)], (name,))
-        )
+        unit.summaries[key] = _ANSWERS[kind](unit, name)
     return bool(unit.summaries[key])
 
 
 def _may_set(unit: Unit, name: str) -> bool:
-    return may_refuse(unit.tree) or may_set(unit.tree, name)
+    return answer_about(unit, ("refuses", "")) or may_set(unit.tree, name)
+
+
+_ANSWERS: dict[str, Callable[[Unit, str], bool]] = {
+    "sets": _may_set,
+    "refuses": lambda unit, _name: may_refuse(unit.tree),
+    "passes": lambda unit, name: is_only_passed([*nodes_in(unit.module)], (name,)),
+    "creates": lambda unit, _name: unit.tree is None or creates_names(unit.tree),
+}

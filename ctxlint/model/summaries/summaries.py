@@ -19,7 +19,7 @@ from ctxlint.model.analyses.returns import joined
 from ctxlint.model.analyses.unwritten_gradients import unwritten_parts
 from ctxlint.model.function import Binding, Param
 from ctxlint.model.index.project import Definition
-from ctxlint.model.index.python_names import creates_names, mentions_creation
+from ctxlint.model.index.python_names import mentions_creation
 from ctxlint.model.index.scopes import LOCAL, Scope
 from ctxlint.model.interpreter.effects import either
 from ctxlint.model.interpreter.events import (
@@ -62,6 +62,7 @@ from ctxlint.model.interpreter.values import (
 from ctxlint.model.summaries.argument_binding import bind_arguments
 from ctxlint.model.summaries.context_effects import CONTEXT_EVENTS, effects_of, gets_context
 from ctxlint.model.summaries.declared import declared_writes, not_shared
+from ctxlint.model.summaries.file_answers import answer_about
 from ctxlint.model.summaries.flag_tests import flag_tests_of
 from ctxlint.model.summaries.graph_uses import KINDS_FOR_GRAPHS, graph_uses_of, mentions_graph
 from ctxlint.model.summaries.memory_reads import reads_of, strides_of
@@ -512,8 +513,7 @@ def _may_be_bound(project: Project, unit: Unit, name: str) -> bool:
         return True
     if unit.index.module.stars and not project.lacks(unit, name):
         return True
-    tree = unit.tree
-    return mentions_creation(unit.source) and bool(project.once("creates", lambda: creates_names(tree), unit.summaries))
+    return mentions_creation(unit.source) and answer_about(unit, ("creates", ""))
 
 
 def _misfits(definition: Definition, facts: MethodFacts) -> Iterator[Misfit]:
