@@ -96,6 +96,8 @@ class GradientIgnoresUpstream(Rule[FunctionClass]):
     reported if a constant such as `torch.ones_like(x)`, or anything but saved tensors and numbers of ctx, takes part in it:
     an auxiliary loss gets its gradient in this way. Zeros are not reported where a path returns another gradient for that
     input, where it may hold integers, or is called like what often does, such as `index`, or where all calls in view detach it.
+    Memory that a function allocates is reported only if its result is returned at once, or unpacked into names that are
+    only returned.
 
     ## References
     - [Extending torch.autograd](https://pytorch.org/docs/stable/notes/extending.html)

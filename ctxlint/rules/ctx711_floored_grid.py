@@ -91,9 +91,10 @@ class FlooredGrid(Rule[FunctionClass]):
 
     ## Known limits
     Only blocks of a known size, a tensor that the same function creates and returns, and kernels that store to it at
-    `program_id(n) * BLOCK`, and the next elements, alone. Not reported if a test is about the size or the shape, or if one
-    of the functions on the way, a method of the Function, or the code around a call of it computes a remainder, or has a
-    name with `pad`, `multiple`, `check` or the like in it: the sizes may fit then.
+    `program_id(n) * BLOCK`, and the next elements, alone. Not reported if a test is about the size or the shape, if an
+    unknown function gets either, or if one of the functions on the way, a method of the Function, or the code around a
+    call of it computes a remainder, tests a size, makes groups as in `x.view(-1, 64)`, or has a name with `pad`,
+    `multiple`, `check` or the like in it: the sizes may fit then.
 
     ## References
     - [Triton: vector addition](https://triton-lang.org/main/getting-started/tutorials/01-vector-add.html)

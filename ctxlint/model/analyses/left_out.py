@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model.index.fitting_sizes import FITTING
+from ctxlint.model.index.fitting_sizes import FITTING, RESHAPING, SIZES
 from ctxlint.model.interpreter.events import CutGrid, LeftOut, Mutation
 from ctxlint.model.interpreter.values import Fresh, Sequence, before_views
-from ctxlint.model.syntax import kept, last_name, parents_below
+from ctxlint.model.syntax import kept, last_name, parents_below, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -60,15 +60,39 @@ def _other_writes(facts: MethodFacts, launch: CutGrid, value: Value) -> bool:
 
 
 def may_fit_sizes(function: cst.FunctionDef) -> bool:
-    """Whether a function computes remainders, or seems to pad, round or check something: the sizes may fit then."""
+    """Whether a function computes remainders, tests sizes, or seems to pad, group or check: they may fit then."""
     return kept(function, _may_fit_sizes)
 
 
 def _may_fit_sizes(function: cst.FunctionDef) -> bool:
-    for node in parents_below(function):
-        if isinstance(node, cst.Name) and FITTING.search(node.value):
-            return True
-        if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Modulo):
-            if not isinstance(node.left, cst.BaseString):  # of a format
-                return True
-    return False
+    return any(_may_fit(node) for node in parents_below(function))
+
+
+def _may_fit(node: cst.CSTNode) -> bool:
+    if isinstance(node, cst.Name):
+        return bool(FITTING.search(node.value))
+    if isinstance(node, cst.BinaryOperation):
+        remainder = isinstance(node.operator, cst.Modulo) and not isinstance(node.left, cst.BaseString)  # of a format
+        masked = isinstance(node.operator, cst.BitAnd) and isinstance(node.right, (cst.Integer, cst.BinaryOperation))
+        return remainder or masked
+    if isinstance(node, (cst.If, cst.IfExp, cst.While, cst.Assert)):
+        return not SIZES.isdisjoint(words_of(node.test))
+    if isinstance(node, cst.Call):
+        return last_name(node.func) in RESHAPING and any(_is_group(each.value) for each in node.args)
+    return isinstance(node, cst.Expr) and _may_refuse(node.value)
+
+
+def _may_refuse(statement: cst.BaseExpression) -> bool:
+    """Whether a statement calls a function by its name, for what it does with its arguments: it may raise an error."""
+    return isinstance(statement, cst.Call) and isinstance(statement.func, cst.Name) and bool(statement.args)
+
+
+def _is_group(size: cst.BaseExpression) -> bool:
+    """Whether a new size is a number, a name in capitals, or computed with ``//``."""
+    if isinstance(size, cst.Integer):
+        return size.evaluated_value > 1
+    if isinstance(size, cst.Name):
+        return size.value.isupper()
+    parts = size.elements if isinstance(size, (cst.Tuple, cst.List)) else ()
+    divided = isinstance(size, cst.BinaryOperation) and isinstance(size.operator, cst.FloorDivide)
+    return divided or any(_is_group(each.value) for each in parts)

@@ -56,7 +56,8 @@ def _unwritten(method: Method, returned: Returned) -> Iterator[tuple[int, cst.Ba
         if slot.starred:
             return
         made = (option.node for option in slot.value.options() if isinstance(option, Fresh))
-        node = slot.node or next(made, None)  # the call whose result is returned
+        calls = (each for each in made if isinstance(method.parents.get(each), cst.Return))
+        node = slot.node or next(calls, None)  # the call whose result is returned
         if isinstance(node, cst.BaseExpression) and _is_unwritten(method, slot, node):
             yield index, node
 
@@ -83,9 +84,20 @@ def _is_unwritten(method: Method, slot: Slot, node: cst.BaseExpression) -> bool:
 
 def _is_only_allocated(method: Method, made: Fresh) -> bool:
     """Whether a tensor is memory that the method, or a function that it calls, allocates and does not write to."""
-    return allocates(made.node) or any(
-        each.node is made.node and made.part in each.parts for each in method.facts.of(UnwrittenResult)
-    )
+    if allocates(made.node):
+        return True
+    calls = (each for each in method.facts.of(UnwrittenResult) if each.node is made.node and made.part in each.parts)
+    return any(_is_returned_or_unpacked(method, each.node) for each in calls)
+
+
+def _is_returned_or_unpacked(method: Method, call: cst.CSTNode) -> bool:
+    """Whether a result is returned at once, or unpacked into names: else its elements may be written elsewhere."""
+    above = method.parents[call]
+    if not isinstance(above, cst.Assign) or len(above.targets) > 1:
+        return isinstance(above, cst.Return)
+    target = above.targets[0].target
+    names = target.elements if isinstance(target, (cst.Tuple, cst.List)) else ()
+    return bool(names) and all(isinstance(each, cst.Element) and isinstance(each.value, cst.Name) for each in names)
 
 
 def unwritten_parts(function: cst.FunctionDef, facts: MethodFacts) -> tuple[int, ...]:
@@ -112,8 +124,9 @@ def _is_only_returned(function: cst.FunctionDef, parents: Parents, node: cst.Bas
     branches = (value.body, value.orelse) if isinstance(value, cst.IfExp) else (value,)
     if not any(each is not None and allocates(each) for each in branches):
         return False
-    uses = ((use, above) for use, above in parents.items() if is_name(use, name))
-    return all(_is_returned_or_bound(parents, use, above) for use, above in uses)
+    uses = [(use, above) for use, above in parents.items() if is_name(use, name)]
+    once = sum(isinstance(above, cst.Element) for _use, above in uses) == 1
+    return once and all(_is_returned_or_bound(parents, use, above) for use, above in uses)
 
 
 def _is_returned_or_bound(parents: Parents, use: cst.CSTNode, above: cst.CSTNode) -> bool:
@@ -139,6 +152,8 @@ def is_harmless(method: Method, use: cst.CSTNode) -> bool:
     above = method.parents[use]
     if isinstance(above, (cst.Element, cst.Tuple, cst.AssignTarget, cst.Return, cst.Del)):
         around = (above, *method.above(above))
+        if any(isinstance(each, cst.CompFor) for each in around):
+            return False
         return isinstance(method.statement_around(use), (cst.Return, cst.Del)) or any(
             isinstance(each, cst.AssignTarget) for each in around
         )

@@ -123,7 +123,7 @@ class ApplyCall:
     """Parameters of the functions around the call that are process groups by name, and that it does not pass, each with
     that function, unless this tests it."""
     may_fit_sizes: bool = False
-    """Whether the outermost function or class around the call may pad tensors to a size, or check theirs."""
+    """Whether the outermost function or class around the call may pad tensors to a size, or test theirs."""
     alias: str | None = None
     """The name that is called, if it is not ``Fn.apply``."""
     callee_span: Span | None = None

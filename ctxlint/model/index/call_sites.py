@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ctxlint.model.index.apply_calls import APPLIES, ApplyCall, ArgumentKind, Modified
 from ctxlint.model.index.file_index import FileIndex, last_name
-from ctxlint.model.index.fitting_sizes import FITTING, may_fit_sizes
+from ctxlint.model.index.fitting_sizes import MAY_FIT, may_fit_sizes
 from ctxlint.model.index.inplace_calls import overwritten
 from ctxlint.model.index.origins import origins
 from ctxlint.model.index.passed_layouts import may_have_any_layout
@@ -800,7 +800,7 @@ class CallSites:
             return False
         if scope.qualname not in self.fitting:
             text = self.source.lines(record.node.lineno, record.node.end_lineno or record.node.lineno)
-            self.fitting[scope.qualname] = ("%" in text or bool(FITTING.search(text))) and may_fit_sizes(record.node)
+            self.fitting[scope.qualname] = bool(MAY_FIT.search(text)) and may_fit_sizes(record.node)
         return self.fitting[scope.qualname]
 
     def settles(self, name: str, scope: Scope) -> bool:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.model.index.fitting_sizes import RESHAPING, SIZES
 from ctxlint.model.interpreter.events import CutGrid, LeftOut
 from ctxlint.model.interpreter.local_names import times_bound
 from ctxlint.model.interpreter.names import certain_meaning
@@ -13,6 +14,7 @@ from ctxlint.model.interpreter.values import Constant, Fresh, Scalar, Sequence
 from ctxlint.model.syntax import (
     children,
     code_of,
+    dotted,
     is_name,
     keywords_of,
     last_name,
@@ -46,6 +48,10 @@ def note_cut_grid(walk: Walk, node: cst.Call, launcher: cst.Subscript, arguments
         tensor = function.measured(division.left)
         if block is None or not tensor or function.asks_about(size, tensor):
             continue
+        if any(_may_refuse(walk, call) for call in function.calls_with({size, tensor})):
+            continue
+        if any(last_name(call.func) in RESHAPING for call in function.calls_with({*words_of(division.right)})):
+            continue  # into whole blocks
         if any(each in passed and _is_written(passed[each], size) for each in known.ranges):
             continue  # it is a power of two
         sizes = {each for each, slot in passed.items() if slot.value == Constant(block, "int")}
@@ -82,6 +88,19 @@ def _block(walk: Walk, node: cst.BaseExpression, passed: Mapping[str, Slot]) -> 
     value = walk.peek(node) if key is None else passed[str(key)].value if key in passed else None
     number = value.value if isinstance(value, Constant) and value.type_name == "int" else None
     return number if isinstance(number, int) and number > 1 else None
+
+
+def _may_refuse(walk: Walk, call: cst.Call) -> bool:
+    """Whether a call may raise an error for some sizes: not a launch, nor a function of torch or of triton."""
+    if isinstance(call.func, cst.Subscript) or last_name(call.func) in _HARMLESS:
+        return False
+    meaning = certain_meaning(walk, call.func) or dotted(call.func) or ""
+    return not meaning.startswith(("torch.", "triton.", "tl."))
+
+
+_HARMLESS = frozenset(
+    ["save_for_backward", "range", "min", "max", "int", "len", "new_empty", "new_zeros", "stride", "copy_"]
+)
 
 
 def _is_written(slot: Slot, code: str) -> bool:
@@ -151,7 +170,7 @@ class _Function:
             size = size.value
         if isinstance(size, cst.Call) and last_name(size.func) in ("size", "numel"):
             size = size.func
-        named = isinstance(size, cst.Attribute) and size.attr.value in _SIZES
+        named = isinstance(size, cst.Attribute) and size.attr.value in SIZES
         tensor = size.value if isinstance(size, cst.Attribute) and named else None
         return tensor.value if isinstance(tensor, cst.Name) and self._keeps_shape(tensor.value) else ""
 
@@ -162,13 +181,19 @@ class _Function:
         return self.bound[name] - len(plain) == 1
 
     def asks_about(self, size: str, tensor: str) -> bool:
-        """Whether a comparison or a remainder is about a size, or the shape of its tensor."""
+        """Whether a comparison, a remainder or a difference is about a size, or the shape of its tensor."""
         for node in self.parents:
-            remainder = isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Modulo)
+            remainder = isinstance(node, cst.BinaryOperation) and isinstance(node.operator, _REMAINDERS)
             words = {*words_of(node)} if remainder or isinstance(node, cst.Comparison) else set()
-            if size in words or (tensor in words and not words.isdisjoint(_SIZES)):
+            if size in words or (tensor in words and not words.isdisjoint(SIZES)):
                 return True
         return False
+
+    def calls_with(self, words: set[str]) -> Iterator[cst.Call]:
+        """The calls that have some of these names or numbers in their arguments."""
+        for node in self.parents:
+            if isinstance(node, cst.Call) and any(words & {*words_of(each.value)} for each in node.args):
+                yield node
 
     def has_size(self, made: cst.Call | None, size: str, tensor: str) -> bool:
         """Whether a new tensor certainly has a dimension of a size: it is like its tensor, or created with it."""
@@ -193,7 +218,7 @@ class _Function:
                         yield call, name
 
 
-_SIZES = frozenset(["shape", "size", "numel"])
+_REMAINDERS = (cst.Modulo, cst.BitAnd, cst.Subtract)
 
 
 def _targets(node: cst.Assign) -> set[str]:
