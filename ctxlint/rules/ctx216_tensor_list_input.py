@@ -77,7 +77,8 @@ class TensorListInput(Rule[FunctionClass]):
     There is no fix: the calls have to change with the signature.
 
     ## Known limits
-    An input without such an annotation or call may be anything. Containers of numbers and strings are reported by
+    An input without such an annotation or call may be anything, and one of which `forward` only reads the sizes of the
+    elements is not reported. Containers of numbers and strings are reported by
     gradient-for-non-tensor (CTX204).
 
     ## References

@@ -78,7 +78,7 @@ class NameOfForward(Rule[FunctionClass]):
 
     ## Known limits
     Not reported if the module defines the name or star-imports a module that may, which is unknown of modules outside
-    of the project, under `try`, nor, for a name that is not one of `forward`, in a file that reads `globals`, `vars`,
+    of the project, under `try`, under a test of a constant of the module such as `use_cupy = False`, nor, for a name that is not one of `forward`, in a file that reads `globals`, `vars`,
     `exec`, `builtins` or `sys.modules`. The name of a builtin function such as `input` is reported where it is used in
     arithmetic, indexed, or has an attribute read that the builtin lacks.
 
@@ -232,8 +232,10 @@ def _definition(fn: FunctionClass, method: Method, node: cst.Name) -> str:
     if "grad" in name and not called and (is_for_an_input(node, fn.inputs) or _begins_like_its_input(fn, node)):
         return "Compute it first"
     if "grad" in name and not called and len(incoming) == 1 and not is_read(method, incoming[0]):
-        given = f"rite `{incoming[0].name}`, the incoming gradient"
-        return f"W{given}" if "out" in name or name == "grad" else f"Define it, or w{given}, if that is meant"
+        given = f"`{incoming[0].name}`, the incoming gradient"
+        if "out" in name or name == "grad":
+            return f"Write {given}"
+        return f"Define it, or write {given}, if that is meant"
     return _DEFINE
 
 

@@ -68,7 +68,8 @@ class SqueezedGradient(Rule[FunctionClass]):
 
     ## Known limits
     Shapes are not tracked in general. The gradient must be a sum or mean over the first dimension of a matrix, which `mm` or
-    `t` shows it to be, or over all dimensions but the second of a batch, as in `grad_output.sum((0, 2, 3))`.
+    `t` shows it to be, or over all dimensions but the second of a batch, as in `grad_output.sum((0, 2, 3))`. Not reported
+    if `forward` or `backward` cuts or joins tensors, which then have several columns.
 
     ## References
     - [torch.squeeze](https://pytorch.org/docs/stable/generated/torch.squeeze.html)

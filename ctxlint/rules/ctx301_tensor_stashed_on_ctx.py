@@ -163,8 +163,14 @@ class TensorStashedOnCtx(Rule[FunctionClass]):
 
 def _are_trained(stash: Stash) -> bool:
     """Whether backward only asks for the flag of a weight or bias: as a parameter, that stays in memory anyway."""
-    named = all("weight" in name or "bias" in name for name in stash.names)
-    return stash.held is Held.INPUT and named and stash.uses.only_metadata and stash.uses.metadata == {"requires_grad"}
+    named = all(name.endswith(("weight", "bias")) for name in stash.names)
+    return (
+        stash.held is Held.INPUT
+        and bool(stash.names)
+        and named
+        and stash.uses.only_metadata
+        and stash.uses.metadata == {"requires_grad"}
+    )
 
 
 def _message(stash: Stash, found: tuple[Stash, ...]) -> str:

@@ -62,8 +62,8 @@ class MissingMarkDirty(Rule[FunctionClass]):
     Autograd runs `forward` without recording, so it does not see the modification. A leaf that requires grad is
     overwritten without the usual error, `a leaf Variable that requires grad has been used in an in-place operation`.
     And if the caller continues with the tensor that it passed in instead of the returned one, the backward of this
-    Function is bypassed: the gradient is silently wrong. Unless `backward` returns its incoming gradient as it came; then
-    such a caller only reads other values than it passed in.
+    Function is bypassed: the gradient is silently wrong. If `backward` returns its incoming gradient as it came, such a
+    caller only reads other values than it passed in.
 
     ## Example
     ```python

@@ -79,7 +79,8 @@ class ModifiedReturnedView(Rule[SourceFile]):
     the result, are detected, also in a function, or another method of the same class, that gets it; where a function does
     nothing but return the result of `apply`, also in its callers, and `inplace=True` of functions of
     `torch.nn.functional`, or of layers that `__init__` creates. Not reported for
-    `contiguous`, or for `reshape` of what may not be contiguous, which may copy, or if anything is marked as dirty.
+    `contiguous`, or for `reshape` of what may not be contiguous, which may copy, if anything is marked as dirty, or for what the
+    `forward` of a Function modifies, which torch runs with grad mode off.
 
     ## References
     - [In-place operations on views](https://pytorch.org/docs/stable/notes/autograd.html#in-place-correctness-checks)

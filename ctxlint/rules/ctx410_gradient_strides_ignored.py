@@ -86,7 +86,8 @@ class GradientStridesIgnored(Rule[FunctionClass]):
 
     ## Known limits
     A `backward` with `grad.stride()` or `grad.is_contiguous()` treats the layout of the gradient on purpose,
-    and one under a decorator of the project may get a contiguous one. What may handle strides, or raises, is CTX502:
+    and one under a decorator of the project may get a contiguous one. Not reported if a call on the way passes its
+    arguments in another order than the function takes them. What may handle strides, or raises, is CTX502:
     `view`, collectives, compiled extensions, and kernels that the project does not contain.
 
     ## References

@@ -125,7 +125,7 @@ def _remedy(found: MisfitFound) -> str:
         without = "" if misfit.receiver == "cls" else f", and drop `{misfit.receiver}`"
         return f"Write `@{kind}` above `{misfit.callee}`{without}"
     if misfit.unread and len(misfit.missing) == 1 and not misfit.surplus:
-        return f"Drop the parameter `{misfit.unread}` of `{misfit.callee}`"
+        return f"Drop the parameter `{misfit.unread}` of `{misfit.callee}`, and what other calls pass for it"
     if misfit.meant:
         pairs = [f"`{new}` for `{old}`" for old, new in zip(misfit.unknown, misfit.meant, strict=True)]
         return f"Write {', '.join(pairs[:-1])}{' and ' * (len(pairs) > 1)}{pairs[-1]}"

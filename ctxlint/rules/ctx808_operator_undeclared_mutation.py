@@ -57,8 +57,8 @@ class OperatorUndeclaredMutation(Rule[SourceFile]):
 
     ## Known limits
     A function of another file that registers operators is known where its name holds `custom_op`, or its parameter is
-    called `mutates_args`. Not reported for an operator that names another input. Not reported if the write is in code that is not analysed, or for operators with
-    `tags`, a `schema` or further decorators.
+    called `mutates_args`. Not reported for an operator that names another input, that has `tags`, a `schema` or further
+    decorators, if the write is in code that is not analysed, or if a later `copy_` may restore what was there.
 
     ## References
     - [torch.library.custom_op](https://pytorch.org/docs/stable/library.html#torch.library.custom_op)

@@ -99,7 +99,7 @@ def skipped_state(fn: FunctionClass) -> list[SkippedState]:
 
 
 def may_lack_state(fn: FunctionClass) -> bool:
-    """Whether backward raises, before it returns anything, after calls that nothing but their arguments sets apart."""
+    """Whether some arguments alone make backward raise: not which inputs need a gradient, nor training."""
     return any(not (each.flags or each.trains) for each in skipped_state(fn))
 
 
