@@ -163,6 +163,8 @@ def test_only_rules_that_are_off_have_such_findings() -> None:
 ASSERTED = """
 import torch
 
+DEBUG, ROWS, SHAPE = False, 1, ()
+
 
 class Doubled(torch.autograd.Function):
     @staticmethod
@@ -180,11 +182,29 @@ class Doubled(torch.autograd.Function):
 
 @pytest.mark.parametrize(
     "created",
-    ["torch.zeros_like(x)", "torch.zeros(x.shape)", "x.new_empty((4, x.shape[0]))", "x.new(4, 3).zero_().view(2, 6)"],
+    [
+        "torch.zeros_like(x)",
+        "torch.zeros(x.shape)",
+        "x.new_empty((4, x.shape[0]))",
+        "x.new(4, 3).zero_().view(2, 6)",
+        "torch.empty(*x.size(), 1)",
+        "torch.empty(x.shape[:-1] + (4,))",
+        "torch.full((x.size(0),), 2.0)",
+    ],
 )
 def test_an_assertion_that_fails_after_a_sum(created: str) -> None:
     assert _codes(ASSERTED) == ["CTX502"]
     assert _codes(ASSERTED.replace("torch.empty_like(x)", created)) == ["CTX502"]
+
+
+def test_the_sizes_of_an_input_under_other_names() -> None:
+    created = ASSERTED.replace("torch.empty_like(x)", "torch.empty(rows, columns)")
+    named = created.replace("        out = ", "        rows, columns = x.shape\n        out = ")
+    assert _codes(named) == ["CTX502"]
+    assert _codes(named.replace("= x.shape", "= x.sum(0).shape")) == []
+    copied = named.replace("        rows", "        x = x.contiguous()\n        y = x.detach()\n        rows")
+    assert _codes(copied.replace("= x.shape", "= y.shape")) == ["CTX502"]
+    assert _codes(copied.replace("x.contiguous()", "x.sum(0)").replace("= x.shape", "= y.shape")) == []
 
 
 @pytest.mark.parametrize(
@@ -197,7 +217,30 @@ def test_an_assertion_that_fails_after_a_sum(created: str) -> None:
         ("return out", "return torch.ops.demo.doubled(x)"),
         (".is_contiguous()", '.is_contiguous(), "call .contiguous() after a sum"'),
         ("assert", "grad_output = grad_output.contiguous()\n        assert"),
+        ("is_contiguous()", "is_contiguous(memory_format=torch.channels_last)"),
+        ("torch.empty_like(x)", "torch.empty(ROWS)"),
+        ("torch.empty_like(x)", "torch.empty(2, 0)"),
+        ("torch.empty_like(x)", "torch.empty(x.shape[:-1])"),
+        ("torch.empty_like(x)", "torch.full(SHAPE, 2)"),
+        ("torch.empty_like(x)", "torch.FloatTensor([2])"),
+        ("torch.empty_like(x)", "torch.empty_like(x.sum())"),
+        ("torch.empty_like(x)", "torch.empty_like(x)[0]"),
+        ("forward(ctx, x):\n        out = torch.empty_like(x)", "forward(ctx, x, n=1):\n        out = torch.empty(n)"),
+        ("        out = torch.empty_like(x)", "        n = 1\n        out = torch.empty(n, 1)"),
+        ("        out = torch.empty_like(x)", "        shape = ()\n        out = torch.empty(shape)"),
+        ("        assert", "        if DEBUG:\n            assert"),
+        ("        assert", "        if not DEBUG:\n            return grad_output * 2\n        assert"),
+        ("assert ", "assert not DEBUG or "),
+        (
+            "        assert grad_output.is_contiguous()",
+            "        try:\n            assert grad_output.is_contiguous()\n        except AssertionError:\n            pass",
+        ),
     ],
 )
 def test_an_assertion_that_may_hold(old: str, new: str) -> None:
     assert _codes(ASSERTED.replace(old, new)) == []
+
+
+@pytest.mark.parametrize("test", ["ctx.needs_input_grad[0]", "grad_output is not None"])
+def test_an_assertion_that_runs_at_each_backward(test: str) -> None:
+    assert _codes(ASSERTED.replace("        assert", f"        if {test}:\n            assert")) == ["CTX502"]

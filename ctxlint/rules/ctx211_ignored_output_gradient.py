@@ -69,8 +69,8 @@ class IgnoredOutputGradient(Rule[FunctionClass]):
 
     ## Known limits
     Reported only if the output is certainly a floating-point tensor (or sometimes `None`). A name that begins with `_`
-    or contains `unused`, `dummy`, `ignored` or `none`, `del grad`, and a comment that says so, state that the gradient is dropped on purpose. Random numbers, zeros and ones depend
-    on no input, and need no gradient. Not reported if `backward` returns a gradient that depends on no incoming one, as a
+    or contains `unused`, `dummy`, `ignored` or `none`, `del grad`, and a comment that says so, state that the gradient is dropped on purpose. Random numbers and constants
+    depend on no input, and counts and rounded values have the gradient zero: they need none. Not reported if `backward` returns a gradient that depends on no incoming one, as a
     synthetic gradient does, or if `forward` is inherited: several classes may share it.
 
     ## References

@@ -8,9 +8,9 @@ import libcst as cst
 
 from ctxlint.fixes.contiguity import allow_any_layout
 from ctxlint.model.analyses.layout_uses import ASSERTED, layout_uses
-from ctxlint.model.analyses.output_shapes import has_dimensions
+from ctxlint.model.analyses.output_sizes import has_several_elements
 from ctxlint.model.function import FunctionClass
-from ctxlint.model.interpreter.events import LayoutAsked
+from ctxlint.model.interpreter.events import LayoutAsked, Question
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
 from ctxlint.rules.layout_wording import assumed_contiguous
 from ctxlint.rules.related import way_to
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from ctxlint.config.settings import Settings
     from ctxlint.model.analyses.layout_uses import LayoutUse
+    from ctxlint.model.interpreter.events import Guard
 
 
 class NonContiguousGradOutput(Rule[FunctionClass]):
@@ -77,7 +78,8 @@ class NonContiguousGradOutput(Rule[FunctionClass]):
 
     ## Known limits
     Off by default: for many shapes, `view` works with any strides, and compiled code may handle them. Reported by default is
-    an assertion without a message about the gradient of an output that certainly has dimensions, as it fails after `y.sum()`. A `backward` under
+    an assertion without a message about the gradient of an output that is created like an input, with its sizes, or with a size above 1, as it
+    fails after `y.sum()`; not behind a flag, under `try`, or with `memory_format`. A `backward` under
     a decorator of the project, which may make the gradient contiguous, is not checked. Extensions are known by the names
     of their modules (`_C`, `_ext`, `..._cuda`), because the file loads them with `torch.utils.cpp_extension.load` or by
     such a name, `load_ext("_ext", …)`, or because the function is called `backward`, or similar, in a top-level module that the project does not have.
@@ -127,4 +129,11 @@ def _certainly_fails(fn: FunctionClass, use: LayoutUse) -> bool:
     if use.how != ASSERTED or use.position is None or fn.backward is None:
         return False
     explained = any(isinstance(each, cst.Assert) and each.msg is not None for each in fn.backward.above(use.node))
-    return not explained and has_dimensions(fn.outputs, use.position)
+    guards = [guard for each in fn.backward.facts.of(LayoutAsked) if each.node is use.node for guard in each.guards]
+    return not explained and all(map(_is_usual, guards)) and has_several_elements(fn, use.position)
+
+
+def _is_usual(guard: Guard) -> bool:
+    """Whether a test usually has this outcome: an input needs its gradient, or a gradient is not None."""
+    asks = guard.asks
+    return asks is not None and asks.answer is (asks.question is not Question.IS_NONE)

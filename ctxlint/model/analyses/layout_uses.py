@@ -332,9 +332,14 @@ def _is_gradient(value: Value) -> bool:
 
 
 def _is_asserted(method: Method, node: cst.CSTNode) -> bool:
-    """Whether an assertion fails unless a call returns True: ``assert g.is_contiguous() and n``."""
+    """Whether an assertion raises unless a call returns True: ``assert g.is_contiguous() and n``.
+
+    Not with ``memory_format``, where another layout is meant, nor under ``try``, which may handle the error.
+    """
     inside: cst.CSTNode = node
-    if not isinstance(node, cst.Call) or not (dotted(node.func) or "").endswith(f".{ASSERTED}"):
+    if not isinstance(node, cst.Call) or node.args or not (dotted(node.func) or "").endswith(f".{ASSERTED}"):
+        return False
+    if any(isinstance(each, (cst.Try, cst.TryStar)) and each.handlers for each in method.above(node)):
         return False
     for around in method.above(node):
         if isinstance(around, cst.Assert):

@@ -8,11 +8,6 @@ import libcst as cst
 
 from ctxlint.model.interpreter.values import NONE, Fresh, Kind, View, kind_of
 from ctxlint.model.syntax import dotted, signed_integer
-from ctxlint.torch_api.operations import (
-    CONTIGUOUS_FACTORIES,
-    CONTIGUOUS_FACTORY_METHODS,
-    LAYOUT_KEEPING_FACTORIES,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -26,39 +21,6 @@ def is_without_dimensions(outputs: Sequence[Returned], position: int) -> bool:
     """Whether an output has no dimensions on any path: a sum or mean over all of them."""
     reductions = _reductions(outputs, position)
     return bool(reductions) and all(map(_reduces_all, reductions))
-
-
-def has_dimensions(outputs: Sequence[Returned], position: int) -> bool:
-    """Whether an output certainly has dimensions on any path: memory that is created with sizes, or like an input."""
-    if not outputs or not all(each.exact and position < len(each.slots) for each in outputs):
-        return False
-    return all(
-        _is_created_with_dimensions(option) for each in outputs for option in each.slots[position].value.options()
-    )
-
-
-def _is_created_with_dimensions(value: Value) -> bool:
-    while isinstance(value, View):
-        value = value.of
-    node = value.node if isinstance(value, Fresh) else None
-    while isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value in _IN_PLACE:
-        node = node.func.value
-    if not isinstance(node, cst.Call) or not isinstance(node.func, (cst.Attribute, cst.Name)):
-        return False
-    name = node.func.attr.value if isinstance(node.func, cst.Attribute) else node.func.value
-    sizes = [each.value for each in node.args if each.keyword is None]
-    if name in LAYOUT_KEEPING_FACTORIES:
-        return bool(sizes)
-    if name not in CONTIGUOUS_FACTORIES and name not in CONTIGUOUS_FACTORY_METHODS and name not in _CONSTRUCTORS:
-        return False
-    if sizes and isinstance(sizes[0], (cst.Tuple, cst.List)):
-        sizes = [each.value for each in sizes[0].elements]
-    return any(not isinstance(each, cst.Integer) or signed_integer(each) not in (0, 1) for each in sizes)
-
-
-_IN_PLACE = ("fill_", "normal_", "uniform_", "zero_")
-_CONSTRUCTORS = ("FloatTensor", "HalfTensor", "new")
-"""What creates memory of given sizes as well, in the style before torch 0.4."""
 
 
 def is_flat(outputs: Sequence[Returned], position: int) -> bool:

@@ -379,8 +379,11 @@ def depends_on_no_input(fn: FunctionClass, value: Value) -> bool:
     constant = constant or _gets_no_tensor(forward, made.node)
     drawn = constant or is_call_for_random_numbers(made.node)
     integral = is_tensor(made) is Tri.YES and kind_of(made) is Kind.INTEGRAL
-    drawn = drawn or integral or _rounds(made.node) or _converts_integers(forward, made.node)
-    return drawn and not (_is_filled(fn, made) or _is_passed(forward, made) or any(calls_that_may_fill(forward, made)))
+    drawn = drawn or integral or _rounds_or_counts(made.node) or _converts_integers(forward, made.node)
+    written = not drawn or _is_filled(fn, made)
+    if written and not _holds_a_number(forward, made):
+        return False
+    return not (_is_passed(forward, made) or any(calls_that_may_fill(forward, made)))
 
 
 def _is_passed(forward: Method, made: Fresh) -> bool:
@@ -415,20 +418,50 @@ def _is_of_a_number(node: cst.CSTNode | None) -> bool:
     place = _NUMBERED.get(last_name(node.func) or "") if isinstance(node, cst.Call) else None
     if not isinstance(node, cst.Call) or place is None or len(node.args) <= place:
         return False
-    number = node.args[place].value
-    number = number.expression if isinstance(number, cst.UnaryOperation) else number
-    return node.args[place].keyword is None and isinstance(number, (cst.Integer, cst.Float))
+    return node.args[place].keyword is None and _is_number(node.args[place].value)
 
 
 _NUMBERED = {"full": 1, "full_like": 1, "new_full": 1, "tensor": 0, "new_tensor": 0}
 """The argument that is the number."""
 
 
-def _rounds(node: cst.CSTNode | None) -> bool:
-    return isinstance(node, cst.Call) and last_name(node.func) in _ROUNDING
+def _is_number(node: cst.BaseExpression) -> bool:
+    """Whether it is a literal number, a list of them, ``float("inf")`` or ``torch.inf``."""
+    if isinstance(node, (cst.List, cst.Tuple)):
+        return all(isinstance(each, cst.Element) and _is_number(each.value) for each in node.elements)
+    node = node.expression if isinstance(node, cst.UnaryOperation) else node
+    if isinstance(node, cst.Call):
+        return last_name(node.func) == "float" and all(isinstance(each.value, cst.SimpleString) for each in node.args)
+    if isinstance(node, cst.Attribute):
+        return dotted(node) in _NUMBERS_BY_NAME
+    return isinstance(node, (cst.Integer, cst.Float))
 
 
-_ROUNDING = frozenset(("ceil", "floor", "round", "sign", "trunc"))
+_NUMBERS_BY_NAME = frozenset(
+    f"{module}.{name}" for module in ("math", "np", "numpy", "torch") for name in ("inf", "nan", "pi")
+)
+
+
+def _holds_a_number(forward: Method, made: Fresh) -> bool:
+    """Whether all that forward writes to a new tensor is a literal number: ``x.clone().fill_(1.0)``."""
+    mutations = forward.facts.of(Mutation)
+    writes = [each for each in mutations if each.target is not None and usual_storage(each.target) == made]
+    whole = any(each.target == made and not each.guards for each in writes)
+    return whole and all(_writes_a_number(each) for each in writes)
+
+
+def _writes_a_number(write: Mutation) -> bool:
+    call = write.node if isinstance(write.node, cst.Call) and not write.by else None
+    if call is None or write.how != "fill_":
+        return call is not None and write.how == "zero_"
+    return len(call.args) == 1 and _is_number(call.args[0].value)
+
+
+def _rounds_or_counts(node: cst.CSTNode | None) -> bool:
+    return isinstance(node, cst.Call) and last_name(node.func) in _ROUNDING_OR_COUNTING
+
+
+_ROUNDING_OR_COUNTING = frozenset(("ceil", "floor", "histc", "round", "sign", "trunc"))
 
 
 def _converts_integers(forward: Method, node: cst.CSTNode | None) -> bool:
@@ -444,7 +477,8 @@ def _is_integral(forward: Method, node: cst.BaseExpression) -> bool:
         return value is not None and is_tensor(value) is Tri.YES and kind_of(value) is Kind.INTEGRAL
     if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
         name = node.func.attr.value
-        return name in operations.INTEGRAL_METHODS or (name in _COUNTING and _is_integral(forward, node.func.value))
+        integral = name in operations.INTEGRAL_METHODS or name in operations.INTEGRAL_CONVERSIONS
+        return integral or (name in _COUNTING and _is_integral(forward, node.func.value))
     return isinstance(node, cst.Comparison)
 
 
