@@ -108,7 +108,7 @@ class FlooredGrid(Rule[FunctionClass]):
         found = [
             (method, event, left_out)
             for method in fn.own_protocol_methods
-            for event, left_out in left_out_by(method.facts)
+            for event, left_out in left_out_by(method.node, method.facts)
         ]
         if not found or any(may_fit_sizes(each.node) for each in fn.methods.values()):
             return

@@ -10,21 +10,22 @@ import libcst as cst
 from ctxlint.model.index.fitting_sizes import FITTING, RESHAPING, SIZES
 from ctxlint.model.interpreter.events import CutGrid, LeftOut, Mutation
 from ctxlint.model.interpreter.values import Fresh, Sequence, before_views
-from ctxlint.model.syntax import kept, last_name, parents_below, words_of
+from ctxlint.model.syntax import kept, last_name, names_in, parents_below, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.model.interpreter.method import MethodFacts
     from ctxlint.model.interpreter.values import Value
+    from ctxlint.model.syntax import Parents
 
 
-def left_out_by(facts: MethodFacts) -> Iterator[tuple[CutGrid, LeftOut]]:
-    """The launches, here or in functions that are called, that leave out elements which nothing else writes."""
+def left_out_by(function: cst.FunctionDef, facts: MethodFacts) -> Iterator[tuple[CutGrid, LeftOut]]:
+    """The launches, in a function or in those that it calls, that leave out elements which nothing else writes."""
     returned: set[Value] | None = None
     for event in facts.of(CutGrid):
         if event.found is None or event.by:
-            if event.found is not None:
+            if event.found is not None and _is_only_returned(function, event.node):
                 yield event, event.found
             continue
         returned = _returned(facts) if returned is None else returned
@@ -34,6 +35,39 @@ def left_out_by(facts: MethodFacts) -> Iterator[tuple[CutGrid, LeftOut]]:
         names = tuple(name for name, value in left if _holds_zeros(value) == zeros)
         if names:
             yield event, replace(event.found, names=names, zeros=zeros)
+
+
+def _is_only_returned(function: cst.FunctionDef, call: cst.CSTNode) -> bool:
+    """Whether the result of a call, or what it is bound to, is only returned, saved, or asked for its sizes."""
+    parents = parents_below(function)
+    bound = parents.get(call)
+    if not isinstance(bound, cst.Assign):
+        return _is_returned(parents, call)
+    plain = all(isinstance(each.target, (cst.Name, cst.Tuple)) for each in bound.targets)
+    names = {name for each in bound.targets for name in names_in(each.target)}
+    uses = (each for each in parents if isinstance(each, cst.Name) and each.value in names)
+    return plain and all(_is_returned(parents, each) or _is_target(parents, each) for each in uses)
+
+
+def _is_returned(parents: Parents, node: cst.CSTNode) -> bool:
+    """Whether a value is returned, alone or in a tuple, saved for backward, or asked for a size."""
+    above = _above_tuples(parents, node)
+    if isinstance(above, cst.Arg):
+        call = parents.get(above)
+        return isinstance(call, cst.Call) and last_name(call.func) == "save_for_backward"
+    return isinstance(above, cst.Return) or (isinstance(above, cst.Attribute) and above.attr.value in SIZES)
+
+
+def _is_target(parents: Parents, name: cst.Name) -> bool:
+    return isinstance(_above_tuples(parents, name), cst.AssignTarget)
+
+
+def _above_tuples(parents: Parents, node: cst.CSTNode) -> cst.CSTNode | None:
+    """What a node is in, apart from tuples."""
+    above = parents.get(node)
+    while isinstance(above, (cst.Element, cst.Tuple)):
+        above = parents.get(above)
+    return above
 
 
 def _holds_zeros(value: Value) -> bool:

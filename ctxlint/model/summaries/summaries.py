@@ -543,7 +543,7 @@ def _trial_effects(definition: Definition, facts: MethodFacts) -> Iterator[Trial
 
 def _left_out(definition: Definition, function: cst.FunctionDef, facts: MethodFacts) -> Iterator[LeftOut]:
     """The launches that leave out elements of what it returns, unless it may make the sizes fit."""
-    for event, found in left_out_by(facts):
+    for event, found in left_out_by(function, facts):
         if not may_fit_sizes(function):
             step = _step(definition, event, f"`{found.kernel}` is launched here")
             yield replace(found, steps=(step, *found.steps), inside=found.inside or definition.name)
