@@ -744,7 +744,7 @@ def _facts(builder: Builder, record: ClassRecord) -> tuple[Hashable, ...]:
 
 
 def _facts_of_file(builder: Builder) -> tuple[Hashable, ...]:
-    """What of the file, and of others, may matter to each of its Functions."""
+    """What of the file, and of others, may matter to each of its Functions, with the answers that some asked for."""
     unit, project = builder.unit, builder.project
     questions = sorted(unit.source.questions) if isinstance(unit.source, RecordedSource) else []
     return (

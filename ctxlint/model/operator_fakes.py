@@ -15,7 +15,7 @@ from ctxlint.model.index.result_layouts import DEFAULT, FLOATING, LEADING, Laid,
 from ctxlint.model.index.scopes import dotted_name
 from ctxlint.model.interpreter.values import Sequence, Tri, is_tensor
 from ctxlint.model.syntax import CHECKING
-from ctxlint.source.ast_tree import nodes_in
+from ctxlint.source.ast_tree import defaults_of, nodes_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,23 +64,18 @@ def _reads(function: ast.FunctionDef | ast.AsyncFunctionDef, names: tuple[str, .
 
 def _code_of(unit: Unit, arguments: ast.arguments, name: str) -> Span | None:
     """The code of a parameter without a default, with its annotation."""
-    positional = [*arguments.posonlyargs, *arguments.args]
-    at = next(number for number, each in enumerate(positional) if each.arg == name)
-    return unit.source.span_of(positional[at]) if at < len(positional) - len(arguments.defaults) else None
+    own = next(each for each in (*arguments.posonlyargs, *arguments.args) if each.arg == name)
+    return unit.source.span_of(own) if name not in defaults_of(arguments) else None
 
 
 class _Parameters:
     """The parameters of a function."""
 
     def __init__(self, arguments: ast.arguments) -> None:
-        positional = [*arguments.posonlyargs, *arguments.args]
-        first = len(positional) - len(arguments.defaults)
-        named = zip(arguments.kwonlyargs, arguments.kw_defaults)
-        self.positional = [each.arg for each in positional]
+        self.positional = [each.arg for each in (*arguments.posonlyargs, *arguments.args)]
         self.by_name = [each.arg for each in arguments.kwonlyargs]
         self.nameable = {each.arg for each in chain(arguments.args, arguments.kwonlyargs)}
-        self.defaults = {each.arg: value for each, value in zip(positional[first:], arguments.defaults)}
-        self.defaults |= {each.arg: value for each, value in named if value is not None}
+        self.defaults = defaults_of(arguments)
         self.rest = arguments.vararg is not None
         self.others = arguments.kwarg is not None
 

@@ -6,7 +6,7 @@ Torch rejects results that share memory with an input, or with each other, and t
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ctxlint.effort import Effort, EffortExceeded
 from ctxlint.model.analyses.grad_mode_tests import grad_mode_tests
@@ -51,16 +51,19 @@ from ctxlint.model.summaries.declared import declared_by
 from ctxlint.patterns import pattern
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Container, Iterable, Iterator, Mapping
     from collections.abc import Sequence as Sequence_
+
+    import libcst as cst
 
     from ctxlint.model.index.module_unit import Unit
     from ctxlint.model.index.project import Project
     from ctxlint.model.interpreter.events import Return
-    from ctxlint.model.interpreter.method import MethodFacts
+    from ctxlint.model.interpreter.method import MethodFacts, Param
     from ctxlint.model.interpreter.summary import Resolver
     from ctxlint.model.operator_schemas import Registered
     from ctxlint.model.operators import Fake
+    from ctxlint.source.slices import Slice
 
 
 OperatorResult = SharedResult | UndeclaredWrite | GradModeTest | RejectedOperator | FakeMismatch
@@ -134,17 +137,11 @@ def _results_of_fake(unit: Unit, resolver: Resolver, fake: Fake) -> Iterator[Sha
 
 
 def _results_of(unit: Unit, resolver: Resolver, name: str, qualname: str) -> Iterator[OperatorResult]:
-    found = unit.slices.find_function_in_slice(qualname)
-    if found is None or found[0].asynchronous is not None:
+    walked = _walked(unit, resolver, qualname)
+    if walked is None:
         return
-    node, part = found
-    scope = Scope("function", qualname, unit.index.functions[qualname].scope)
-    params = params_of(node, scope)
-    tensors = {param.name for param in params if _TENSOR.search(param.annotation or "")}
-    positional = [param for param in params if param.kind in (ParameterKind.POSITIONAL, ParameterKind.KEYWORD_ONLY)]
-    facts = interpret(node, bound_plain(positional), scope, resolver, bound_names(node, unit.source.has_walrus))
-    if not facts.complete or facts.is_generator:
-        return
+    node, part, params, facts = walked
+    tensors = _annotated_tensors(params)
     promised = gives_tensors(unit, qualname)
     for event in facts.returns:
         shared = _shared(event, tensors, promised)
@@ -155,57 +152,77 @@ def _results_of(unit: Unit, resolver: Resolver, name: str, qualname: str) -> Ite
     declared = declared_by(Definition(unit, qualname))
     if declared is None or declared.names_some:
         return
-    written = _lasting_writes(facts, tensors)
-    if written:
-        names = {_written(each, tensors) for each in written}
-        parameters = tuple(param.name for param in params if param.name in names)
-        nothing = _returns_nothing(unit, qualname)
-        yield UndeclaredWrite(part.span(written[0].node), node.name.value, parameters, nothing)
+    writes = _lasting_writes(facts, tensors)
+    if writes:
+        parameters = _in_order(params, writes)
+        span = part.span(next(iter(writes.values())).node)
+        yield UndeclaredWrite(span, node.name.value, parameters, _returns_nothing(unit, qualname))
 
 
-def _lasting_writes(facts: MethodFacts, tensors: set[str]) -> list[Mutation]:
-    """The writes to inputs that are not undone before the end."""
-    changes = [(name, each) for each in lasting(facts.of(Mutation)) if (name := _written(each, tensors)) is not None]
-    written, restored = set[str](), set[str]()
-    for name, each in changes:
-        if each.how == "copy_" and name in written:  # perhaps its old values
-            restored.add(name)
-        written.add(name)
-    return [each for name, each in changes if name not in restored]
+class _Walked(NamedTuple):
+    """A function of a file that is an operator, and what it does."""
+
+    node: cst.FunctionDef
+    part: Slice
+    params: Sequence_[Param]
+    facts: MethodFacts
+
+
+def _walked(unit: Unit, resolver: Resolver, qualname: str) -> _Walked | None:
+    """A function and the facts about it; None if it is a coroutine or a generator, or not modelled as a whole."""
+    found = unit.slices.find_function_in_slice(qualname)
+    if found is None or found[0].asynchronous is not None:
+        return None
+    node, part = found
+    scope = Scope("function", qualname, unit.index.functions[qualname].scope)
+    params = params_of(node, scope)
+    plain = [each for each in params if each.kind in (ParameterKind.POSITIONAL, ParameterKind.KEYWORD_ONLY)]
+    facts = interpret(node, bound_plain(plain), scope, resolver, bound_names(node, unit.source.has_walrus))
+    return _Walked(node, part, params, facts) if facts.complete and not facts.is_generator else None
+
+
+def _annotated_tensors(params: Iterable[Param]) -> set[str]:
+    return {each.name for each in params if _TENSOR.search(each.annotation or "")}
+
+
+def _in_order(params: Iterable[Param], writes: Mapping[str, Mutation]) -> tuple[str, ...]:
+    return tuple(each.name for each in params if each.name in writes)
+
+
+def _lasting_writes(facts: MethodFacts, tensors: Container[str]) -> dict[str, Mutation]:
+    """The inputs that are written to, and not restored before the end, in order; each with the first write."""
+    found: dict[str, Mutation] = {}
+    restored = set[str]()
+    for each in lasting(facts.of(Mutation)):
+        name = _written(each, tensors)
+        if name is not None and found.setdefault(name, each) is not each and each.how == "copy_":
+            restored.add(name)  # perhaps its old values
+    return {name: each for name, each in found.items() if name not in restored}
 
 
 def _undeclared_by_call(
     unit: Unit, resolver_of: Callable[[Unit], Resolver], registered: Registered
 ) -> Iterator[UndeclaredWrite]:
     """What a function that a call makes an operator writes, although the call says that it writes nothing."""
-    home, qualname = registered.function.unit, registered.function.qualname
-    found = home.slices.find_function_in_slice(qualname)
-    if found is None or found[0].asynchronous is not None:
+    home, qualname, schema = registered.function.unit, registered.function.qualname, registered.schema
+    walked = _walked(home, resolver_of(home), qualname)
+    if walked is None:
         return
-    node, part = found
-    scope = Scope("function", qualname, home.index.functions[qualname].scope)
-    params = params_of(node, scope)
-    schema = registered.schema
-    if schema is None:
-        tensors = {each.name: each.name for each in params if _TENSOR.search(each.annotation or "")}
-    else:
-        tensors = {params[at].name: f"{kind} {name}" for at, kind, name in schema.tensors if at < len(params)}
-    positional = [each for each in params if each.kind in (ParameterKind.POSITIONAL, ParameterKind.KEYWORD_ONLY)]
-    facts = interpret(
-        node, bound_plain(positional), scope, resolver_of(home), bound_names(node, home.source.has_walrus)
-    )
-    written = _lasting_writes(facts, {*tensors})
-    if facts.complete and not facts.is_generator and written:
-        names = {_written(each, {*tensors}) for each in written}
-        parameters = tuple(each.name for each in params if each.name in names)
+    node, part, params, facts = walked
+    in_schema = schema.tensors if schema is not None else ()
+    declared = {params[at].name: f"{kind} {name}" for at, kind, name in in_schema if at < len(params)}
+    writes = _lasting_writes(facts, declared if schema is not None else _annotated_tensors(params))
+    if writes:
+        parameters = _in_order(params, writes)
+        first = next(iter(writes.values()))
         yield UndeclaredWrite(
             unit.source.span_of(registered.at),
             node.name.value,
             parameters,
             schema.returns_nothing if schema is not None else _returns_nothing(home, qualname),
             registered.keyword,
-            tuple(tensors[each] for each in parameters) if schema is not None else (),
-            (home.path, part.span(written[0].node)),
+            tuple(declared[each] for each in parameters) if schema is not None else (),
+            (home.path, part.span(first.node)),
             (schema.path, schema.span) if schema is not None else None,
         )
 
@@ -216,12 +233,13 @@ def _returns_nothing(unit: Unit, qualname: str) -> bool:
     return isinstance(returns, ast.Constant) and returns.value is None
 
 
-def _written(mutation: Mutation, tensors: set[str]) -> str | None:
+def _written(mutation: Mutation, tensors: Container[str]) -> str | None:
     """The input that is certainly written to, if the operator gets it: another path may have made a new tensor."""
     origins = list(_origins(mutation.target)) if mutation.target is not None else []
     found = {each.name for origin in origins if (each := _parameter(origin)) is not None}
     known = all(isinstance(each, Fresh) or _parameter(each) is not None for each in origins)
-    return found.pop() if known and len(found) == 1 and found <= tensors else None
+    name = found.pop() if known and len(found) == 1 else None
+    return name if name in tensors else None
 
 
 def _shared(event: Return, tensors: set[str], promised: bool) -> tuple[tuple[str, ...], bool, bool] | None:

@@ -13,7 +13,7 @@ from ctxlint.model.index.project import Definition
 from ctxlint.model.index.project_answers import meant, texts_in
 from ctxlint.model.index.scopes import LOCAL
 from ctxlint.model.summaries.declared import namespace_of, schema_of
-from ctxlint.source.ast_tree import nodes_in, parameter_names
+from ctxlint.source.ast_tree import defaults_of, nodes_in, parameter_names
 from ctxlint.torch_api.known_decorators import OPERATOR_DECORATORS
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class Registered(NamedTuple):
     """A function of the project that a call makes an operator which is declared to write nothing.
 
     ``at`` is the list of what it writes, or the implementation of an operator with a ``schema``. ``keyword`` is the
-    parameter to name what it writes by.
+    parameter that names what it writes.
     """
 
     function: Definition
@@ -138,7 +138,7 @@ def _handed_on(call: ast.Call, helper: ast.FunctionDef | ast.AsyncFunctionDef, m
     given = dict(zip(positional, call.args)) | {each.arg: each.value for each in call.keywords}
     if function not in given:
         return None
-    default = _defaults(arguments).get(mutated)
+    default = defaults_of(arguments).get(mutated)
     if mutated not in given and not _is_nothing(default):
         return None
     return _Given(given[function], given.get(mutated), mutated)
@@ -158,14 +158,6 @@ def _kept(helper: ast.FunctionDef | ast.AsyncFunctionDef, function: str, mutated
 
 def _arguments(call: ast.Call) -> tuple[ast.expr, ...]:
     return (*call.args, *(each.value for each in call.keywords))
-
-
-def _defaults(arguments: ast.arguments) -> dict[str, ast.expr]:
-    positional = [*arguments.posonlyargs, *arguments.args]
-    first = len(positional) - len(arguments.defaults)
-    found = {each.arg: value for each, value in zip(positional[first:], arguments.defaults)}
-    named = zip(arguments.kwonlyargs, arguments.kw_defaults)
-    return found | {each.arg: value for each, value in named if value is not None}
 
 
 def _is_nothing(node: ast.expr | None) -> bool:
@@ -213,7 +205,7 @@ def _implementations(unit: Unit, project: Project) -> Iterator[tuple[str, ast.ex
             if call.name not in _OF_LIBRARY or not isinstance(call.node.func, ast.Attribute):
                 continue
             texts, arguments = texts_in(call.node), call.node.args
-            if not texts or any("Meta" in each or "Autograd" in each for each in texts[1:]):
+            if not _is_of_a_device(texts):
                 continue
             if meant(call.node.func, call.scope) in _IMPLEMENTING:
                 name, functions = texts[0], arguments[2:]
@@ -234,11 +226,16 @@ def _decorated(node: ast.FunctionDef | ast.AsyncFunctionDef, unit: Unit, project
     if not isinstance(decorator, ast.Call) or meant(decorator.func, unit.index.module) not in _IMPLEMENTING:
         return ""
     texts = texts_in(decorator)
-    if not texts or any("Meta" in each or "Autograd" in each for each in texts[1:]):
+    if not _is_of_a_device(texts):
         return ""
     if isinstance(decorator.args[0], ast.Constant):
         return texts[0]
     return _full_name(namespace_of(ast.Attribute(decorator.args[0], "impl", ast.Load()), unit, project), texts[0])
+
+
+def _is_of_a_device(texts: list[str]) -> bool:
+    """Whether an implementation is for a device, by the name and the dispatch keys: not for tracing or autograd."""
+    return bool(texts) and not any("Meta" in each or "Autograd" in each for each in texts[1:])
 
 
 def _full_name(namespace: str | None, text: str) -> str:

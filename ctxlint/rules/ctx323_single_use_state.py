@@ -101,18 +101,16 @@ class SingleUseState(Rule[FunctionClass]):
         again = next((each for each in fn.calls if each.differentiated_again and not each.expects_error), None)
         place = again.place.replace(again.line, again.differentiated_again, 1) if again is not None else ""
         alike = [each for each in others if each is not None and (each.end, each.doer) == (first.end, first.doer)]
-        message = _message(first, alike, place)
-        if (
-            first.end is End.FREED
-            and first.doer.rpartition(".")[2] == "backward"
-            and _READS_GRAD.search(code_of(backward.node))
-        ):
-            message = f"{message[:-1]}, and clear `.grad` before."
+        adds = first.doer.rpartition(".")[2] == "backward" and _READS_GRAD.search(code_of(backward.node))
+        message = _message(first, alike, place, adds_to_grad=bool(adds))
         yield Finding(fn.span(first.node), message, related=(*way, *notes), in_view=again is not None)
 
 
-def _message(found: UsedUp, alike: list[UsedUp], place: str) -> str:
-    """What is wrong; ``alike`` are others that the same function drops in the same way."""
+def _message(found: UsedUp, alike: list[UsedUp], place: str, *, adds_to_grad: bool) -> str:
+    """What is wrong; ``alike`` are others that the same function drops in the same way.
+
+    ``adds_to_grad``: it runs ``backward()`` and reads ``.grad``, to which a second run adds.
+    """
     name, doer, end = found.name, found.doer, found.end
     second = f"the second backward on {place}" if place else "a second backward (`retain_graph=True`)"
     if end in (End.DELETED, End.RESET):
@@ -136,7 +134,7 @@ def _message(found: UsedUp, alike: list[UsedUp], place: str) -> str:
     if end is End.FREED:
         return (
             f"`{doer}` frees the graph of `{name}`, which `forward` built; {second} raises RuntimeError if that graph has "
-            f"saved tensors. Pass `retain_graph=True`."
+            f"saved tensors. Pass `retain_graph=True`{', and clear `.grad` before' * adds_to_grad}."
         )
     effect = "raises RuntimeError" if end is End.NOTICED else "silently computes with the new values"
     what = f"the saved tensor `{name}`" if end is End.NOTICED else f"`{name}`"

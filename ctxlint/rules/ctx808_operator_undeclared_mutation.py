@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from string import ascii_lowercase
 from typing import TYPE_CHECKING
 
 from ctxlint.diagnostic import Related
 from ctxlint.model.function import SourceFile
 from ctxlint.rules.base import Finding, Rule
+from ctxlint.rules.related import elsewhere
 from ctxlint.rules.wording import fitting, quoted
 
 if TYPE_CHECKING:
@@ -93,7 +93,6 @@ def _remedy(write: UndeclaredWrite) -> str:
 
 def _notes(file: SourceFile, each: UndeclaredWrite) -> tuple[Related, ...]:
     """The write, and the schema, if the finding is somewhere else."""
-    own = os.path.abspath(file.source.path)
     places = [(each.written_at, "modified here"), (each.declared_at, "the schema")]
     known = [(*place, text) for place, text in places if place is not None]
-    return tuple(Related(span, text, path="" if os.path.abspath(path) == own else path) for path, span, text in known)
+    return tuple(Related(span, text, path=elsewhere(file.source, path)) for path, span, text in known)

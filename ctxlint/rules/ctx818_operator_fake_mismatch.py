@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 from ctxlint.diagnostic import Related
@@ -10,6 +9,7 @@ from ctxlint.fix import Applicability, Edit, Fix
 from ctxlint.model.function import FakeFault, SourceFile
 from ctxlint.model.index.result_layouts import CONTIGUOUS, DEFAULT, TRANSPOSED
 from ctxlint.rules.base import Finding, FixAvailability, Rule
+from ctxlint.rules.related import elsewhere
 from ctxlint.rules.wording import counted, fitting, quoted, them
 
 if TYPE_CHECKING:
@@ -106,8 +106,7 @@ def _notes(file: SourceFile, each: FakeMismatch) -> tuple[Related, ...]:
     if each.on_a_path is None:
         return ()
     path, span = each.on_a_path
-    elsewhere = os.path.abspath(path) != os.path.abspath(file.source.path)
-    return (Related(span, f"`{each.function}` returns it here", path=path if elsewhere else ""),)
+    return (Related(span, f"`{each.function}` returns it here", path=elsewhere(file.source, path)),)
 
 
 def _message(each: FakeMismatch) -> str:

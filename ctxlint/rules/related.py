@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
+from os.path import abspath
 from typing import TYPE_CHECKING
 
 from ctxlint.diagnostic import Related
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         UnboundInside,
         Unpacking,
     )
+    from ctxlint.source.source import Source
 
 
 def at(fn: FunctionClass, nodes: Iterable[cst.CSTNode], message: str) -> tuple[Related, ...]:
@@ -59,18 +60,20 @@ def way_to(
     | Unpacking,
 ) -> tuple[Related, ...]:
     """From the calls of project functions to the statements that modify tensors, or use ctx."""
-    own = os.path.abspath(fn.source.path)
-    distinct = {(os.path.abspath(step.path), step.span, step.note): None for event in events for step in event.through}
-    return tuple(Related(span, note, path="" if path == own else path) for path, span, note in distinct)
+    distinct = {(abspath(step.path), step.span, step.note): None for event in events for step in event.through}
+    return tuple(Related(span, note, path=elsewhere(fn.source, path)) for path, span, note in distinct)
+
+
+def elsewhere(source: Source, path: str) -> str:
+    """The path of a note; empty for one in the file of the finding."""
+    return "" if abspath(path) == abspath(source.path) else path
 
 
 def unread_by(fn: FunctionClass, parameters: Iterable[Unread]) -> tuple[Related, ...]:
     """The parameters of functions that never read them."""
-    own = os.path.abspath(fn.source.path)
-    paths = {each: os.path.abspath(each.path) for each in parameters}
+    distinct = ((each, elsewhere(fn.source, abspath(each.path))) for each in dict.fromkeys(parameters))
     return tuple(
-        Related(each.span, f"`{each.name}` never reads `{each.parameter}`", path="" if path == own else path)
-        for each, path in paths.items()
+        Related(each.span, f"`{each.name}` never reads `{each.parameter}`", path=path) for each, path in distinct
     )
 
 

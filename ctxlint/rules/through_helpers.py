@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ctxlint.diagnostic import Related
 from ctxlint.model.analyses.helper_places import Helper, helpers_behind
+from ctxlint.rules.related import elsewhere
 from ctxlint.rules.wording import quoted, when
 
 if TYPE_CHECKING:
@@ -28,8 +28,7 @@ def with_helpers(fn: FunctionClass, finding: Finding) -> Finding:
     if any(f"`{each.called}`" in finding.message for each in helpers):
         clause = ""
     fact, mark, rest = _parted(finding.message)
-    own = os.path.abspath(fn.source.path)
-    notes = (note for each in helpers for note in _notes(each, "" if os.path.abspath(each.path) == own else each.path))
+    notes = (note for each in helpers for note in _notes(each, elsewhere(fn.source, each.path)))
     related = (*finding.related, *notes)
     return replace(finding, message=f"{fact}{clause}{mark}{rest}", related=related)
 

@@ -43,15 +43,12 @@ def parameter_names(arguments: ast.arguments) -> list[str]:
     return [each.arg for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
 
 
-def is_shifted(names: Iterable[str], params: Iterable[str]) -> bool:
-    """Whether arguments with these names, by position, are in another order than the parameters.
-
-    At least two have the names of parameters that are equally far away. A single one, as in ``run(y, x)`` for
-    ``run(x, z)``, may be meant.
-    """
-    places = {name: at for at, name in enumerate(params)}
-    distances = [places[name] - at for at, name in enumerate(names) if places.get(name, at) != at]
-    return len(set(distances)) < len(distances)
+def defaults_of(arguments: ast.arguments) -> dict[str, ast.expr]:
+    """The defaults of the parameters that have one, by name."""
+    positional = [*arguments.posonlyargs, *arguments.args]
+    by_position = zip(positional[len(positional) - len(arguments.defaults) :], arguments.defaults)
+    by_name = zip(arguments.kwonlyargs, arguments.kw_defaults)
+    return {each.arg: value for each, value in (*by_position, *by_name) if value is not None}
 
 
 class _Fields(dict[type[ast.AST], tuple[str, ...]]):

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import libcst as cst
 
 from ctxlint.model.function import Binding
-from ctxlint.model.interpreter.signatures import misfit_of
+from ctxlint.model.interpreter.signatures import are_moved, misfit_of
 from ctxlint.model.interpreter.values import Tri
 from ctxlint.model.syntax import children
-from ctxlint.source.ast_tree import is_shifted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -30,7 +29,7 @@ def all_are_shifted(fn: FunctionClass) -> bool:
     inputs = [each.name for each in fn.inputs]
     calls = [call for call in fn.calls if call.applies]
     named = ((name.rpartition(".")[2] for name in call.names) for call in calls)
-    return bool(calls) and all(is_shifted(names, inputs) for names in named)
+    return bool(calls) and all(are_moved(names, inputs) for names in named)
 
 
 def misfit(call: ApplyCall, forward: Method) -> Misfit | None:

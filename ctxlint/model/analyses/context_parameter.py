@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model.function import Binding
+from ctxlint.model.index.python_names import RECEIVERS
 from ctxlint.model.index.scopes import resolve
 from ctxlint.model.interpreter.local_names import borrowed_names, times_bound
 from ctxlint.model.interpreter.signatures import used_as_context
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from ctxlint.model.function import FunctionClass, Method
     from ctxlint.model.index.scopes import Scope
 
-_RECEIVERS = ("self", "cls")
 _CALLED_ON_TENSORS = (
     operations.TENSOR_ONLY_METHODS | operations.TENSOR_METHODS | operations.VIEW_METHODS | {"size", "contiguous"}
 )
@@ -34,7 +34,7 @@ def lacks_context(method: Method, scope: Scope) -> bool:
     ctx = method.ctx
     if ctx is None:
         return not method.own_params and method.name in ("forward", "backward", "vjp", "setup_context", "jvp")
-    if not ctx.name.strip("_") or ctx.name in _RECEIVERS or _has_context_name(ctx.name):
+    if not ctx.name.strip("_") or ctx.name in RECEIVERS or _has_context_name(ctx.name):
         return False
     body = method.node.body
     if used_as_context(body, ctx.name):

@@ -25,7 +25,7 @@ def left_out_by(function: cst.FunctionDef, facts: MethodFacts) -> Iterator[tuple
     returned: set[Value] | None = None
     for event in facts.of(CutGrid):
         if event.found is None or event.by:
-            if event.found is not None and _is_only_returned(function, event.node):
+            if event.found is not None and _is_handed_on_only(function, event.node):
                 yield event, event.found
             continue
         returned = _returned(facts) if returned is None else returned
@@ -37,7 +37,7 @@ def left_out_by(function: cst.FunctionDef, facts: MethodFacts) -> Iterator[tuple
             yield event, replace(event.found, names=names, zeros=zeros)
 
 
-def _is_only_returned(function: cst.FunctionDef, call: cst.CSTNode) -> bool:
+def _is_handed_on_only(function: cst.FunctionDef, call: cst.CSTNode) -> bool:
     """Whether the result of a call, or what it is bound to, is only returned, saved, or asked for its sizes."""
     parents = parents_below(function)
     bound = parents.get(call)

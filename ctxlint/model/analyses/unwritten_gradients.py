@@ -107,6 +107,9 @@ def unwritten_parts(function: cst.FunctionDef, facts: MethodFacts) -> tuple[int,
     value = facts.returns[0].value
     slots = value.slots if isinstance(value, Sequence) and value.exact else ()
     parts = [part for part, slot in enumerate(slots) if _may_only_be_allocated(slot)]
+    if parts:  # a write is another use of the name: this only saves time
+        written = {before_views(one) for each in facts.of(Mutation) if each.target for one in each.target.options()}
+        parts = [part for part in parts if written.isdisjoint(slots[part].value.options())]
     parents = parents_below(function) if parts else {}
     return tuple(part for part in parts if _is_only_returned(function, parents, slots[part].node))
 

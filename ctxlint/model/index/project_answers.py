@@ -319,7 +319,7 @@ def _is_in_forward(index: FileIndex, call: CallRecord) -> bool:
 
 
 def _is_in_function(index: FileIndex, call: CallRecord) -> bool:
-    """Whether a call is in a method of a Function that torch runs with grad mode off."""
+    """Whether a call is in a method of a Function that torch usually runs with grad mode off."""
     owner, _, method = call.scope.qualname.rpartition(".")
     found = index.classes.get(owner)
     bases = [dotted_name(each) or "" for each in found.node.bases] if found is not None else []

@@ -31,6 +31,7 @@ from ctxlint.model.interpreter.events import (
 from ctxlint.model.interpreter.name_reads import is_tested_for_names
 from ctxlint.model.interpreter.names import is_behind_a_switch
 from ctxlint.model.interpreter.ranks import is_sent_by
+from ctxlint.model.interpreter.signatures import are_moved
 from ctxlint.model.interpreter.strided_launches import record_foreign_strides
 from ctxlint.model.interpreter.summary import Summary, Write
 from ctxlint.model.interpreter.values import (
@@ -51,7 +52,7 @@ from ctxlint.model.interpreter.values import (
     leaves,
 )
 from ctxlint.model.syntax import children, last_name, root_name
-from ctxlint.source.ast_tree import is_shifted, parameter_names
+from ctxlint.source.ast_tree import parameter_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -141,7 +142,7 @@ def _are_shifted(definition: Definition, node: cst.BaseExpression) -> bool:
         return False
     given = takewhile(lambda each: each.keyword is None and not each.star, node.args)
     names, params = [last_name(each.value) for each in given], parameter_names(record.node.args)
-    return is_shifted(*([each for each in one if each not in RECEIVERS] for one in (names, params)))
+    return are_moved(*([each for each in one if each not in RECEIVERS] for one in (names, params)))
 
 
 def _record_misfits(walk: Walk, node: cst.BaseExpression, by: str, misfits: tuple[Misfit, ...]) -> None:

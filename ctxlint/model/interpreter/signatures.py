@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import libcst as cst
 
 from ctxlint.model.index.decorator_summaries import Wrapping
+from ctxlint.model.index.python_names import RECEIVERS
 from ctxlint.model.index.scopes import dotted_name, is_builtin, resolutions, resolve, resolve_certainly
 from ctxlint.model.interpreter.events import Misfit, MisfitKind
 from ctxlint.model.interpreter.method import Binding, Decorator, Param, ParameterKind
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from ctxlint.model.index.scopes import Scope
 
 _AUTOCAST_PAIR = pattern(r"(?:^|[._])custom_(?:fwd|bwd)$")
-_RECEIVERS = ("self", "cls")
 _CONTEXT_NAME = pattern(r"_*ctx_*|_*context_*")
 
 Meaning = Wrapping | str | None
@@ -285,7 +285,7 @@ def split_params(
     receiver: Param | None = None
     if binding is Binding.CLASS:
         receiver = positional.pop(0) if positional else None
-    elif len(positional) > 1 and positional[0].name in _RECEIVERS and _is_context(node, positional[1]):
+    elif len(positional) > 1 and positional[0].name in RECEIVERS and _is_context(node, positional[1]):
         receiver = positional.pop(0)
     if not positional or name not in ("forward", "backward", "vjp", "setup_context", "jvp"):
         return receiver, None
@@ -308,7 +308,7 @@ def _is_mistaken_context(node: cst.FunctionDef, param: Param) -> bool:
     """Whether the first parameter of a forward without ctx was meant to be one."""
     if param.name.strip("_") == "ctx" or used_as_context(node.body, param.name):
         return True
-    return param.name in _RECEIVERS and not _mentions(node.body, param.name)
+    return param.name in RECEIVERS and not _mentions(node.body, param.name)
 
 
 def used_as_context(node: cst.CSTNode, name: str) -> bool:
@@ -322,3 +322,14 @@ def _mentions(node: cst.CSTNode, name: str) -> bool:
     if isinstance(node, cst.Name):
         return node.value == name
     return any(_mentions(child, name) for child in children(node))
+
+
+def are_moved(names: Iterable[str], params: Iterable[str]) -> bool:
+    """Whether arguments with these names, by position, are not where the parameters are that bear them.
+
+    At least two have the names of parameters that are equally far away. A single one, as in ``run(y, x)`` for
+    ``run(x, z)``, may be meant.
+    """
+    places = {name: at for at, name in enumerate(params)}
+    distances = [places[name] - at for at, name in enumerate(names) if places.get(name, at) != at]
+    return len(set(distances)) < len(distances)

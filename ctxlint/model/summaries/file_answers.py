@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def answer_about(unit: Unit, question: tuple[str, str]) -> bool:
-    """The answer to a question about a file: its kind, and the name that it is about.
+    """The answer to a question about a file: its kind, and the name that it is about. The file notes that it was asked.
 
     ``sets``: whether the file may give a module of torch or NumPy that name, or asks whether it has it.
     ``refuses``: whether it may not be imported with this release. ``creates``: whether it may bind names at run time.
