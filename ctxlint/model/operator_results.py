@@ -195,9 +195,13 @@ def _lasting_writes(facts: MethodFacts, tensors: Container[str]) -> dict[str, Mu
     restored = set[str]()
     for each in lasting(facts.of(Mutation)):
         name = _written(each, tensors)
-        if name is not None and found.setdefault(name, each) is not each and each.how == "copy_":
+        if name is not None and found.setdefault(name, each) is not each and each.how in _RESTORING:
             restored.add(name)  # perhaps its old values
     return {name: each for name, each in found.items() if name not in restored}
+
+
+_RESTORING = frozenset(["copy_", "bitwise_not_", "logical_not_", "neg_", "negative_", "reciprocal_"])
+"""Writes that may give a tensor its old values back, as the second of two alike does."""
 
 
 def _undeclared_by_call(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import libcst as cst
+
 from ctxlint.model.analyses.fall_through import lost_path
 from ctxlint.model.analyses.outputs import unfit_outputs
 from ctxlint.model.function import FunctionClass
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.config.settings import Settings
+    from ctxlint.model.interpreter.method import Method
 
 
 class ImplicitNoneReturn(Rule[FunctionClass]):
@@ -87,16 +90,29 @@ class ImplicitNoneReturn(Rule[FunctionClass]):
         path = lost_path(fn)
         if path is None or fn.backward is None or unfit_outputs(fn):  # CTX205: torch cannot even call it
             return
+        empty = _is_empty(fn.backward)
+        what = "is empty" if empty else f"ends without `return`{when(path)}"
         yield Finding(
             own_place(fn, fn.backward),
-            f"`{fn.backward.name}` of `{fn.name}` ends without `return`{when(path)}; {_effect(fn)}",
+            f"`{fn.backward.name}` of `{fn.name}` {what}; {_effect(fn, 'raise `NotImplementedError`' if empty else '')}.",
         )
 
 
-def _effect(fn: FunctionClass) -> str:
-    inputs = len(fn.inputs)
+def _effect(fn: FunctionClass, otherwise: str) -> str:
+    """The consequence, and the remedy: to return gradients, or ``otherwise``."""
+    also = f", or {otherwise}" if otherwise else ""
     if fn.variadic_inputs is not None:
-        return "torch raises RuntimeError at backward, or silently gives no gradient. Return one for each input."
-    if inputs == 1:
-        return f"`{fn.inputs[0].name}` silently gets no gradient. Return a gradient, or write `return None`."
-    return "torch raises RuntimeError at backward. Return one gradient for each input."
+        return f"torch raises RuntimeError at backward, or silently gives no gradient. Return one for each input{also}"
+    if len(fn.inputs) == 1:
+        name = fn.inputs[0].name
+        return f"`{name}` silently gets no gradient. Return a gradient, or {otherwise or 'write `return None`'}"
+    return f"torch raises RuntimeError at backward. Return one gradient for each input{also}"
+
+
+def _is_empty(method: Method) -> bool:
+    """Whether a method does nothing, perhaps with a docstring that says what it would do."""
+    lines = method.node.body.body[1:] if method.node.get_docstring() is not None else method.node.body.body
+    statements = [
+        each for line in lines for each in (line.body if isinstance(line, cst.SimpleStatementLine) else (line,))
+    ]
+    return all(isinstance(each, cst.Pass) for each in statements)

@@ -294,12 +294,12 @@ def _unbound_in_forward(fn: FunctionClass, seen: set[str]) -> Iterator[Finding]:
 
 
 def _is_only_kept(forward: Method, node: cst.CSTNode) -> bool:
-    """Whether a read is of what forward saves, keeps on ctx or returns, as it is: None does as well."""
+    """Whether a read is of what forward saves or keeps on ctx, as it is: None does as well."""
     for around in forward.above(node):
         if isinstance(around, cst.Call):
             return last_name(around.func) == "save_for_backward"
-        if isinstance(around, (cst.Assign, cst.Return)):
-            return True
+        if isinstance(around, cst.Assign):
+            return all(forward.is_on_ctx(each.target) for each in around.targets)
         if not isinstance(around, (cst.Arg, cst.Element, cst.Tuple)):
             return False
     return False

@@ -11,6 +11,7 @@ from ctxlint.model.analyses.conditional_code import Runs, runs
 from ctxlint.model.analyses.saved_tensors import mismatched, saved_counts, saving_call
 from ctxlint.model.analyses.shape_unpackings import shape_mismatches
 from ctxlint.model.function import ContextCall, FunctionClass, Trust, Unpacking
+from ctxlint.model.interpreter.method import ParameterKind
 from ctxlint.model.interpreter.values import Mapping, Sequence, Tri, is_input, is_tensor
 from ctxlint.model.syntax import only_target
 from ctxlint.rules.base import Finding, FixAvailability, Rule
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from ctxlint.model.function import Input, SavedItem
     from ctxlint.model.interpreter.method import Method
     from ctxlint.model.interpreter.values import Value
+    from ctxlint.source.source import Position
 
 
 class SavedTensorsCount(Rule[FunctionClass]):
@@ -232,6 +234,8 @@ def _kept(fn: FunctionClass, names: list[str], too: str = "") -> str:
     containers = [name for name in names if _is_container(fn, name)]
     others = [name for name in names if name not in containers and _is_other(fn, name)]
     tensors = [name for name in names if name not in containers and name not in others]
+    if len(names) == len(tensors) == 1 and _may_be_other(fn, names[0]):
+        return f"Save `{names[0]}`{too} if it is a tensor, else keep it as `{fn.storing_ctx}.{names[0]}`"
     parts = [quoted(tensors)] if tensors else []
     parts += [f"the tensors in {quoted(containers)} one by one"] if containers else []
     saved = f"Save {' and '.join(parts)}{too}" if parts else ""
@@ -258,6 +262,12 @@ def _is_other(fn: FunctionClass, name: str) -> bool:
     return entry is not None and (entry.is_tensor is Tri.NO or bool(entry.against_a_gradient))
 
 
+def _may_be_other(fn: FunctionClass, name: str) -> bool:
+    """Whether a name may be that of an input that is no tensor: nothing shows one, and it gets no gradient."""
+    entry = next((each for each in fn.inputs if each.name == name), None)
+    return entry is not None and entry.is_tensor is not Tri.YES and entry.gradient is not Tri.YES
+
+
 def _value_of(fn: FunctionClass, name: str) -> Value | None:
     """What the only assignment in the method that saves binds a name to."""
     writer = fn.setup_context or fn.forward
@@ -265,17 +275,20 @@ def _value_of(fn: FunctionClass, name: str) -> Value | None:
 
 
 def _binds(fn: FunctionClass, names: list[str]) -> bool:
-    """Whether the method that saves certainly has all of these names."""
+    """Whether the method that saves certainly has all of these names, where it saves: not as ``*args``."""
     writer = fn.setup_context or fn.forward
     if writer is None:
         return False
-    given = {each.name for each in writer.params}
-    return all(name in given or _is_always_bound(writer, name) for name in names)
+    given = {each.name for each in writer.params if each.kind is not ParameterKind.VARIADIC}
+    first = min((fn.start(each.node) for each in fn.saves), default=None)
+    return all(name in given or _is_always_bound(fn, writer, name, first) for name in names)
 
 
-def _is_always_bound(writer: Method, name: str) -> bool:
-    """Whether a method binds a name on every path, as far as single assignments and tests show."""
+def _is_always_bound(fn: FunctionClass, writer: Method, name: str, place: Position | None) -> bool:
+    """Whether a method binds a name before a place, on every path, as far as single assignments and tests show."""
     bound = writer.assignments.get(name, ())
+    if any(place is not None and fn.start(each.node) > place for each in bound):
+        return False
     return name in writer.binders and (not bound or any(runs(writer, each.node) is Runs.ALWAYS for each in bound))
 
 

@@ -134,7 +134,7 @@ def _message(found: UsedUp, alike: list[UsedUp], place: str, *, adds_to_grad: bo
     if end is End.FREED:
         return (
             f"`{doer}` frees the graph of `{name}`, which `forward` built; {second} raises RuntimeError if that graph has "
-            f"saved tensors. Pass `retain_graph=True`{', and clear `.grad` before' * adds_to_grad}."
+            f"saved tensors. Pass `retain_graph=True`{', and clear the `.grad` it reads' * adds_to_grad}."
         )
     effect = "raises RuntimeError" if end is End.NOTICED else "silently computes with the new values"
     what = f"the saved tensor `{name}`" if end is End.NOTICED else f"`{name}`"

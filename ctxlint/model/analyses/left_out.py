@@ -31,7 +31,7 @@ def left_out_by(function: cst.FunctionDef, facts: MethodFacts) -> Iterator[tuple
         returned = _returned(facts) if returned is None else returned
         pairs = zip(event.found.names, event.tensors)
         left = [(name, value) for name, value in pairs if value in returned and not _other_writes(facts, event, value)]
-        zeros = bool(left) and _holds_zeros(left[0][1])
+        zeros = all(_holds_zeros(value) for _name, value in left)  # uninitialized memory is worse
         names = tuple(name for name, value in left if _holds_zeros(value) == zeros)
         if names:
             yield event, replace(event.found, names=names, zeros=zeros)

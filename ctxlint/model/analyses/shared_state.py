@@ -11,6 +11,7 @@ import libcst as cst
 from ctxlint.model.interpreter.events import Assigned, ClassAttribute, Mutation
 from ctxlint.model.interpreter.values import Opaque, Scalar, Tri, is_input, is_tensor, usual_storage
 from ctxlint.model.syntax import code_of, dotted, root_name, single_index, words_of
+from ctxlint.patterns import pattern
 from ctxlint.records import record
 from ctxlint.source.ast_tree import nodes_in
 from ctxlint.torch_api import operations
@@ -230,7 +231,9 @@ def shared_gradients(fn: FunctionClass, backward: Method) -> Iterator[tuple[cst.
     Each comes with the code of that buffer.
     """
     writes = [each for each in backward.facts.of(Mutation) if each.how in operations.OVERWRITING]
-    for returned in fn.gradients if writes else ():
+    if not writes or _names_dtypes(fn):
+        return
+    for returned in fn.gradients:
         slots = returned.slots if returned.known else ()
         given = [(slot.value, slot.node) for slot in slots if not slot.starred] or [(returned.value, None)]
         for value, node in given:
@@ -238,6 +241,16 @@ def shared_gradients(fn: FunctionClass, backward: Method) -> Iterator[tuple[cst.
             certain = (each.target for each in writes if returned.event.implies(each) and each.target is not None)
             if buffer and any(_attribute_of_module(fn, backward, each) == buffer for each in certain):
                 yield node or returned.node, buffer
+
+
+def _names_dtypes(fn: FunctionClass) -> bool:
+    """Whether the outermost class around a Function names a dtype: torch copies a gradient that has another one."""
+    line, body = fn.start(fn.node.name).line, fn.tree.body if fn.tree is not None else ()
+    around = (each for each in body if each.lineno <= line <= (each.end_lineno or line))
+    return any(_DTYPES.search(each.attr) for one in around for each in nodes_in(one) if isinstance(each, ast.Attribute))
+
+
+_DTYPES = pattern(r"^b?float\d+$|^half$|^double$|autocast")
 
 
 def _attribute_of_module(fn: FunctionClass, backward: Method, value: Value) -> str:

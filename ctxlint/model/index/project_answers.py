@@ -302,7 +302,7 @@ def is_modified(index: FileIndex, name: str) -> bool:
         path = meant(call.node.func, call.scope)
         if path == name or (not name.startswith(LOCAL) and _is_import_of(name, path)):
             inside = index.function_of(call.scope)
-            if _is_in_function(index, call):
+            if _is_in_function(index, call) or _is_only_called_in_functions(index, call.scope.qualname):
                 continue
             if inside is None or not _is_without_gradients(index, call):
                 if not call.expects_error and modifies_result(index.body_of(call.scope), call.node, index, call.scope):
@@ -324,6 +324,13 @@ def _is_in_function(index: FileIndex, call: CallRecord) -> bool:
     found = index.classes.get(owner)
     bases = [dotted_name(each) or "" for each in found.node.bases] if found is not None else []
     return method in ("forward", "backward") and any(each.endswith("Function") for each in bases)
+
+
+def _is_only_called_in_functions(index: FileIndex, qualname: str) -> bool:
+    """Whether all calls of a function of the file are in such methods."""
+    named = index.calls_named(frozenset([last_name(qualname)]))
+    calls = [call for call in named if meant(call.node.func, call.scope) == LOCAL + qualname]
+    return bool(calls) and all(_is_in_function(index, call) for call in calls)
 
 
 def _is_without_gradients(index: FileIndex, call: CallRecord) -> bool:
