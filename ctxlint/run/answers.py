@@ -133,12 +133,17 @@ def _mentions(data: bytes, asked: ProjectQuestion) -> bool:
         return last.encode() in data and any(each in data for each in (b"ersion", b"ERSION", b"hasattr"))
     if asked.deed == "passes-created":  # it may import the name from a package that does, as the answer only silences
         return asked.name.encode() in data and b"requires_grad" in data
-    return asked.name.encode() in data and _mentions_of(asked).in_data(data)
+    return _imported(asked).encode() in data and _mentions_of(asked).in_data(data)
+
+
+def _imported(asked: ProjectQuestion) -> str:
+    """What a file that answers a question imports: the class, if it is about a method."""
+    return asked.name.partition(".")[0] if asked.deed == "modifies" else asked.name
 
 
 @lru_cache(maxsize=64)
 def _mentions_of(asked: ProjectQuestion) -> Mentions:
-    return Mentions({module_name(asked.path): [asked.name]})
+    return Mentions({module_name(asked.path): [_imported(asked)]})
 
 
 _DECLARES = re.compile(rb"custom_op|triton_op|\bdefine\b").search

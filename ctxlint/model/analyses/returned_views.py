@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model.interpreter.values import Alias, Fresh, Item, Opaque, Tri, View, detaches, is_input, is_tensor
-from ctxlint.torch_api.operations import TUPLE_METHODS, VIEW_METHODS
+from ctxlint.torch_api.operations import TUPLE_METHODS, USUAL_VIEW_METHODS, VIEW_METHODS
 
 if TYPE_CHECKING:
     from ctxlint.model.function import FunctionClass
@@ -52,15 +52,23 @@ def input_behind(fn: FunctionClass, output: int) -> tuple[int, bool] | None:
 
 
 def may_return_view(fn: FunctionClass) -> bool:
-    """Whether forward, of which only the code is known, seems to return a name, a part of a tensor or a view of one."""
+    """Whether forward, of which only the code is known, seems to return a name, a part of a tensor or a view of one.
+
+    Or what a function returns that it calls by a plain name.
+    """
     returned = fn.forward.nodes_of(cst.Return) if fn.forward is not None else ()
-    for each in returned:
-        called = each.value.func if isinstance(each.value, cst.Call) else None
-        if isinstance(called, cst.Attribute) and called.attr.value in VIEW_METHODS | TUPLE_METHODS:
-            return True
-        if isinstance(each.value, (cst.Name, cst.Subscript)):
-            return True
-    return False
+    return any(_seems_a_view(each.value) for each in returned if each.value is not None)
+
+
+def _seems_a_view(node: cst.BaseExpression) -> bool:
+    if not isinstance(node, cst.Call):
+        return isinstance(node, (cst.Name, cst.Subscript))
+    if isinstance(node.func, cst.Name):
+        return True
+    return isinstance(node.func, cst.Attribute) and node.func.attr.value in _VIEWING
+
+
+_VIEWING = VIEW_METHODS | USUAL_VIEW_METHODS | TUPLE_METHODS
 
 
 def _description(value: Value) -> tuple[str, int | None] | None:

@@ -43,6 +43,7 @@ from ctxlint.model.index.results import (
     display_before,
     function_meant,
     located,
+    returned_as,
     written,
 )
 from ctxlint.model.index.scopes import (
@@ -586,15 +587,19 @@ class CallSites:
         return other.node if not other.node.decorator_list else None
 
     def returned_by(self, place: CallPlace | None, scope: Scope) -> str:
-        """The function of the module that returns nothing but the result of a call; empty if there is none."""
-        statement = place.rest[0] if place is not None else None
-        if place is None or not isinstance(statement, ast.Return) or statement.value is not place.call:
+        """The function of the module, or method of one of its classes, that returns nothing but the result of a call.
+
+        Empty if there is none.
+        """
+        returned = returned_as(place) if place is not None else None
+        found = self.index.function_of(scope) if returned is not None else None
+        if found is None or not found.certain or found.node.decorator_list:
             return ""
-        found = self.index.function_of(scope)
-        if found is None or not found.certain or found.node.decorator_list or "." in scope.qualname:
+        owner, _, _method = scope.qualname.rpartition(".")
+        if owner and (owner not in self.index.classes or owner in self.functions or "." in owner):
             return ""
         leaving = [each for each in nodes_in(found.node) if isinstance(each, _LEAVING)]
-        return scope.qualname if leaving == [statement] else ""
+        return scope.qualname if leaving == [returned] else ""
 
     @cached_property
     def may_overwrite(self) -> bool:

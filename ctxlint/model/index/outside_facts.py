@@ -67,7 +67,7 @@ class ProjectQuestion(NamedTuple):
     - ``derives``: may have a subclass of a class;
     - ``takes``: may import a name that the file imports itself;
     - ``calls``: call a function in the ``forward`` of a module;
-    - ``modifies``: modify in place what a function returns;
+    - ``modifies``: modify in place what a function, or a method of a class, returns;
     - ``sets``: may set an attribute of torch that it lacks;
     - ``passes-detached``, ``passes-leaf``, ``passes-created``: may call a function with a detached tensor, a leaf, or
       one that it creates with a ``requires_grad=``, at this ``position``;

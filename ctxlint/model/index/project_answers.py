@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ctxlint.model.index.file_index import last_name
 from ctxlint.model.index.indexer import index_module
+from ctxlint.model.index.method_calls import calls_of_method
 from ctxlint.model.index.operator_signatures import rejections
 from ctxlint.model.index.passed_tensors import (
     NOT_TENSORS,
@@ -286,28 +287,41 @@ def is_called_in_module(index: FileIndex, name: str) -> bool:
     ``name`` is that of a function of the file, or that of one which it imports.
     """
     for call in index.calls_named(index.names_for([last_name(name.removeprefix(LOCAL))])):
-        path = meant(call.node.func, call.scope)
-        if path == name or (not name.startswith(LOCAL) and _is_import_of(name, path)):
+        if _is_meant(name, meant(call.node.func, call.scope)):
             if _is_in_forward(index, call) and not _is_without_gradients(index, call):
                 return True
     return False
 
 
 def is_modified(index: FileIndex, name: str) -> bool:
-    """Whether a file certainly modifies in place what a function returns, where gradients may be wanted.
+    """Whether a file certainly modifies in place what a function or method returns, where gradients may be wanted.
 
-    ``name`` is that of a function of the file, or that of one which it imports.
+    ``name`` is that of a function or method of the file, or of one which it imports.
     """
-    for call in index.calls_named(index.names_for([last_name(name.removeprefix(LOCAL))])):
-        path = meant(call.node.func, call.scope)
-        if path == name or (not name.startswith(LOCAL) and _is_import_of(name, path)):
-            inside = index.function_of(call.scope)
-            if _is_in_function(index, call) or _is_only_called_in_functions(index, call.scope.qualname):
-                continue
-            if inside is None or not _is_without_gradients(index, call):
-                if not call.expects_error and modifies_result(index.body_of(call.scope), call.node, index, call.scope):
-                    return True
+    for call in _calls_of(index, name):
+        inside = index.function_of(call.scope)
+        if _is_in_function(index, call) or _is_only_called_in_functions(index, call.scope.qualname):
+            continue
+        if inside is None or not _is_without_gradients(index, call):
+            if not call.expects_error and modifies_result(index.body_of(call.scope), call.node, index, call.scope):
+                return True
     return False
+
+
+def _calls_of(index: FileIndex, name: str) -> Iterator[CallRecord]:
+    """The calls of a function, or of a method of a class, that a file defines or imports."""
+    owner, _, method = name.rpartition(".")
+    if owner:
+        yield from calls_of_method(index, lambda path: _is_meant(owner, path), owner, method)
+        return
+    for call in index.calls_named(index.names_for([last_name(name.removeprefix(LOCAL))])):
+        if _is_meant(name, meant(call.node.func, call.scope)):
+            yield call
+
+
+def _is_meant(name: str, path: str | None) -> bool:
+    """Whether a resolved name is that of a function or class of the file, or of one which it imports."""
+    return path == name or (not name.startswith(LOCAL) and _is_import_of(name, path))
 
 
 def _is_in_forward(index: FileIndex, call: CallRecord) -> bool:

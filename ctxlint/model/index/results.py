@@ -12,7 +12,7 @@ from ctxlint.model.index.passed_tensors import creates_parameter, flags_of
 from ctxlint.model.index.scopes import LOCAL, dotted_name, resolve_certainly
 from ctxlint.records import record
 from ctxlint.source.ast_tree import Collected, nodes_in
-from ctxlint.torch_api.operations import INPLACE_METHODS
+from ctxlint.torch_api.operations import INPLACE_METHODS, VIEW_METHODS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -135,8 +135,8 @@ def written(
             hidden = next((each for each in _without_grad_mode(statement) if _writes(each, name)), None)
             if hidden is not None and _is_used(block[at:], name):
                 return Written(hidden, output, later=True)
-        stored = _stored(statement)
-        names = {name: output for name, output in names.items() if name not in stored}
+        stored, viewed = _stored(statement), _view_bound(statement, names)
+        names = {name: output for name, output in names.items() if name not in stored} | viewed
         for name, argument in passed.items():
             if not _writes(statement, name):
                 continue
@@ -145,6 +145,18 @@ def written(
                     return Written(statement, output, argument)
         passed = {name: argument for name, argument in passed.items() if name not in stored}
     return None
+
+
+def returned_as(place: CallPlace) -> ast.Return | None:
+    """The statement that returns the result of a call, at once or by a name that nothing binds again."""
+    first, last = place.rest[0], place.rest[-1]
+    if isinstance(first, ast.Return):
+        return first if first.value is place.call else None
+    names = [name for name, output in _result_names(first, place.call).items() if output is None]
+    if not names or not isinstance(last, ast.Return) or not isinstance(last.value, ast.Name):
+        return None
+    rebound = any(names[0] in _stored(each) for each in place.rest[1:])
+    return last if last.value.id == names[0] and not rebound else None
 
 
 def _writing(
@@ -445,6 +457,36 @@ def _result_names(statement: ast.stmt, call: ast.Call) -> dict[str, int | None]:
     if isinstance(target, ast.Tuple) and all(isinstance(each, ast.Name) for each in target.elts):
         return {each.id: at for at, each in enumerate(target.elts) if isinstance(each, ast.Name)}
     return {}
+
+
+def _view_bound(statement: ast.stmt, names: dict[str, int | None]) -> dict[str, int | None]:
+    """The name that a statement binds to a view of a tensor with one of some names, which torch protects like it."""
+    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+        return {}
+    target, viewed = statement.targets[0], _viewed(statement.value)
+    while viewed is not None and not isinstance(viewed, ast.Name):
+        viewed = _viewed(viewed)
+    return {target.id: names[viewed.id]} if viewed and viewed.id in names and isinstance(target, ast.Name) else {}
+
+
+def _viewed(node: ast.expr) -> ast.expr | None:
+    """The tensor of which an expression is certainly a view, if it is one at all."""
+    match node:
+        case ast.Call(func=ast.Attribute(value, method)) if method in VIEW_METHODS and method != "detach":
+            return value
+        case ast.Attribute(value, "T" | "mT"):
+            return value
+        case ast.Subscript(value, ast.Tuple(parts)) if all(map(_copies_nothing, parts)):
+            return value
+        case ast.Subscript(value, part) if _copies_nothing(part):
+            return value
+    return None
+
+
+def _copies_nothing(index: ast.expr) -> bool:
+    """Whether it is a slice, a number, ``None`` or ``...``."""
+    number = isinstance(index, ast.Constant) and not isinstance(index.value, (bool, str))
+    return number or isinstance(index, ast.Slice)
 
 
 def _writes(statement: ast.stmt, name: str) -> bool:

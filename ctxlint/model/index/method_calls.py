@@ -1,0 +1,93 @@
+"""The calls of a method of a class in a file: on ``super()``, ``self``, an attribute of it, or a local name."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from ctxlint.model.index.file_index import last_name
+from ctxlint.model.index.results import class_around
+from ctxlint.model.index.scopes import LOCAL, dotted_name, is_on_self, resolve
+from ctxlint.source.ast_tree import nodes_in
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from ctxlint.model.index.file_index import CallRecord, ClassRecord, FileIndex
+    from ctxlint.model.index.scopes import Scope
+
+    IsMeant = Callable[[str | None], bool]
+    """Whether a resolved name is that of the class."""
+
+
+def calls_of_method(index: FileIndex, is_meant: IsMeant, owner: str, method: str) -> Iterator[CallRecord]:
+    """The calls in a file that certainly run a method of a class, unless a subclass elsewhere replaces it.
+
+    ``owner`` is the name of the class; ``forward`` is what an instance that is called runs.
+    """
+    for call in index.calls_named(frozenset([method])):
+        func = call.node.func
+        if isinstance(func, ast.Attribute) and _gives_method(func.value, method, call.scope, index, is_meant):
+            yield call
+    if method != "forward":
+        return
+    made = index.names_for([last_name(owner.removeprefix(LOCAL))])
+    if not any(True for _ in index.calls_named(made)):
+        return
+    attributes = {
+        name: found
+        for name, record in index.classes.items()
+        if (found := frozenset(_instances_on_self(record, is_meant)))
+    }
+    for part in index.parts or (index,):
+        for call in part.calls:
+            if _runs_instance(call, attributes, is_meant):
+                yield call
+
+
+def _gives_method(receiver: ast.expr, method: str, scope: Scope, index: FileIndex, is_meant: IsMeant) -> bool:
+    """Whether ``receiver.method`` is that of the class: of ``super()``, of ``self``, or of the class itself."""
+    around = class_around(scope)
+    record = index.classes.get(around) if around is not None else None
+    if isinstance(receiver, ast.Call):
+        of_super = isinstance(receiver.func, ast.Name) and receiver.func.id == "super"
+        return of_super and record is not None and _is_first_base(record, is_meant)
+    if isinstance(receiver, ast.Name) and receiver.id == "self" and record is not None:
+        inherits = method not in record.body.names and _is_first_base(record, is_meant)
+        return inherits or is_meant(f"{LOCAL}{record.qualname}")
+    path = dotted_name(receiver)
+    return path is not None and is_meant(resolve(path, scope))
+
+
+def _is_first_base(record: ClassRecord, is_meant: IsMeant) -> bool:
+    """Whether a class certainly has the class as its first base."""
+    return bool(record.bases) and len(record.bases[0]) == 1 and is_meant(record.bases[0][0])
+
+
+def _instances_on_self(record: ClassRecord, is_meant: IsMeant) -> Iterator[str]:
+    """The attributes of ``self`` that a class only ever assigns an instance: ``self.base = Linear(...)``."""
+    stored = [each for each in nodes_in(record.node) if is_on_self(each) and not isinstance(each.ctx, ast.Load)]
+    names = [each.attr for each in stored]
+    for node in nodes_in(record.node):
+        target = node.targets[0] if isinstance(node, ast.Assign) and len(node.targets) == 1 else None
+        if isinstance(node, ast.Assign) and target is not None and is_on_self(target) and names.count(target.attr) == 1:
+            if _makes_instance(node.value, record.body, is_meant):
+                yield target.attr
+
+
+def _makes_instance(node: ast.expr, scope: Scope, is_meant: IsMeant) -> bool:
+    path = dotted_name(node.func) if isinstance(node, ast.Call) else None
+    return path is not None and is_meant(resolve(path, scope))
+
+
+def _runs_instance(call: CallRecord, attributes: dict[str, frozenset[str]], is_meant: IsMeant) -> bool:
+    """Whether a call calls an instance: an attribute of ``self``, a local name, or a new one."""
+    func = call.node.func
+    if is_on_self(func):
+        return func.attr in attributes.get(class_around(call.scope) or "", ())
+    if isinstance(func, ast.Name):
+        owner = call.scope.owner(func.id)
+        bounds = owner.names[func.id] if owner is not None else ()
+        value = bounds[0].value if len(bounds) == 1 else None
+        return value is not None and owner is not None and _makes_instance(value, owner, is_meant)
+    return _makes_instance(func, call.scope, is_meant)
