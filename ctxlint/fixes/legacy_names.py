@@ -108,7 +108,8 @@ def needs_detach(fn: FunctionClass, method: Method, call: GenericCall) -> bool:
     tensor, requires_grad, _understood = variable_arguments(call.node)
     if isinstance(tensor, cst.Call) and dotted(tensor.func) in _NEW_TENSORS:
         return False
-    return requires_grad is not None or detaching_matters(fn, method, tensor)
+    is_new = is_output(method, call.node) and not isinstance(tensor, (cst.Name, cst.Attribute))  # nor an input itself
+    return (requires_grad is not None and not is_new) or detaching_matters(fn, method, tensor)
 
 
 def is_output(method: Method, node: cst.CSTNode) -> bool:

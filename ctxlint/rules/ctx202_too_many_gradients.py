@@ -14,7 +14,7 @@ from ctxlint.model.analyses.variadic_gradients import ends_with_variadic, gradie
 from ctxlint.model.function import FunctionClass, Style
 from ctxlint.model.interpreter.values import Tri, is_none
 from ctxlint.rules.base import Finding, Rule
-from ctxlint.rules.wording import all_inputs, counted, place_of_gradients
+from ctxlint.rules.wording import all_inputs, counted, place_of_gradients, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -97,7 +97,7 @@ class TooManyGradients(Rule[FunctionClass]):
             yield from _before_variadic(fn, fn.backward, fn.variadic_inputs)
             return
         for returned in judged_gradients(fn):
-            surplus, when = _surplus(fn, returned), ""
+            (surplus, remedy), when = _surplus(fn, returned), ""
             if surplus is None and (flag := _flag_of_surplus(fn, returned)) is not None:
                 surplus, when = f"`forward` takes {all_inputs(fn)}", f" when `{fn.inputs[flag].name}` needs a gradient,"
             if surplus is None:
@@ -106,7 +106,7 @@ class TooManyGradients(Rule[FunctionClass]):
             yield Finding(
                 place_of_gradients(fn, returned),
                 f"`{fn.backward.name}` of `{fn.name}` returns {actual} but {surplus}; torch raises RuntimeError at "
-                f"backward{when} because the surplus is not `None`{' then' * bool(when)}. {_advice(fn)}",
+                f"backward{when} because the surplus is not `None`{' then' * bool(when)}. {remedy}",
                 rests_on=(returned,),
             )
 
@@ -134,16 +134,18 @@ def _advice(fn: FunctionClass) -> str:
     return "Remove the surplus."
 
 
-def _surplus(fn: FunctionClass, returned: Returned) -> str | None:
-    """The number of inputs, in words, if a gradient beyond them is certainly not None."""
+def _surplus(fn: FunctionClass, returned: Returned) -> tuple[str | None, str]:
+    """The number of inputs, in words, if a gradient beyond them is certainly not None; and what to write."""
     if _gradient_beyond(returned, len(fn.inputs)):
-        return f"`forward` takes {all_inputs(fn)}"
+        return f"`forward` takes {all_inputs(fn)}", _advice(fn)
     if fn.style is Style.SETUP_CONTEXT or returned.event.guards:
-        return None
+        return None, _advice(fn)
     for call, passed in exact_calls(fn):
         if passed < len(fn.inputs) and _gradient_beyond(returned, passed):
-            return f"the call on {call.place} passes {counted(passed, 'input')}"
-    return None
+            beyond = zip(fn.inputs[passed:], returned.slots[passed:])
+            omitted = quoted([entry.name for entry, slot in beyond if is_none(slot.value) is Tri.NO], "and")
+            return f"the call on {call.place} passes {counted(passed, 'input')}", f"Return `None` for {omitted} then."
+    return None, _advice(fn)
 
 
 def _flag_of_surplus(fn: FunctionClass, returned: Returned) -> int | None:

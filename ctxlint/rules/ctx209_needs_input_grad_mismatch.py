@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ctxlint.fixes.gradient_flags import test_own_flag
 from ctxlint.model.analyses.flags import (
+    counts_from_one,
     input_names,
     misplaced_gradients,
     shares_its_test,
@@ -105,7 +106,7 @@ class NeedsInputGradMismatch(Rule[FunctionClass]):
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         backward = fn.counted_backward
-        if backward is None:
+        if backward is None or counts_from_one(fn, backward):  # CTX208
             return
         names, ctx = input_names(fn), fn.reading_ctx
         raising = {use.name for use, _flags in unbound_uses(fn, backward)}  # CTX210: it is never `None`

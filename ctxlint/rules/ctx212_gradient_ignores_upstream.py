@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.model.analyses.gradient_values import compared_with_zero
+from ctxlint.model.analyses.missing_gradients import depends_on
 from ctxlint.model.analyses.outputs import is_read
 from ctxlint.model.analyses.returned_saved_inputs import returned_saved_inputs
 from ctxlint.model.analyses.size_divisions import divisors_of_gradients
@@ -164,11 +165,16 @@ _REMEDIES = {
 
 def _of_unwritten(fn: FunctionClass, backward: Method, slots: Mapping[int, cst.BaseExpression]) -> Iterator[Finding]:
     """A finding for the gradients that are memory which nothing writes, at the first of them."""
+    forward = fn.forward
+    entries = [fn.inputs[index] for index in slots if index < len(fn.inputs)]
+    wanted = (
+        forward is not None and len(entries) == len(slots) and all(depends_on(fn, forward, each) for each in entries)
+    )
     for first in [*slots.values()][:1]:
         yield Finding(
             fn.span(first),
             f"`{backward.name}` of `{fn.name}` returns memory that nothing writes as the gradient for {quoted(names_of(fn, slots))}; its "
-            "values are silently arbitrary. Compute it, or return `None`.",
+            f"values are silently arbitrary. Compute it{'' if wanted else ', or return `None`'}.",
         )
 
 

@@ -134,9 +134,8 @@ def _complaint(fn: FunctionClass, returned: Returned, refused: RefusedGradient) 
         if isinstance(value, Sequence):
             of_all = "" if _fits(fn, returned) else " of one gradient for each input"
             return f"{_kind(value)}, which torch treats as one gradient; it raises RuntimeError at backward. Return a tuple{of_all}."
-        return (
-            f"{_kind(value)} instead of a gradient; torch raises RuntimeError at backward. Return a tensor, or `None`."
-        )
+        remedy = "Return a tensor, or `None`" if len(fn.inputs) == 1 else "Return one gradient for each input"
+        return f"{_kind(value)} instead of a gradient; torch raises RuntimeError at backward. {remedy}."
     entry = _faces(fn, refused)
     name = f"`{entry.name}`" if entry is not None else f"input {refused.position + 1}"
     raises = "torch raises RuntimeError at backward"
@@ -209,6 +208,7 @@ def _kind(value: Value) -> str:
 
 _KINDS = {
     "array": "an array",
+    "bool": "a bool",
     "bytes": "bytes",
     "callable": "a function",
     "ellipsis": "`...`",

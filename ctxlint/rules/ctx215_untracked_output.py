@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import libcst as cst
+
 from ctxlint.fix import Applicability
 from ctxlint.fixes.tuples import return_a_tuple
 from ctxlint.model.analyses.helper_places import helpers_behind
@@ -21,6 +23,7 @@ from ctxlint.model.interpreter.values import (
     kind_of,
     leaves,
 )
+from ctxlint.model.syntax import dotted
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 
 if TYPE_CHECKING:
@@ -113,7 +116,7 @@ class UntrackedOutput(Rule[FunctionClass]):
             yield Finding(
                 fn.span(returned.node),
                 f"`forward` of `{fn.name}` returns {what}{_where(fn, returned)}; torch does not look inside, and its tensors silently get no "
-                f"gradient. Return one flat tuple.",
+                f"gradient. Return one flat tuple{_and_inputs(fn, returned.value)}.",
                 fix=_fix(fn, returned) if _gradients_fit(fn) else None,
                 rests_on=(returned, *(slot.value for slot in returned.slots if _is_container(slot.value))),
             )
@@ -144,6 +147,17 @@ def _where(fn: FunctionClass, returned: Returned) -> str:
 
 
 _LONGEST_CONDITION = 40
+
+
+def _and_inputs(fn: FunctionClass, value: Value) -> str:
+    """What else to do if the elements come from those of the only input that may be a tensor: it may be a list, too."""
+    node = value.node if isinstance(value, Sequence) else None
+    iterated = dotted(node.for_in.iter) if isinstance(node, cst.ListComp) else None
+    entry = next((each for each in fn.inputs if each.name == iterated), None)
+    others = [each for each in fn.inputs if each is not entry]
+    if entry is None or entry.is_tensor is Tri.YES or any(each.is_tensor is Tri.YES for each in others):
+        return ""
+    return f", and pass the tensors in `{entry.name}` one by one if it is a list"
 
 
 def _is_for_containers(fn: FunctionClass, returned: Returned) -> bool:

@@ -90,6 +90,7 @@ class ReservedCtxAttribute(Rule[FunctionClass]):
     code = "CTX308"
     name = "reserved-ctx-attribute"
     subject = FunctionClass
+    holds_unreached = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         for method in fn.own_protocol_methods:
@@ -123,7 +124,9 @@ def _consequence(write: ContextWrite, method: Method, settings: Settings) -> str
     before_backward = method.runs_before_backward
     if name in READ_ONLY_ATTRIBUTES or (name == "needs_input_grad" and not settings.torch.reach(2, 1)):
         when = "at `apply`" if before_backward else f"in `{method.name}`"
-        return f"is read-only; torch raises AttributeError {when}. Use another name."
+        saves = name == "saved_tensors" and before_backward
+        remedy = f"Call `{ctx}.save_for_backward(...)` instead" if saves else "Use another name"
+        return f"is read-only; torch raises AttributeError {when}. {remedy}."
     if name in _METHODS and before_backward and write.value is not None:
         return f"is a method of ctx; assigning to it silently {_METHODS[name]}. Call `{ctx}.{name}(...)` instead."
     if name in _TUPLES and before_backward and write.value is not None and _is_not_tuple(write.value):

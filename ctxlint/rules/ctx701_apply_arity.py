@@ -129,7 +129,7 @@ def _problem(call: ApplyCall, forward: Method, gradients: int | None) -> str | N
         slipped = _inside_another(call, wrong.missing)
         if slipped is not None:
             return f"passes {passed} and omits {quoted(wrong.missing)}; it raises TypeError. {slipped}."
-        return f"passes {passed} and omits {quoted(wrong.missing)}; {_RAISES} {_rest(call, wrong.missing)}."
+        return f"passes {passed} and omits {quoted(wrong.missing)}; {_RAISES} {_rest(call, wrong.missing)}{_if_meant(call, positional)}."
     if wrong.unknown:
         unknown = wrong.unknown
         return f"passes {quoted(unknown)}, which `forward` does not take; {_RAISES} Remove {them(unknown)}."
@@ -190,6 +190,12 @@ def _are_shifted(call: ApplyCall, positional: tuple[Param, ...]) -> bool:
     """Whether an argument has the name of a later parameter: then the omitted ones are not the last ones."""
     parameters, given = [param.name for param in positional], [name.rpartition(".")[2] for name in call.names]
     return any(name != meant and name in parameters[at:] for at, (name, meant) in enumerate(zip(given, parameters)))
+
+
+def _if_meant(call: ApplyCall, positional: tuple[Param, ...]) -> str:
+    """The condition if an argument after the first, which is often a tensor of any name, has the name of no parameter."""
+    parameters, given = {param.name for param in positional}, {name.rpartition(".")[2] for name in call.names[1:]}
+    return ", if this Function is meant" * (not given - {""} <= parameters)
 
 
 def _inside_another(call: ApplyCall, missing: Sequence[str]) -> str | None:

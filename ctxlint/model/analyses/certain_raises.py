@@ -23,8 +23,9 @@ from ctxlint.model.analyses.saved_tensors import mismatched, saved_counts, savin
 from ctxlint.model.analyses.shape_unpackings import shape_mismatches
 from ctxlint.model.analyses.unbound_locals import read_too_early
 from ctxlint.model.analyses.undefined_attributes import undefined_reads
-from ctxlint.model.interpreter.events import ContextEvent, MisfitCall, SavedRead, TupleUsedAsTensor
+from ctxlint.model.interpreter.events import ContextEvent, ContextWrite, MisfitCall, SavedRead, TupleUsedAsTensor
 from ctxlint.model.syntax import dotted
+from ctxlint.torch_api.autograd import READ_ONLY_ATTRIBUTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -193,6 +194,8 @@ def _raising_events(fn: FunctionClass, method: Method) -> list[ContextEvent]:
     """The uses of ctx that raise, in a method or in a function that it calls."""
     called = (read for read in method.facts.of(SavedRead) if read.called)
     found: list[ContextEvent] = [use for use in (*method.facts.of(TupleUsedAsTensor), *called) if not use.tried]
+    writes = (each for each in method.facts.of(ContextWrite) if each.attribute in READ_ONLY_ATTRIBUTES)
+    found.extend(each for each in writes if not (each.deletes or each.tried))
     return [*found, *(read for reader, read in undefined_reads(fn) if reader is method)]
 
 

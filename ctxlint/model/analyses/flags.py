@@ -17,6 +17,7 @@ from ctxlint.model.interpreter.events import (
     MaybeNone,
     MaybeUnbound,
     Mutation,
+    NeedsInputGradRead,
     UnboundInside,
 )
 from ctxlint.model.interpreter.values import (
@@ -190,6 +191,12 @@ def misplaced_gradients(fn: FunctionClass) -> list[Misplaced]:
     found = [each for each in found if not (_always_computed(backward, each) or _have_the_same_flag(fn, each))]
     without = _without_gradients(fn) if found else frozenset[int]()
     return [each for each in found if each.slot not in without and not _decides_a_raise(fn, {each.slot, *each.flags})]
+
+
+def counts_from_one(fn: FunctionClass, backward: Method) -> bool:
+    """Whether backward always reads the flag behind that of the last input: it raises, whatever the others are for."""
+    reads = backward.facts.of(NeedsInputGradRead) if fn.variadic_inputs is None else ()
+    return any(each.index == len(fn.inputs) and not (each.guards or each.tried or each.by) for each in reads)
 
 
 def _refuses_flags(fn: FunctionClass, method: Method) -> bool:

@@ -18,7 +18,7 @@ from ctxlint.model.analyses.outputs import has_unfit_outputs
 from ctxlint.model.analyses.reachability import judged_gradients
 from ctxlint.model.analyses.refused_gradients import refused_gradient
 from ctxlint.model.function import Style, Trust
-from ctxlint.model.interpreter.events import Assigned, ContextRead
+from ctxlint.model.interpreter.events import Assigned, ContextRead, NeedsInputGradRead
 from ctxlint.model.interpreter.values import (
     NONE,
     ContextAttribute,
@@ -427,17 +427,24 @@ def is_plain(fn: FunctionClass, index: int) -> bool:
     """Whether None is the right gradient of an input, as far as the code shows.
 
     It is certainly not a tensor; or it is stored on ctx as a plain attribute, never saved, and never used as only a
-    tensor can be; or the other returns with enough gradients have None for it. How it is stored does not count if the
+    tensor can be; or the other returns with enough gradients have None for it, and backward does not ask whether it
+    needs a gradient. How it is stored does not count if the
     first input, which is a tensor as a rule, is stored so as well: some authors store tensors as attributes, too.
     """
     entry = fn.inputs[index]
     if entry.is_tensor is Tri.NO:
         return True
-    if any(each.tensor for each in entry.evidence):
+    if any(each.tensor for each in entry.evidence) or _asks_for_gradient(fn, index):
         return False
     return _always_none_in_other_returns(fn, index) or (
         _kept_as_plain_value(fn, index) and not _kept_as_plain_value(fn, 0)
     )
+
+
+def _asks_for_gradient(fn: FunctionClass, index: int) -> bool:
+    """Whether backward reads the ``needs_input_grad`` flag of an input."""
+    reads = fn.backward.facts.of(NeedsInputGradRead) if fn.backward is not None else ()
+    return any(each.index == index for each in reads)
 
 
 def _is_contradictory(fn: FunctionClass, index: int) -> bool:
