@@ -401,6 +401,8 @@ class Builder:
                 methods[name] = walk(method, bound_parameters(method, "gradient", Tri.YES, flags))
             elif name == "jvp":
                 methods[name] = walk(method, bound_parameters(method, "tangent", Tri.UNKNOWN, flags))
+            elif name == "symbolic":
+                methods[name] = walk(method, bound_parameters(method, "plain", Tri.UNKNOWN))
         return methods
 
     def walk_with_objects(self, methods: dict[str, Method]) -> bool:

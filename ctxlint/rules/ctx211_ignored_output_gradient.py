@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxlint.model.analyses.outputs import ignored_gradients, output_values
+from ctxlint.model.analyses.outputs import ignored_gradients, possible_output_values
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.interpreter.values import NONE, View
 from ctxlint.rules.base import Category, Finding, Rule
@@ -68,7 +68,8 @@ class IgnoredOutputGradient(Rule[FunctionClass]):
     There is no fix.
 
     ## Known limits
-    Reported only if the output is certainly a floating-point tensor (or sometimes `None`). A name that begins with `_`
+    Reported only if the output is certainly a floating-point tensor (or sometimes `None`). One that only some returns
+    have is reported if `backward` reads other elements of `*grads`. A name that begins with `_`
     or contains `unused`, `dummy`, `ignored` or `none`, `del grad`, and a comment that says so, state that the gradient is dropped on purpose. Random numbers and constants
     depend on no input, and counts and rounded values have the gradient zero: they need none. Not reported if `backward` returns a gradient that depends on no incoming one, as a
     synthetic gradient does, or if `forward` is inherited: several classes may share it.
@@ -88,7 +89,7 @@ class IgnoredOutputGradient(Rule[FunctionClass]):
         if backward is None:
             return
         for each in ignored_gradients(fn):
-            values = output_values(fn, each.index) or ()
+            values = possible_output_values(fn, each.index) or ()
             sometimes = any(option == NONE for value in values for option in value.options())
             unless, output = (" or `None`", "it") if sometimes else ("", "that output")
             mark = "mark the tensor" if sometimes else "mark the output"

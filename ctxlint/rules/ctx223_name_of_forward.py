@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model.analyses.foreign_names import misused_builtins, names_of_forward, undefined_names
+from ctxlint.model.analyses.foreign_names import misused_builtins, names_of_forward, pauses, undefined_names
 from ctxlint.model.analyses.gradient_names import is_for_an_input
 from ctxlint.model.analyses.outputs import is_read
 from ctxlint.model.analyses.saved_reads import read_backs
@@ -80,7 +80,8 @@ class NameOfForward(Rule[FunctionClass]):
     Not reported if the module defines the name or star-imports a module that may, which is unknown of modules outside
     of the project, under `try`, under a test of a constant of the module such as `use_cupy = False`, nor, for a name that is not one of `forward`, in a file that reads `globals`, `vars`,
     `exec`, `builtins` or `sys.modules`. The name of a builtin function such as `input` is reported where it is used in
-    arithmetic, indexed, or has an attribute read that the builtin lacks.
+    arithmetic, indexed, or has an attribute read that the builtin lacks; and `input()` as a statement, which is left over from
+    debugging.
 
     ## References
     - [Extending torch.autograd](https://pytorch.org/docs/stable/notes/extending.html)
@@ -96,6 +97,7 @@ class NameOfForward(Rule[FunctionClass]):
         backward = fn.backward
         if not fn.patched:
             yield from _undefined_inside(fn)
+            yield from _pauses(fn)
         if backward is None or backward.inherited or fn.forward is None or fn.patched:
             return
         for method in fn.earlier_methods:
@@ -122,16 +124,23 @@ def _unknown(fn: FunctionClass, method: Method) -> Iterator[Finding]:
         here = "a name of `forward` only" if error == "NameError" else "Python's builtin, not a name of `forward`"
         yield Finding(
             fn.span(node),
-            f"`{node.value}` in `{method.name}` of `{fn.name}` is {here}; it raises {error} {_when(method)}"
+            f"`{node.value}` in `{method.name}` of `{fn.name}` is {here}; it raises {error} {moment(method)}"
             f"{if_it_runs(fn, method, node)}. "
             f"{_remedy(fn, method, node.value)}.",
         )
     yield from _undefined(fn, method, seen)
 
 
-def _when(method: Method) -> str:
-    """When a method runs."""
-    return "when `torch.onnx` calls it" if method.name == "symbolic" else moment(method)
+def _pauses(fn: FunctionClass) -> Iterator[Finding]:
+    """The findings about the builtin ``input``, called as a statement."""
+    methods = (*fn.earlier_methods, *((fn.backward,) if fn.backward is not None else ()))
+    for method in methods:
+        for call in pauses(fn, method) if not method.inherited else ():
+            what = f"`input` in `{method.name}` of `{fn.name}` is Python's builtin"
+            yield Finding(
+                fn.span(call),
+                f"{what}; it waits for a line from the terminal, and raises EOFError without one. Remove it.",
+            )
 
 
 def _misused(fn: FunctionClass, method: Method) -> Iterator[Finding]:
@@ -164,7 +173,7 @@ def _undefined(fn: FunctionClass, method: Method, seen: set[str]) -> Iterator[Fi
         )
         if len(nodes) == 1:
             advice = remedy if remedy != _DEFINE else _similar(fn, method, names[0])
-        effect = f"it raises NameError {_when(method)}{if_it_runs(fn, method, nodes[0])}"
+        effect = f"it raises NameError {moment(method)}{if_it_runs(fn, method, nodes[0])}"
         if advice == _DEFINE and _lacks_a_parameter(fn, method):
             effect = "every call of `apply` raises"  # NameError, or TypeError if the call passes it
             advice = f"Add it to the parameters, as `backward` returns {len(fn.inputs) + 1} gradients"
@@ -189,7 +198,7 @@ def _undefined_inside(fn: FunctionClass) -> Iterator[Finding]:
             are, remedy = ("is", _DEFINE) if len(names) == 1 else ("are", _DEFINE_ALL)
             through = f" through `{first.event.by}`" * (len(first.misfit.steps) > 1)
             where = f"{first_of(names, _MOST_NAMES)} in {by}, which `{method.name}` of `{fn.name}` calls{through},"
-            message = f"{where} {are} not defined; it raises NameError {_when(method)}{skipped}. {remedy}."
+            message = f"{where} {are} not defined; it raises NameError {moment(method)}{skipped}. {remedy}."
             yield Finding(fn.span(first.event.node), message, related=_places(fn, inside))
 
 

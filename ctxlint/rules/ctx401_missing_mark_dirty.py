@@ -114,7 +114,7 @@ class MissingMarkDirty(Rule[FunctionClass]):
     gradient, may always be modified. Not reported if a call passes `x.data` or `x.detach()` as that input, also to a
     function of a module that hands it on to `apply`, if what `x.float()` returns is modified under a test of the dtype or in a method that asserts one, if the ctx is passed to a function that is not known, which may
     mark the input, or if a test checks for gradients first. Values that come from elsewhere through `.data` are not
-    reported either: `x.data.copy_(y)`, `x.data[0] = y`.
+    reported either: `x.data.copy_(y)`, `x.data[0] = y`; but `x.data[x > 1] = 1` is.
 
     ## References
     - [FunctionCtx.mark_dirty](https://pytorch.org/docs/stable/generated/torch.autograd.function.FunctionCtx.mark_dirty.html)

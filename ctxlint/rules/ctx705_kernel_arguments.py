@@ -106,7 +106,7 @@ class KernelArguments(Rule[FunctionClass]):
 
 def _problem(misfit: Misfit, when: str) -> str:
     """What is wrong, the consequence, and what to write."""
-    raises = f"Triton raises TypeError at {when}."
+    raises = f"Triton raises TypeError {when}."
     if misfit.surplus and not misfit.takes:
         return f"{fact(misfit)}; {raises} Add them to the kernel"
     mistaken = [each for each in misfit.unknown if each.isupper()]  # options are in lower case

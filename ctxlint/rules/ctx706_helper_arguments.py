@@ -93,7 +93,7 @@ class HelperArguments(Rule[FunctionClass]):
         for found in misfits(fn, MisfitKind.CALL):
             event, misfit = found.event, found.misfit
             if not (never_happens(fn, found.method, event) or _raises_before(fn, found)):
-                consequence = f"it raises {misfit.raises} at {found.when}{found.unless_skipped}. {_remedy(found)}"
+                consequence = f"it raises {misfit.raises} {found.when}{found.unless_skipped}. {_remedy(found)}"
                 wrong = "with too few arguments" if _is_shifted(found) else fact(misfit)
                 message = f"{found.by} calls `{misfit.callee}` {wrong}; {consequence}."
                 yield Finding(fn.span(event.node), message, related=way_to(fn, event))

@@ -100,7 +100,7 @@ class KernelWithoutGrid(Rule[FunctionClass]):
         for found in misfits(fn, MisfitKind.KERNEL_CALL):
             misfit = found.misfit
             stores = ", and store the result in the kernel" * misfit.valued
-            consequence = f"it raises {misfit.raises} at {found.when}{found.unless_skipped}"
+            consequence = f"it raises {misfit.raises} {found.when}{found.unless_skipped}"
             fact = f"{found.by} calls the Triton kernel `{misfit.callee}` without a grid"
             remedies = (f"Write `{misfit.callee}[grid](...)`{stores}", f"Add `[grid]`{stores}")
             message = fitting(*(f"{fact}; {consequence}. {remedy}." for remedy in remedies))

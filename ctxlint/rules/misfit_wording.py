@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ctxlint.model.analyses.certain_raises import raises_inside_before
 from ctxlint.model.analyses.conditional_code import Runs, runs
 from ctxlint.model.interpreter.events import MisfitCall
-from ctxlint.rules.wording import counted, if_it_runs, quoted, them
+from ctxlint.rules.wording import counted, if_it_runs, moment, quoted, them
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,8 +37,7 @@ def misfits(fn: FunctionClass, kind: MisfitKind) -> Iterator[MisfitFound]:
     One in another function that forward always runs into is left out in backward: it raises first.
     """
     first: set[Step] = set()
-    for method in sorted(fn.own_protocol_methods, key=lambda each: not each.runs_before_backward):
-        when = "`apply`" if method.runs_before_backward else "backward"
+    for method in sorted(_methods(fn), key=lambda each: not each.runs_before_backward):
         seen = set()
         for event in method.facts.of(MisfitCall):
             misfit, key = event.misfit, (event.misfit, None if event.by else event.node)
@@ -52,7 +51,15 @@ def misfits(fn: FunctionClass, kind: MisfitKind) -> Iterator[MisfitFound]:
             skipped = if_it_runs(fn, method, event.node) or " if that line runs" * unsure
             if method.runs_before_backward and not misfit.conditional and runs(method, event.node) is Runs.ALWAYS:
                 first.update(misfit.steps[-1:])
-            yield MisfitFound(method, event, misfit, by, when, skipped)
+            yield MisfitFound(method, event, misfit, by, moment(method), skipped)
+
+
+def _methods(fn: FunctionClass) -> Iterator[Method]:
+    """The methods that torch calls, and ``symbolic``, which its exporter calls."""
+    yield from fn.own_protocol_methods
+    symbolic = fn.methods.get("symbolic")
+    if symbolic is not None and not symbolic.inherited:
+        yield symbolic
 
 
 def innermost(

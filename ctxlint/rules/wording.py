@@ -149,6 +149,7 @@ _MOMENTS = {
     "backward": "at backward",
     "vjp": "at backward",
     "jvp": "under forward-mode AD",
+    "symbolic": "when `torch.onnx` calls it",
     "vmap": "under `torch.vmap`",
 }
 

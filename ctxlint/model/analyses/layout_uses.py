@@ -111,15 +111,25 @@ def layout_uses(backward: Method, outputs: Sequence[Returned] = ()) -> Iterator[
             seen.add((value, use.silent))
             yield use
     yield from _lent_strides(backward, outputs, seen)
-    for asking in backward.facts.of(LayoutAsked):
-        func = asking.node.func if isinstance(asking.node, cst.Call) else None
-        if isinstance(func, cst.Attribute) and _is_gradient(asking.value) and _is_asserted(backward, asking.node):
-            yield LayoutUse(asking.node, code_of(func.value), ASSERTED, position=_position(asking.value))
+    yield from _asserted(backward)
     handled = {each.index for each in asked if isinstance(each, Parameter)}
     for index, param in enumerate(backward.positional):
         if index not in handled and param.name not in backward.binders:
             uses = _uses_inside(backward, param.name, index)
             yield from (use for use in uses if not _has_one_layout(outputs, index, use.how))
+
+
+def _asserted(backward: Method) -> Iterator[LayoutUse]:
+    """The assertions that gradients are contiguous; the first of several that one asks about."""
+    seen: set[cst.CSTNode] = set()
+    for asking in backward.facts.of(LayoutAsked):
+        func = asking.node.func if isinstance(asking.node, cst.Call) else None
+        if not isinstance(func, cst.Attribute) or asking.node in seen or not _is_gradient(asking.value):
+            continue
+        if _is_asserted(backward, asking.node):
+            seen.add(asking.node)
+            name = _name(asking.value, func.value, is_whole=_is_inside_all(backward, asking.node))
+            yield LayoutUse(asking.node, name, ASSERTED, position=_position(asking.value))
 
 
 def _with_foreign_strides(backward: Method, read: MemoryRead, use: LayoutUse) -> LayoutUse:
@@ -332,7 +342,7 @@ def _is_gradient(value: Value) -> bool:
 
 
 def _is_asserted(method: Method, node: cst.CSTNode) -> bool:
-    """Whether an assertion raises unless a call returns True: ``assert g.is_contiguous() and n``.
+    """Whether an assertion raises unless a call returns True: ``assert g.is_contiguous() and n``, or one with ``all``.
 
     Not with ``memory_format``, where another layout is meant, nor under ``try``, which may handle the error.
     """
@@ -344,6 +354,9 @@ def _is_asserted(method: Method, node: cst.CSTNode) -> bool:
     for around in method.above(node):
         if isinstance(around, cst.Assert):
             return around.test is inside
+        if _is_of_all(method, around, inside) or isinstance(inside, (cst.GeneratorExp, cst.ListComp, cst.Arg)):
+            inside = around
+            continue
         if isinstance(around, cst.Comparison):
             if around.left is not inside or not all(map(_is_true, around.comparisons)):
                 return False
@@ -351,6 +364,20 @@ def _is_asserted(method: Method, node: cst.CSTNode) -> bool:
             return False
         inside = around
     return False
+
+
+def _is_inside_all(method: Method, node: cst.CSTNode) -> bool:
+    """Whether an expression is what ``all(… for each in …)`` asks of each."""
+    return _is_of_all(method, method.parents[node], node)
+
+
+def _is_of_all(method: Method, around: cst.CSTNode, inside: cst.CSTNode) -> bool:
+    """Whether ``around`` computes ``inside`` for each of several, without conditions, and ``all`` gets the results."""
+    if not isinstance(around, (cst.GeneratorExp, cst.ListComp)) or around.elt is not inside:
+        return False
+    call = method.parents[method.parents[around]]
+    conditions = around.for_in.ifs or around.for_in.inner_for_in is not None
+    return isinstance(call, cst.Call) and dotted(call.func) == "all" and len(call.args) == 1 and not conditions
 
 
 def _is_true(target: cst.ComparisonTarget) -> bool:

@@ -120,10 +120,14 @@ def inputs_reshaped(method: Method) -> Iterator[tuple[Parameter, Reshaped]]:
 
 
 def computes(mutation: Mutation) -> bool:
-    """Whether a write computes with the values that were there."""
+    """Whether a write computes with the values that were there, or they choose its elements."""
     augmented = mutation.how.endswith("=") and not mutation.how.startswith("[") and mutation.how != "out="
     resizes = mutation.how.startswith("resize")
-    return augmented or (mutation.how in operations.INPLACE_METHODS - operations.OVERWRITING and not resizes)
+    return (
+        augmented
+        or mutation.chosen
+        or (mutation.how in operations.INPLACE_METHODS - operations.OVERWRITING and not resizes)
+    )
 
 
 def _is_result(value: Value) -> bool:

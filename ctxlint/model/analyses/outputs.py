@@ -241,8 +241,18 @@ def marked_non_differentiable(fn: FunctionClass) -> tuple[Value, ...] | None:
 
 def output_values(fn: FunctionClass, index: int) -> tuple[Value, ...] | None:
     """The values of output number ``index`` over all returns of forward; None if unknown for some return."""
+    return _values_among(fn.outputs, index)
+
+
+def possible_output_values(fn: FunctionClass, index: int) -> tuple[Value, ...] | None:
+    """Like ``output_values``, over the returns that have so many outputs, if others certainly have not."""
+    longer = (each for each in fn.outputs if index < len(each.slots) or not (each.known and each.exact))
+    return _values_among(longer, index)
+
+
+def _values_among(outputs: Iterable[Returned], index: int) -> tuple[Value, ...] | None:
     found: list[Value] = []
-    for returned in fn.outputs:
+    for returned in outputs:
         if not returned.known or index >= len(returned.slots):
             return None
         if any(slot.starred for slot in returned.slots[: index + 1]):
@@ -253,7 +263,7 @@ def output_values(fn: FunctionClass, index: int) -> tuple[Value, ...] | None:
 
 def surely_differentiable(fn: FunctionClass, index: int) -> bool:
     """Whether an output is certainly a floating tensor, unless it is None, and never marked non-differentiable."""
-    values, marked = output_values(fn, index), marked_non_differentiable(fn)
+    values, marked = possible_output_values(fn, index), marked_non_differentiable(fn)
     if values is None or marked is None or fn.escapes:
         return False
     options = [option for value in values for option in value.options() if option != NONE]
@@ -265,7 +275,7 @@ def surely_differentiable(fn: FunctionClass, index: int) -> bool:
 
 def is_independent(fn: FunctionClass, index: int) -> bool:
     """Whether an output certainly depends on no input, unless it is None: random numbers, or zeros."""
-    values = output_values(fn, index) or ()
+    values = possible_output_values(fn, index) or ()
     options = [option for value in values for option in value.options() if option != NONE]
     return bool(options) and all(depends_on_no_input(fn, each) for each in options)
 
@@ -346,6 +356,8 @@ def ignored_gradients(fn: FunctionClass) -> list[OutputGradient]:
         if given_to == () or _named_as_unused(param.name) or param.name in found:
             continue
         if not surely_differentiable(fn, index) or is_independent(fn, index):
+            continue
+        if output_values(fn, index) is None and not is_read(backward, param):  # the name for what some calls want
             continue
         if param.name not in _deleted_names(backward.node.body) and not says_unused(fn, backward, param.name):
             found[param.name] = OutputGradient(param, index, _name_of(backward, param, index), given_to or ())

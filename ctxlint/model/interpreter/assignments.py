@@ -58,7 +58,7 @@ from ctxlint.model.interpreter.values import (
     is_tensor,
     tensor_when_used,
 )
-from ctxlint.model.syntax import literal_text, single_index
+from ctxlint.model.syntax import literal_text, names_in, parents_below, root_name, single_index
 from ctxlint.torch_api import python
 
 if TYPE_CHECKING:
@@ -178,7 +178,16 @@ def _store_item(walk: Walk, target: cst.Subscript, value: Value, node: cst.BaseE
         if isinstance(holder, Choice) or is_container(holder) is Tri.YES:
             return
         if not isinstance(holder, (Imported, Scalar, Constant)):
-            mutated(walk, target, target.value, holder, "[...] =")
+            mutated(walk, target, target.value, holder, "[...] =", chosen=_is_chosen_by_values(target))
+
+
+def _is_chosen_by_values(target: cst.Subscript) -> bool:
+    """Whether the elements are chosen by the values that are there: ``x.data[x > 1]``."""
+    data = target.value
+    if not isinstance(data, cst.Attribute) or data.attr.value != "data":
+        return False
+    compared = [each for part in target.slice for each in parents_below(part) if isinstance(each, cst.Comparison)]
+    return any(root_name(data) in names_in(each) for each in compared)
 
 
 def _item_changed(

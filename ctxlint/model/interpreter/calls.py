@@ -215,7 +215,7 @@ def _context_access_by_string(
 ) -> Value | None:
     """The same for the ctx."""
     if builtin == "hasattr":
-        if name is not None:
+        if name is not None and name not in autograd.CONTEXT_METHODS:  # which it only asks for
             context_attribute(walk, node, name, guarded=True)
         return Scalar("bool", node)
     if name is None or builtin == "vars":

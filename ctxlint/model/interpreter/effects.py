@@ -50,6 +50,7 @@ from ctxlint.model.interpreter.values import (
     is_tensor,
     join_all,
     leaves,
+    usual_storage,
 )
 from ctxlint.model.syntax import children, last_name, root_name
 from ctxlint.source.ast_tree import parameter_names
@@ -76,12 +77,17 @@ def either(found: Sequence_[tuple[Definition, Summary] | None]) -> tuple[Definit
         return definition, first
     if any(each.on_context is not None for _definition, each in known):
         return None
-    written = [{each.target for each in summary.writes} for _definition, summary in others]
-    writes = tuple(each for each in first.writes if all(each.target in targets for targets in written))
+    written = [{_memory(each.target) for each in summary.writes} for _definition, summary in others]
+    writes = tuple(each for each in first.writes if all(_memory(each.target) in memory for memory in written))
     reads = tuple(read for summary in (first, *(each for _definition, each in others)) for read in summary.reads)
     results = [first.returned, *(summary.returned for _definition, summary in others)]
     alike = len({_forms(each) for each in results}) == 1
     return definition, Summary(join_all(results) if alike else UNKNOWN, writes, reads)
+
+
+def _memory(target: Value) -> Value:
+    """What a write changes, also through a view: one function may take another view of it first."""
+    return usual_storage(target) or target
 
 
 def _forms(returned: Value) -> frozenset[int]:
@@ -245,6 +251,7 @@ def _written_by(walk: Walk, node: cst.BaseExpression, by: str, write: Write, arg
         statement=walk.statement,
         by=by,
         through=write.steps,
+        chosen=write.chosen,
     )
 
 

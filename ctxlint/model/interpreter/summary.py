@@ -50,13 +50,14 @@ COMPILED = (KERNEL, PARTLY_STRIDED, EXTENSION, COLLECTIVE)
 class Write:
     """The function certainly writes to ``target`` by ``how``. ``steps`` lead there; the statement is the last.
 
-    ``order`` is that of the event in the function.
+    ``order`` is that of the event in the function, and so is ``chosen``.
     """
 
     target: Value
     how: str
     steps: tuple[Step, ...]
     order: int = 0
+    chosen: bool = False
 
 
 @record

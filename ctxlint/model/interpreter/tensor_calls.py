@@ -206,7 +206,14 @@ def changes_nothing(how: str, operand: Value) -> bool:
 
 
 def mutated(
-    walk: Walk, node: cst.CSTNode, target: cst.BaseExpression | None, value: Value, how: str, by: str = ""
+    walk: Walk,
+    node: cst.CSTNode,
+    target: cst.BaseExpression | None,
+    value: Value,
+    how: str,
+    by: str = "",
+    *,
+    chosen: bool = False,
 ) -> None:
     """Record a write to a tensor; ``by`` a function that is not known otherwise."""
     for written in value.options() if id(value) in walk.each else (value,):
@@ -221,6 +228,7 @@ def mutated(
             name=root_name(target),
             statement=walk.statement,
             by=by,
+            chosen=chosen,
         )
 
 

@@ -46,18 +46,23 @@ from ctxlint.model.interpreter.signatures import binding_of, decorators_of, misf
 from ctxlint.model.interpreter.summary import Summary
 from ctxlint.model.interpreter.values import (
     NEVER,
+    Argument,
+    Choice,
     Context,
+    Fresh,
     Imported,
     Mapping,
     NeedsInputGrad,
     Opaque,
     ProjectFunction,
     Sequence,
+    Single,
     Slot,
     Tri,
     Value,
     View,
     is_container,
+    usual_storage,
 )
 from ctxlint.model.summaries.argument_binding import bind_arguments
 from ctxlint.model.summaries.context_effects import CONTEXT_EVENTS, effects_of, gets_context
@@ -347,20 +352,26 @@ class Summaries:
         captured = {name: slot.value for name, slot in call.captured}
         bindings = {**captured, **bindings}
         has_context = gets_context((*arguments, *keywords.values(), *(slot for _name, slot in call.captured)))
-        kinds = _KINDS_WITH_CONTEXT if has_context else _KINDS
-        if head.asking:
-            kinds |= KINDS_FOR_GRAPHS | KINDS_FOR_UNBOUND
-        elif any(isinstance(each, NeedsInputGrad) for each in bindings.values()):
-            kinds |= KINDS_FOR_UNBOUND
+        kinds = _kinds_for(head, bindings, has_context)
         try:
             facts = interpret(head.node, bindings, head.scope, resolver, head.names, kinds, objects)
         except RecursionError:
             return None
-        return (
-            _summary(self.project, definition, head, facts, bindings, decorators, has_context)
-            if facts.complete
-            else None
-        )
+        if not facts.complete:
+            return None
+        summary = _summary(self.project, definition, head, facts, bindings, decorators, has_context)
+        return None if summary is None else self._with_writes_if_given(call, facts, summary)
+
+    def _with_writes_if_given(self, call: _Call, facts: MethodFacts, summary: Summary) -> Summary:
+        """A summary with what a second walk writes to arguments that are hardly ever None, where they never are."""
+        given = _written_if_given(facts)
+        known = self._walked(_with_given(call, given)) if given else None
+        if known is None:
+            return summary
+        numbers = {each.number for each in given}
+        origins = ((each, usual_storage(each.target)) for each in known.writes)
+        more = (each for each, origin in origins if isinstance(origin, Argument) and origin.number in numbers)
+        return replace(summary, writes=tuple(sorted((*summary.writes, *more), key=lambda write: write.order)))
 
     def _of_each(self, calls: Iterable[_Call]) -> Summary | None:
         """What several functions of a name have in common; a condition decides between them."""
@@ -416,6 +427,15 @@ class _Head(NamedTuple):
     """Its code if it may use a graph; otherwise empty."""
 
 
+def _kinds_for(head: _Head, bindings: MappingOf[str, Value], has_context: bool) -> frozenset[type[Event]]:
+    """The kinds of event that the summary of a function needs for its arguments."""
+    kinds = _KINDS_WITH_CONTEXT if has_context else _KINDS
+    if head.asking:
+        return kinds | KINDS_FOR_GRAPHS | KINDS_FOR_UNBOUND
+    flagged = any(isinstance(each, NeedsInputGrad) for each in bindings.values())
+    return kinds | KINDS_FOR_UNBOUND if flagged else kinds
+
+
 def _head_of(definition: Definition) -> _Head | None:
     unit, qualname = definition.unit, definition.qualname
     node = unit.slices.find_bare_function(qualname) if not unit.is_stub else None
@@ -437,6 +457,35 @@ def _head_of(definition: Definition) -> _Head | None:
         names,
         text if mentions_graph(text) is not None else "",
     )
+
+
+def _written_if_given(facts: MethodFacts) -> frozenset[Argument]:
+    """The arguments that are hardly ever None, and that are written to unless something replaces them: if they are.
+
+    As ``out`` is by ``if out is None: out = torch.empty_like(x)`` and ``out.copy_(x)``.
+    """
+    options = (each.target.alternatives for each in facts.of(Mutation) if isinstance(each.target, Choice))
+    origins = ([usual_storage(option) for option in each] for each in options)
+    return frozenset(
+        origin
+        for each in origins
+        if any(isinstance(other, (Fresh, Single)) for other in each)
+        for origin in each
+        if isinstance(origin, Argument) and origin.none is Tri.NO and not origin.plain
+    )
+
+
+def _with_given(call: _Call, given: frozenset[Argument]) -> _Call:
+    """The same call, where some of the arguments certainly are not None."""
+
+    def sure(slot: Slot) -> Slot:
+        value = slot.value
+        return (
+            replace(slot, value=replace(value, plain=True)) if isinstance(value, Argument) and value in given else slot
+        )
+
+    keywords = tuple((name, sure(slot)) for name, slot in call.keywords)
+    return call._replace(arguments=tuple(map(sure, call.arguments)), keywords=keywords)
 
 
 def _summary(

@@ -25,6 +25,7 @@ from ctxlint.model.interpreter.values import (
     View,
     converted_storage,
     is_none,
+    join_all,
     permuted_storage,
     usual_storage,
 )
@@ -34,6 +35,7 @@ from ctxlint.source.ast_tree import nodes_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from collections.abc import Mapping as MappingOf
 
     from ctxlint.model.index.project import Definition
     from ctxlint.model.interpreter.events import Guard
@@ -55,9 +57,31 @@ def writes_of(definition: Definition, own: frozenset[str], facts: MethodFacts) -
         doubts = doubted.setdefault(origin, [])
         doubts.append(tuple(guard for guard in mutation.guards if not tests.let(guard)))
         if not _is_certain(doubts):
-            continue
+            either = _written_or_converted(origin, doubted)
+            if either is None:
+                continue
+            target = either
         seen.add(origin)
-        yield Write(target, mutation.how, (_step(definition, mutation), *mutation.through), mutation.order)
+        steps = (_step(definition, mutation), *mutation.through)
+        yield Write(target, mutation.how, steps, mutation.order, mutation.chosen)
+
+
+def _written_or_converted(origin: Value, doubted: MappingOf[Value, list[tuple[Guard, ...]]]) -> Value | None:
+    """An argument and what converts it, if one or the other certainly is written to; None if neither may be."""
+    argument = origin.of if isinstance(origin, View) else origin
+    converted = [each for each in doubted if isinstance(each, View) and each.of == argument]
+    if argument not in doubted or len(converted) != 1 or converted_storage(converted[0]) is None:
+        return None
+    paths = [_without_parts(guards) for each in (argument, *converted) for guards in doubted[each]]
+    return join_all([argument, *converted]) if _is_certain(paths) else None
+
+
+def _without_parts(guards: tuple[Guard, ...]) -> tuple[Guard, ...]:
+    """The guards, except those that are parts of others: ``a`` of ``a and b``."""
+    parts = {
+        id(part) for each in guards if each.has_parts and each.test is not None for part in parents_below(each.test)
+    }
+    return tuple(each for each in guards if id(each.test) not in parts)
 
 
 def _is_certain(paths: list[tuple[Guard, ...]]) -> bool:
