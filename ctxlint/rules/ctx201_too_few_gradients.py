@@ -24,7 +24,8 @@ class TooFewGradients(Rule[FunctionClass]):
     """
     ## What it does
     Reports each return of `backward` (or `vjp`) that has fewer gradients than `forward` has inputs without a default,
-    or than a call of `apply` in a linted file passes. With `setup_context`, every input counts since torch 2.2.
+    or than a call of `apply` in a linted file passes. With `setup_context`, every input counts since torch 2.2. Also
+    one with gradients for some inputs that have a default, but not for all.
 
     ## Why is this bad?
     Autograd expects one gradient for each input of `apply`, and `None` for inputs that have none. With fewer,
@@ -79,7 +80,7 @@ class TooFewGradients(Rule[FunctionClass]):
     or a direct call uses the result, under an unknown decorator, if no output can have a gradient, or if `backward`
     cannot take one gradient for each output (CTX205). Fewer gradients than inputs with defaults are legal as long as
     calls omit those inputs: they are reported only if a call in a linted file passes them and no return has enough
-    gradients for that call.
+    gradients for that call, or if no return has one for each but some return counts some of them.
 
     ## References
     - [torch.autograd.Function.backward](https://pytorch.org/docs/stable/generated/torch.autograd.Function.backward.html)

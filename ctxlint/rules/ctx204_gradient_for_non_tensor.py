@@ -114,7 +114,7 @@ class GradientForNonTensor(Rule[FunctionClass]):
         if fn.legacy_state is not None:
             return  # a call of an instance takes tensors only
         bound = defaults_are_bound(fn, settings)
-        short = {id(each.returned) for each in shortfalls(fn, defaults_are_bound=bound)}
+        short = {id(each.returned) for each in shortfalls(fn, defaults_are_bound=bound) if not each.expected.if_passed}
         for returned in judged_gradients(fn):
             refused = _refused(fn, returned) if id(returned) not in short else []
             if not refused or fn.backward is None or early_gradients(fn, returned) is not None:  # CTX235

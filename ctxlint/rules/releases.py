@@ -27,6 +27,8 @@ def at_backward(fn: FunctionClass, shortfall: Shortfall, settings: Settings) -> 
     names = quoted([fn.inputs[at].name for at in refused if at < len(fn.inputs)], "and")
     needs = "needs" if len(refused) == 1 else "need"
     when = f" if {names} {needs} no gradient" if names else ""
+    if shortfall.expected.if_passed:
+        when = f" if a call passes `{shortfall.expected.if_passed}`"
     gradients = fn.backward.own_params if fn.backward is not None else ()
     if 0 < len(gradients) <= len(absent_gradients(shortfall.returned.event.guards)):
         when = " if no gradient arrives"

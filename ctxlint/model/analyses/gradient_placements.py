@@ -51,12 +51,14 @@ _MAX_PLACEMENTS = 64
 class Expectation:
     """The least number of gradients that torch expects; ``call`` is the call that requires so many, if there is one.
 
-    ``counts_defaults``: the return is too short only if inputs that a call may leave out are counted.
+    ``counts_defaults``: the return is too short only if inputs that a call may leave out are counted. ``if_passed``: as
+    ``call`` would be, if some call passes the input of this name, which none in view does; others with a default have a gradient.
     """
 
     count: int
     call: ApplyCall | None = None
     counts_defaults: bool = False
+    if_passed: str = ""
 
 
 @record
@@ -216,6 +218,9 @@ def expected_gradients(fn: FunctionClass, returned: Returned, *, defaults_are_bo
     for call, passed in exact_calls(fn):
         if passed > longest and not has_unfit_outputs(fn, call):  # for which torch raises TypeError first
             return Expectation(passed, call)
+    for_some = least < returned.count == longest < len(fn.inputs)  # of the inputs with defaults
+    if for_some and fn.variadic_inputs is None and fn.style is not Style.SETUP_CONTEXT:
+        return Expectation(len(fn.inputs), if_passed=fn.inputs[longest].name)
     return Expectation(least)
 
 
