@@ -86,9 +86,7 @@ class DiscardedInplaceCollective(Rule[FunctionClass]):
     subject = FunctionClass
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
-        for method in fn.methods.values():
-            if method.inherited:
-                continue
+        for method in fn.own_protocol_methods:
             for mutation in dropped_handles(method):
                 yield Finding(
                     fn.span(mutation.node),

@@ -80,8 +80,8 @@ class DiscardedInplaceWrite(Rule[FunctionClass]):
     subject = FunctionClass
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
-        for method in fn.methods.values():
-            for mutation, copy in lost_writes(method) if not method.inherited else ():
+        for method in fn.own_protocol_methods:
+            for mutation, copy in lost_writes(method):
                 base, part = copy.func if isinstance(copy, cst.Call) else copy, "a part of "
                 remedy = "Write to `{}` itself."
                 if isinstance(base, cst.Attribute) and base.attr.value == "clone":

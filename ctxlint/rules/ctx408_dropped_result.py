@@ -83,8 +83,8 @@ class DroppedResultOfMethod(Rule[FunctionClass]):
     fix = FixAvailability.SOMETIMES
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
-        for method in fn.methods.values():
-            for dropped in dropped_results(method) if not method.inherited else ():
+        for method in fn.own_protocol_methods:
+            for dropped in dropped_results(method):
                 yield Finding(fn.span(dropped.call), _message(dropped), fix=assign_result(fn, method, dropped))
 
 

@@ -14,6 +14,7 @@ from ctxlint.model.syntax import last_name
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.misfit_wording import fact, misfits, remedy
 from ctxlint.rules.related import way_to
+from ctxlint.rules.wording import them
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -93,7 +94,7 @@ class HelperArguments(Rule[FunctionClass]):
         for found in misfits(fn, MisfitKind.CALL):
             event, misfit = found.event, found.misfit
             if not (never_happens(fn, found.method, event) or _raises_before(fn, found)):
-                consequence = f"it raises {misfit.raises} {found.when}{found.unless_skipped}. {_remedy(found)}"
+                consequence = f"it raises {misfit.raises} {found.when}{found.unless_skipped}. {_remedy(fn, found)}"
                 wrong = "with too few arguments" if _is_shifted(found) else fact(misfit)
                 message = f"{found.by} calls `{misfit.callee}` {wrong}; {consequence}."
                 yield Finding(fn.span(event.node), message, related=way_to(fn, event))
@@ -115,9 +116,17 @@ def _is_shifted(found: MisfitFound) -> bool:
     return not {*names, *(each.rstrip("0123456789") for each in names)}.isdisjoint(found.misfit.missing)
 
 
-def _remedy(found: MisfitFound) -> str:
+def _lacks_inputs(fn: FunctionClass, found: MisfitFound) -> bool:
+    """Whether ``symbolic`` itself makes the call, and takes a graph but fewer inputs than forward."""
+    return not found.event.by and 0 < len(found.method.own_params) <= fn.required_inputs
+
+
+def _remedy(fn: FunctionClass, found: MisfitFound) -> str:
     """What to write; one tuple of all arguments has a pair of parentheses too many."""
     misfit = found.misfit
+    if misfit.missing and found.method.name == "symbolic" and _lacks_inputs(fn, found):
+        graph = found.method.own_params[0].name
+        return f"Take the inputs of `forward` after `{graph}`, and pass {them(misfit.missing)} too"
     if misfit.wrapped:
         return "Remove the inner parentheses"
     if misfit.receiver and len(misfit.missing) == 1 and not misfit.surplus:

@@ -51,8 +51,8 @@ _MAX_PLACEMENTS = 64
 class Expectation:
     """The least number of gradients that torch expects; ``call`` is the call that requires so many, if there is one.
 
-    ``counts_defaults``: the return is too short only if inputs that a call may leave out are counted. ``if_passed``: as
-    ``call`` would be, if some call passes the input of this name, which none in view does; others with a default have a gradient.
+    ``counts_defaults``: the return is too short only if inputs that a call may leave out are counted. ``if_passed``:
+    the input that a call would have to pass, as none in view does. Others with a default have a gradient.
     """
 
     count: int
