@@ -244,3 +244,43 @@ def test_an_assertion_that_may_hold(old: str, new: str) -> None:
 @pytest.mark.parametrize("test", ["ctx.needs_input_grad[0]", "grad_output is not None"])
 def test_an_assertion_that_runs_at_each_backward(test: str) -> None:
     assert _codes(ASSERTED.replace("        assert", f"        if {test}:\n            assert")) == ["CTX502"]
+
+
+PROJECTED = """\
+import torch
+from kernels import project, project_backward
+
+
+class Project(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, points, translation):
+        pixels, valid, pose_t, pose_r = project(points, translation)
+        ctx.save_for_backward(points, translation)
+        ctx.mark_non_differentiable(valid)
+        return pixels, valid, pose_t, pose_r
+
+    @staticmethod
+    def backward(ctx, grad_pixels, grad_valid, grad_pose_t, grad_pose_r):
+        del grad_valid, grad_pose_t, grad_pose_r
+        return project_backward(grad_pixels, *ctx.saved_tensors)
+"""
+
+
+def test_floats_next_to_marked_outputs() -> None:
+    assert _codes(PROJECTED) == ["CTX221"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("        ctx.mark_non_differentiable(valid)\n", ""),
+        ("mark_non_differentiable(valid)", "mark_non_differentiable(valid, pose_t, pose_r)"),
+        ("pose", "tiles"),
+        ("pose", "pose_index"),
+        ("grad_pose", "_grad_pose"),
+        ("        del grad", "        # grad_pose_t and grad_pose_r are unused\n        del grad"),
+        ("        del grad_valid, grad_pose_t, grad_pose_r\n", "        assert grad_pose_t is grad_pose_r is None\n"),
+    ],
+)
+def test_other_outputs_next_to_marked_ones(old: str, new: str) -> None:
+    assert _codes(PROJECTED.replace(old, new)) == []

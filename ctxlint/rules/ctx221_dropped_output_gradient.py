@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING
 from ctxlint.model.analyses.outputs import dropped_gradients, output_name, surely_differentiable
 from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Category, Finding, Rule
+from ctxlint.rules.related import at
+from ctxlint.rules.wording import first_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.config.settings import Settings
+    from ctxlint.model.analyses.outputs import OutputGradient
 
 
 class DroppedOutputGradient(Rule[FunctionClass]):
@@ -66,7 +69,9 @@ class DroppedOutputGradient(Rule[FunctionClass]):
     There is no fix: only the author knows whether the gradient is needed.
 
     ## Known limits
-    Off by default: nothing is wrong if no caller differentiates the output. An output that is certainly a
+    Off by default: nothing is wrong if no caller differentiates the output. Reported by default if `forward` marks other
+    outputs as non-differentiable, but not this one, whose name suggests floats, and neither the name of the gradient nor a
+    comment says that it is unused. An output that is certainly a
     floating-point tensor and whose gradient has an ordinary name is reported by CTX211, which is on by default.
 
     ## References
@@ -78,20 +83,46 @@ class DroppedOutputGradient(Rule[FunctionClass]):
     subject = FunctionClass
     category = Category.SUSPICIOUS
     default = False
+    default_in_view = True
     about_backward = True
+
+    def may_be_in_view(self, subject: FunctionClass) -> bool:
+        return bool(subject.context_calls("mark_non_differentiable"))
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         backward = fn.counted_backward
         if backward is None:
             return
-        for each in dropped_gradients(fn):
-            name = output_name(fn, each.index)
-            output = f"output {each.index + 1}" + (f" (`{name}`)" if name is not None else "")
-            certain = surely_differentiable(fn, each.index)
-            yield Finding(
-                fn.span(each.param.node.name),
-                f"`{backward.name}` of `{fn.name}` drops the gradient of {output}, "
-                f"{'a floating-point tensor' if certain else 'not marked as non-differentiable'}; "
-                f"{'' if certain else 'if it holds floats, '}a loss on it silently has no effect. Use its "
-                f"gradient, or call `{fn.storing_ctx}.mark_non_differentiable`.",
-            )
+        dropped = [(each, surely_differentiable(fn, each.index)) for each in dropped_gradients(fn)]
+        for kind in dict.fromkeys((certain, each.wanted) for each, certain in dropped):
+            alike = [each for each, certain in dropped if (certain, each.wanted) == kind]
+            notes = at(fn, [each.param.node.name for each in alike[1:]], "and this one")
+            message = _message(fn, backward.name, alike, certain=kind[0])
+            yield Finding(fn.span(alike[0].param.node.name), message, related=notes, in_view=alike[0].wanted)
+
+
+def _message(fn: FunctionClass, backward: str, dropped: list[OutputGradient], *, certain: bool) -> str:
+    """What is lost; ``certain``: the outputs are floating-point tensors."""
+    outputs, wanted = _outputs(fn, [each.index for each in dropped]), dropped[0].wanted
+    several = len(dropped) > 1
+    gradient, them, use = ("gradients", "them", "their gradients") if several else ("gradient", "it", "its gradient")
+    kind, condition = "not marked as non-differentiable", f"if {'they hold' if several else 'it holds'} floats, "
+    if certain:
+        kind, condition = "floating-point tensors" if several else "a floating-point tensor", ""
+    fact = f"`{backward}` of `{fn.name}` drops the {gradient} of {outputs}, {kind}"
+    mark = f"mark {them} as well" if wanted else f"call `{fn.storing_ctx}.mark_non_differentiable`"
+    return f"{fact}; {condition}a loss on {them} silently has no effect. Use {use}, or {mark}."
+
+
+def _outputs(fn: FunctionClass, indices: list[int]) -> str:
+    """``output 2 (`lse`)``, ``the outputs `lse` and `norm```, or ``3 outputs``."""
+    names = [output_name(fn, each) for each in indices]
+    if len(indices) == 1:
+        return f"output {indices[0] + 1}" + (f" (`{names[0]}`)" if names[0] is not None else "")
+    known = [each for each in names if each is not None]
+    if len(known) < len(names):
+        return f"{len(indices)} outputs"
+    return f"the outputs {first_of(known, _MOST_NAMES)}"
+
+
+_MOST_NAMES = 2

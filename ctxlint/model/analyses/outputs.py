@@ -54,13 +54,15 @@ if TYPE_CHECKING:
 class OutputGradient:
     """The parameter of backward that receives the gradient of output ``index`` (from 0), and its display name.
 
-    ``given_to`` are parameters of functions that backward passes it to, and that they never read.
+    ``given_to`` are parameters of functions that backward passes it to, and that they never read. ``wanted``: forward
+    marks other outputs as non-differentiable, but not this one, whose name suggests a floating dtype.
     """
 
     param: Param
     index: int
     name: str
     given_to: tuple[Unread, ...] = ()
+    wanted: bool = False
 
 
 def gradients_taken(backward: Method) -> tuple[int, int | None]:
@@ -464,16 +466,19 @@ def dropped_gradients(fn: FunctionClass) -> list[OutputGradient]:
         if is_independent(fn, index):
             continue
         called = f"{output_name(fn, index) or ''} {param.name}"
-        suggested = marks_others and _INTEGRAL_NAMES.search(called) is None
-        suggested = suggested or _FLOATING_NAMES.search(called) is not None
+        floating = _FLOATING_NAMES.search(called) is not None
+        suggested = floating or (marks_others and _INTEGRAL_NAMES.search(called) is None)
         if surely_differentiable(fn, index) or (suggested and _may_be_differentiable(fn, index)):
-            found[param.name] = OutputGradient(param, index, _name_of(backward, param, index))
+            unused = _named_as_unused(param.name) or says_unused(fn, backward, param.name)
+            name = _name_of(backward, param, index)
+            wanted = marks_others and floating and not unused and _INTEGRAL_NAMES.search(called) is None
+            found[param.name] = OutputGradient(param, index, name, wanted=wanted)
     return [] if found and _supplies_gradients(fn, backward) else list(found.values())
 
 
 _FLOATING_NAMES = pattern(
     r"lse|logsumexp|loss|entropy|prob|score|logit|norm|rms|rstd|mean|var(?!len)|std|attn|attention|energy|weight"
-    r"|accum|alpha|colou?r|depth|dist(?!rib)|densit|feat|hidden|image|opac|render",
+    r"|accum|alpha|colou?r|depth|dist(?!rib)|densit|feat|hidden|image|opac|pose(?:_|$)|quaternion|render|rotation|translation",
     re.IGNORECASE,
 )
 """Parts of names that suggest a floating dtype, for tensors of unknown dtype."""
