@@ -194,7 +194,7 @@ def exact_calls(fn: FunctionClass) -> Iterator[tuple[ApplyCall, int]]:
     Without those in its own methods: the gradients of a second backward are another matter.
     """
     for call in fn.calls:
-        if call.inside.startswith(f"{fn.qualname}.") and not call.path:
+        if _is_own(fn, call):
             continue
         if not call.applies or call.starred or call.double_starred:
             continue
@@ -203,6 +203,11 @@ def exact_calls(fn: FunctionClass) -> Iterator[tuple[ApplyCall, int]]:
         passed = call.positional + len(call.keywords)
         if passed >= fn.required_inputs and (passed <= len(fn.inputs) or fn.variadic_inputs is not None):
             yield call, passed
+
+
+def _is_own(fn: FunctionClass, call: ApplyCall) -> bool:
+    """Whether a method of the Function makes the call."""
+    return call.inside.startswith(f"{fn.qualname}.") and not call.path
 
 
 def expected_gradients(fn: FunctionClass, returned: Returned, *, defaults_are_bound: bool) -> Expectation:
@@ -219,7 +224,7 @@ def expected_gradients(fn: FunctionClass, returned: Returned, *, defaults_are_bo
         if passed > longest and not has_unfit_outputs(fn, call):  # for which torch raises TypeError first
             return Expectation(passed, call)
     for_some = least < returned.count == longest < len(fn.inputs)  # of the inputs with defaults
-    if for_some and fn.variadic_inputs is None and fn.style is not Style.SETUP_CONTEXT:
+    if for_some and fn.variadic_inputs is None and not any(_is_own(fn, call) for call in fn.calls):
         return Expectation(len(fn.inputs), if_passed=fn.inputs[longest].name)
     return Expectation(least)
 
