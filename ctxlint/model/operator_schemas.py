@@ -47,8 +47,8 @@ def may_register(unit: Unit) -> bool:
 def registers_by_calls(unit: Unit) -> bool:
     """Whether a file seems to register functions, perhaps of other files."""
     parts = unit.index.parts or (unit.index,)
-    return may_register(unit) and any(
-        _may_make(call) or call.name in _OF_LIBRARY for part in parts for call in part.calls
+    return may_register(unit) and (
+        any(each.name in _OF_LIBRARY for part in parts for each in part.calls) or any(True for _ in _makers(unit))
     )
 
 
@@ -56,14 +56,21 @@ def registered_without_writes(unit: Unit, project: Project) -> Iterator[Register
     """The functions that calls in a file make operators, where these are declared to write nothing."""
     if not may_register(unit):
         return
-    for part in unit.index.parts or (unit.index,):
-        for call in part.calls:
-            given = _given(call, unit, project) if _may_make(call) else None
-            if given is not None and not call.is_hidden(call.node) and _is_empty(given.mutated):
-                function = _function(given.function, call.scope, unit, project)
-                if function is not None:
-                    yield Registered(function, given.mutated or call.node.func, given.keyword)
+    for call in _makers(unit):
+        given = _given(call, unit, project)
+        if given is not None and not call.is_hidden(call.node) and _is_empty(given.mutated):
+            function = _function(given.function, call.scope, unit, project)
+            if function is not None:
+                yield Registered(function, given.mutated or call.node.func, given.keyword)
     yield from _implemented(unit, project)
+
+
+def _makers(unit: Unit) -> Iterator[CallRecord]:
+    """The calls in a file that may make an operator of an argument."""
+    for part in unit.index.parts or (unit.index,):
+        if _makers not in part.notes:
+            part.notes[_makers] = [each for each in part.calls if _may_make(each)]
+        yield from part.notes[_makers]
 
 
 class _Given(NamedTuple):
@@ -77,7 +84,7 @@ class _Given(NamedTuple):
 def _may_make(call: CallRecord) -> bool:
     """Whether a call may make an operator of an argument, by its looks."""
     node = call.node
-    return call.name in _MAKERS or (
+    may = call.name in _MAKERS or (
         len(node.args) + len(node.keywords) > 1
         and (
             "custom_op" in call.name
@@ -85,6 +92,7 @@ def _may_make(call: CallRecord) -> bool:
             or any(each.arg == "mutates_args" for each in node.keywords)
         )
     )
+    return may and (meant(node.func, call.scope) not in _DECORATING or _of_torch(node, call.scope) is not None)
 
 
 def _given(call: CallRecord, unit: Unit, project: Project) -> _Given | None:
@@ -247,4 +255,6 @@ _MENTIONS = ("infer_schema", "mutates_args", "custom_op", "triton_op", "library"
 _INFERRING = frozenset({"torch.library.infer_schema", "torch._library.infer_schema.infer_schema"})
 _IMPLEMENTING = frozenset({"torch.library.impl", "torch.library.register_kernel"})
 _OF_LIBRARY = ("impl", "register_kernel")
+_DECORATING = OPERATOR_DECORATORS | {"torch.library.register_autograd", "torch.library.register_fake"}
+"""Functions of torch that make no operator of what a call of them is given, but for the function itself."""
 _MAKERS = frozenset({"infer_schema", "custom_op", "triton_op"})

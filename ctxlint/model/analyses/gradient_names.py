@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from itertools import combinations, islice, pairwise
 from typing import TYPE_CHECKING
 
@@ -131,8 +132,9 @@ def _input_of(stem: str, inputs: Sequence[Input]) -> int | None:
     return None
 
 
-def _words(name: str) -> list[str]:
-    return [each for each in name.split("_") if each]
+@lru_cache(maxsize=4096)
+def _words(name: str) -> tuple[str, ...]:
+    return tuple(each for each in name.split("_") if each)
 
 
 def _equal(short: Sequence[str], full: Sequence[str]) -> bool:

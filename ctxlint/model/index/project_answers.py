@@ -6,6 +6,7 @@ All is decided with ``ast`` alone, as it is asked about files without any relati
 from __future__ import annotations
 
 import ast
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from ctxlint.model.index.file_index import last_name
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
     from ctxlint.model.index.outside_facts import ProjectQuestion
     from ctxlint.model.index.scopes import Scope
 
+_index_of, _nodes_of = lru_cache(maxsize=1)(index_module), lru_cache(maxsize=1)(nodes_in)
+"""For the several questions about one file after the other."""
+
 DEFINE = "torch.library.define"
 LIBRARY = "torch.library.Library"
 REGISTER = "torch.library.register_autograd"
@@ -57,9 +61,9 @@ def times_answered(asked: ProjectQuestion, tree: ast.Module | None) -> int:
         case "derives":
             return _derives_from(tree, asked.name)
         case "calls":
-            return is_called_in_module(index_module(tree), asked.name)
+            return is_called_in_module(_index_of(tree), asked.name)
         case "modifies":
-            return is_modified(index_module(tree), asked.name)
+            return is_modified(_index_of(tree), asked.name)
         case "takes":
             return _takes(tree, asked.name)
         case "sets":
@@ -67,13 +71,13 @@ def times_answered(asked: ProjectQuestion, tree: ast.Module | None) -> int:
         case "chooses":
             return _chooses(tree, asked.name)
         case "fills":
-            return not is_only_passed([*nodes_in(tree)], _names_for(tree, asked.name), asked.name)
+            return not is_only_passed([*_nodes_of(tree)], _names_for(tree, asked.name), asked.name)
     return _passes(tree, asked)
 
 
 def _declarations(tree: ast.Module, name: str) -> int:
     """How often a file declares an operator, or one of that name in a library that another file creates."""
-    found = list(_declared_names(index_module(tree)))
+    found = list(_declared_names(_index_of(tree)))
     return found.count(name) + found.count(f"{_ANY}::{name.rpartition('::')[2]}")
 
 
@@ -104,25 +108,24 @@ def operator_decorators(index: FileIndex) -> Iterator[tuple[str, ast.Call]]:
 
     Those that raise because of the function's signature make none.
     """
-    for qualname, decorator in _written_decorators(index):
-        if not rejections(index.functions[qualname].node, index.module):
-            yield qualname, decorator
+    yield from ((qualname, decorator) for qualname, decorator, found in _written_decorators(index) if not found)
 
 
 def rejected_operators(index: FileIndex) -> Iterator[tuple[str, list[Rejection]]]:
     """The functions whose signature torch rejects for an operator, and what it rejects."""
-    for qualname, _decorator in _written_decorators(index):
-        found = rejections(index.functions[qualname].node, index.module)
-        if found:
-            yield qualname, found
+    yield from ((qualname, found) for qualname, _decorator, found in _written_decorators(index) if found)
 
 
-def _written_decorators(index: FileIndex) -> Iterator[tuple[str, ast.Call]]:
+def _written_decorators(index: FileIndex) -> Iterator[tuple[str, ast.Call, list[Rejection]]]:
+    """The functions with a decorator that makes operators of them, with it and what torch rejects."""
     for part in index.parts or (index,):
-        if operator_decorators not in part.notes:
-            found = ((name, operator_decorator(each.node, index.module)) for name, each in part.functions.items())
-            part.notes[operator_decorators] = tuple(each for each in found if each[1] is not None)
-        yield from part.notes[operator_decorators]
+        if _written_decorators not in part.notes:
+            made = (
+                (name, each.node, operator_decorator(each.node, index.module)) for name, each in part.functions.items()
+            )
+            found = [(name, by, rejections(node, index.module)) for name, node, by in made if by is not None]
+            part.notes[_written_decorators] = found
+        yield from part.notes[_written_decorators]
 
 
 def operator_decorator(function: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope) -> ast.Call | None:
@@ -159,7 +162,7 @@ _ANY = "*"
 
 def _changes_table(tree: ast.Module, name: str) -> bool:
     """Whether a file, other than the one that creates a dict, may change it after it imports it."""
-    nodes = nodes_in(tree)
+    nodes = _nodes_of(tree)
     return not (
         is_only_read(nodes, name, bound=False, attribute=True)
         and all(is_only_read(nodes, each, bound=False) for each in _names_for(tree, name))
@@ -168,7 +171,7 @@ def _changes_table(tree: ast.Module, name: str) -> bool:
 
 def _names_for(tree: ast.Module, name: str) -> set[str]:
     """The names under which a file imports a name."""
-    imported = (alias for node in nodes_in(tree) if isinstance(node, ast.ImportFrom) for alias in node.names)
+    imported = (alias for node in _nodes_of(tree) if isinstance(node, ast.ImportFrom) for alias in node.names)
     return {alias.asname or name for alias in imported if alias.name == name}
 
 
@@ -189,7 +192,7 @@ def is_only_passed(nodes: Sequence[ast.AST], names: Collection[str], attribute: 
 
 def _derives_from(tree: ast.Module, name: str) -> bool:
     """Whether a file may have a subclass of a class that it imports by its name."""
-    nodes = nodes_in(tree)
+    nodes = _nodes_of(tree)
     imports = (alias for node in nodes if isinstance(node, ast.ImportFrom) for alias in node.names)
     names = {name, *(each.asname for each in imports if each.name == name and each.asname is not None)}
     bases = (part for node in nodes if isinstance(node, ast.ClassDef) for base in node.bases for part in nodes_in(base))
@@ -198,7 +201,7 @@ def _derives_from(tree: ast.Module, name: str) -> bool:
 
 def _takes(tree: ast.Module, name: str) -> bool:
     """Whether a file may take a name of torch from a module that it imports, which is not one of torch."""
-    nodes, scope = nodes_in(tree), index_module(tree).module
+    nodes, scope = _nodes_of(tree), _index_of(tree).module
     imports = [each for each in nodes if isinstance(each, ast.ImportFrom) and not _is_of_torch(each.module)]
     attributes = (each for each in nodes if isinstance(each, ast.Attribute) and each.attr == name)
     return any(alias.name in (name, "*") for each in imports for alias in each.names) or any(
@@ -210,8 +213,8 @@ def may_set(tree: ast.Module | None, name: str) -> bool:
     """Whether a file may give a module of torch or NumPy a name that it lacks, or asks whether it has it."""
     if tree is None:
         return True
-    scope = index_module(tree).module
-    return any(_may_set(node, name, scope) for node in nodes_in(tree))
+    scope = _index_of(tree).module
+    return any(_may_set(node, name, scope) for node in _nodes_of(tree))
 
 
 def may_refuse(tree: ast.Module | None) -> bool:
@@ -219,7 +222,7 @@ def may_refuse(tree: ast.Module | None) -> bool:
     body = tree.body if tree is not None else ()
     if any(isinstance(each, ast.If) and isinstance(each.body[0], ast.Raise) for each in body):
         return True
-    calls = (each for each in (nodes_in(tree) if tree is not None else ()) if isinstance(each, ast.Call))
+    calls = (each for each in (_nodes_of(tree) if tree is not None else ()) if isinstance(each, ast.Call))
     skips = (each for each in calls if "skip" in last_name(dotted_name(each.func) or "").lower())
     return any(_is_about_a_release(part) for each in skips for part in (*each.args, *each.keywords)) or any(
         _is_about_a_release(each.test) and "skip" in ast.unparse(each.body[0]).lower()
@@ -367,10 +370,10 @@ def _passes(tree: ast.Module, asked: ProjectQuestion) -> bool:
     """
     sort = asked.deed.removeprefix("passes-")
     if sort in NOT_TENSORS:
-        index = index_module(tree)
+        index = _index_of(tree)
         calls_of = [each for each in index.calls if what_is_passed(each, asked.position) == sort]
         return any(_is_import_of(asked.name, meant(each.node.func, each.scope)) for each in calls_of)
-    nodes = nodes_in(tree)
+    nodes = _nodes_of(tree)
     calls = [node for node in nodes if isinstance(node, ast.Call)]
     if asked.deed == "passes-leaf":
         parameters = parameters_among(nodes)
@@ -385,7 +388,7 @@ def _passes(tree: ast.Module, asked: ProjectQuestion) -> bool:
         ]
     else:
         passing = [call.func for call in calls if passes_detached(call, asked.position)]
-    scope = index_module(tree).module if passing else None
+    scope = _index_of(tree).module if passing else None
     return scope is not None and any(_is_import_of(asked.name, meant(func, scope)) for func in passing)
 
 
