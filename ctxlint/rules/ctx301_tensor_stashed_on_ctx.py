@@ -105,7 +105,7 @@ class TensorStashedOnCtx(Rule[FunctionClass]):
 
     ## Known limits
     An input counts if `backward` returns a gradient for it that is not just zeros. Index tensors, masks, frozen weights
-    and other inputs whose gradient is `None` may be stored on ctx, and so may a buffer that `backward` writes to, and a
+    and other inputs whose gradient is `None` are left to CTX327; a buffer that `backward` writes to may be stored on ctx, and so may a
     tensor of which `backward` only tests `is None` or reads an attribute that the program set, or that it only passes
     to a function of the project that keeps the object itself, in a list or by setting an attribute on it, or to a method
     that gets nothing else and whose result is dropped, such as `engine.use(ctx.weight)`. What a callable of the
@@ -131,7 +131,7 @@ class TensorStashedOnCtx(Rule[FunctionClass]):
 
     def each(self, fn: FunctionClass) -> Iterator[Finding]:
         """A finding for each assignment."""
-        found = tuple(stashes(fn))
+        found = tuple(each for each in stashes(fn) if each.held is not Held.UNDIFFERENTIATED)
         if found and refuses_to_save(fn):
             return
         copied = any(decorator.copies for method in fn.context_methods for decorator in method.decorators)

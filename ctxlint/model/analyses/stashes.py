@@ -20,6 +20,7 @@ from ctxlint.model.analyses.attribute_uses import (
 )
 from ctxlint.model.analyses.empty_tensors import implies_empty
 from ctxlint.model.analyses.inputs import given_by_a_call, gradient_of
+from ctxlint.model.analyses.missing_gradients import always_none
 from ctxlint.model.analyses.outputs import differentiable_outputs, may_be_given_back
 from ctxlint.model.analyses.saved_state_uses import KeptUses, Place, uses_of_kept
 from ctxlint.model.analyses.upstream import is_call_for_zeros
@@ -91,6 +92,7 @@ class Held(Enum):
     OUTPUT = "an output"
     INPUT = "an input"
     COMPUTED = "a tensor computed in forward"
+    UNDIFFERENTIATED = "an input whose gradient is always None, if it is a tensor"
 
 
 @record
@@ -533,10 +535,19 @@ def _classified_input(
         yield _Kept(Held.OUTPUT, contained)
         return
     entry = fn.inputs[origin.index] if origin.index < len(fn.inputs) else None
-    if entry is None or entry.gradient is not Tri.YES or entry.against_a_gradient:
+    if entry is None or is_tensor(leaf) is Tri.NO:
         return
-    if is_tensor(leaf) is Tri.YES and _gets_more_than_zeros(fn, entry.index):
-        yield _Kept(Held.INPUT, contained, entry.name)
+    if entry.gradient is not Tri.YES and always_none(fn, entry.index):
+        if is_tensor(leaf) is Tri.YES or _has_one_alternative(write):
+            yield _Kept(Held.UNDIFFERENTIATED, contained, entry.name)
+    elif entry.gradient is Tri.YES and not entry.against_a_gradient and is_tensor(leaf) is Tri.YES:
+        if _gets_more_than_zeros(fn, entry.index):
+            yield _Kept(Held.INPUT, contained, entry.name)
+
+
+def _has_one_alternative(write: ContextStore) -> bool:
+    """Whether one assignment stores the same thing on every path, apart from None."""
+    return write.value is not None and sum(option != NONE for option in write.value.options()) == 1
 
 
 def _is_kept_element(fn: FunctionClass, element: Item, leaf: Value) -> bool:
