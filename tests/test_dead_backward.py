@@ -52,6 +52,7 @@ DEFECTS = {
     "CTX235": ("", "g", "grad_x = g * 2\nreturn None, grad_x, None"),
     "CTX242": ("ctx.save_for_backward(x)", "g", "(x,) = ctx.saved_tensors\ndx = g * x\nreturn dx * g, g"),
     "CTX238": ("", "g", "if ctx.needs_input_grad[0]:\n    g * 2, g * 3\nreturn None, None"),
+    "CTX248": ("ctx.weight = weight", "g", "return g, None"),
     "CTX301": ("ctx.x = x", "g", "return g * ctx.x, g"),
     "CTX305": ("ctx.save_for_backward(x)", "g", "x, weight = ctx.saved_tensors\nreturn g * weight, g * x"),
     "CTX306": ("", "g", "return g * ctx.scale, g"),
@@ -126,6 +127,7 @@ def test_every_such_rule_is_tried() -> None:
         "CTX323",
         "CTX325",
         "CTX326",
+        "CTX327",
     }
     assert {rule.code for rule in all_rules() if rule.about_backward} == (
         set(DEFECTS) - {"CTX208", "CTX210", "CTX306"}
