@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.diagnostic import Related
+from ctxlint.model.analyses.flags_of_copies import flags_of_copies
 from ctxlint.model.analyses.grad_mode import (
     is_off,
     kept_untouched,
@@ -20,10 +21,10 @@ from ctxlint.model.analyses.grad_mode import (
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.interpreter.events import FlagTestedInside, GradientFlag, GraphUseInside
 from ctxlint.model.interpreter.values import Tri
-from ctxlint.model.syntax import last_name, names_in
+from ctxlint.model.syntax import code_of, last_name, names_in
 from ctxlint.records import record
 from ctxlint.rules.base import Finding, Rule
-from ctxlint.rules.related import way_to
+from ctxlint.rules.related import at, way_to
 from ctxlint.rules.wording import quoted
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ class DeadRequiresGradTest(Rule[FunctionClass]):
     or any other torch operation that copies; also of an input after `reshape`, `contiguous`, `float()` or `half()`, which
     may copy, and of one that `custom_fwd(cast_inputs=...)` casts under autocast. Checked in `forward` and `setup_context`, in functions of the
     project that these call, and in `backward` if the tensor is stored and is not an output, also in a function that it
-    is passed to, and that may return `None` as a gradient.
+    is passed to, and that may return `None` as a gradient; or of an element of a list that `forward` has filled with copies.
 
     ## Why is this bad?
     Autograd runs both methods with grad mode off. Tensors computed there do not require a gradient, even if an input
@@ -136,6 +137,24 @@ class DeadRequiresGradTest(Rule[FunctionClass]):
                     if each is not None
                 )
                 yield replace(first, related=(*first.related, *chain.from_iterable(notes)))
+        yield from _of_elements(fn)
+
+
+def _of_elements(fn: FunctionClass) -> Iterator[Finding]:
+    """The flags that backward reads of elements of a list, which forward has filled with copies."""
+    for each in flags_of_copies(fn):
+        if fn.backward is None or _is_asserted_or_shown(fn.backward, each.node):
+            continue
+        fact = f"`{code_of(each.tensor)}.requires_grad`" if len(code_of(each.tensor)) < _LONG else "`requires_grad`"
+        extent = "always `False`" if each.always else "`False`"
+        copies = f"`{code_of(each.copy)}`" if len(code_of(each.copy)) < _LONG else "a copy"
+        where = "as" if each.always else "where"
+        yield Finding(
+            fn.span(each.node),
+            f"{fact} is {extent} in `{fn.backward.name}` {where} `forward` keeps {copies}, which requires no gradient. "
+            f"Ask `{fn.backward.ctx_name}.needs_input_grad` instead.",
+            related=at(fn, [each.copy], "this requires no gradient, as grad mode is off"),
+        )
 
 
 @record
