@@ -28,6 +28,7 @@ from ctxlint.source.ast_tree import nodes_in, parameter_names
 from ctxlint.source.scanner import NAMES_OF_CTX
 from ctxlint.source.source import Position
 from ctxlint.torch_api.extensions import OPERATORS_OF_TORCH
+from ctxlint.torch_api.known_decorators import TRACING_DECORATORS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator, Mapping
@@ -158,7 +159,22 @@ def registrable(unit: Unit) -> Iterator[str]:
 def _looks_like_a_gradient(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     arguments = function.args
     taken = set(parameter_names(arguments))
-    return not function.decorator_list and ("setup_context" in function.name or not taken.isdisjoint(NAMES_OF_CTX))
+    if any((dotted_name(_called(each)) or "").rpartition(".")[2] not in _TRACING for each in function.decorator_list):
+        return False
+    return "setup_context" in function.name or not taken.isdisjoint(NAMES_OF_CTX)
+
+
+_TRACING = frozenset(each.rpartition(".")[2] for each in TRACING_DECORATORS)
+
+
+def _is_only_traced(function: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope) -> bool:
+    """Whether decorators of a function, if it has any, only tell ``torch.compile`` what to do with it."""
+    return all(_resolved(_called(each), scope) in TRACING_DECORATORS for each in function.decorator_list)
+
+
+def _called(decorator: ast.expr) -> ast.expr:
+    """The decorator without its arguments."""
+    return decorator.func if isinstance(decorator, ast.Call) else decorator
 
 
 def needs_project(unit: Unit, using: Iterable[str]) -> bool:
@@ -405,7 +421,7 @@ def _method(home: _Home, node: ast.expr, scope: Scope, name: str, gradient: Tri 
         return None
     unit, qualname = definition.unit, definition.qualname
     found = unit.slices.find_function_in_slice(qualname)
-    if found is None or found[0].decorators:
+    if found is None or not _is_only_traced(unit.index.functions[qualname].node, unit.index.module):
         return None
     if unit is home.unit and scope.kind == "module" and unit.index.functions[qualname].node.lineno > node.lineno:
         return None  # an earlier function of this name

@@ -74,7 +74,7 @@ class OperatorBackwardParameterCount(Rule[SourceFile]):
     There is no fix.
 
     ## Known limits
-    Only functions without decorators are checked.
+    Only functions without decorators are checked, apart from those that tell `torch.compile` what to do with a function.
 
     ## References
     - [torch.library.register_autograd](https://pytorch.org/docs/stable/library.html#torch.library.register_autograd)

@@ -82,6 +82,14 @@ DESCRIPTOR_KEEPING_DECORATORS = frozenset(
 COMPILER_DISABLING_DECORATORS = frozenset({"torch.compiler.disable", "torch._dynamo.disable", "torch._disable_dynamo"})
 """Decorators whose functions ``torch.compile`` does not trace: with ``fullgraph=True``, calling them raises."""
 
+TRACING_DECORATORS = COMPILER_DISABLING_DECORATORS | {
+    "torch.compiler.allow_in_graph",
+    "torch.compiler.assume_constant_result",
+    "torch._dynamo.allow_in_graph",
+    "torch._dynamo.assume_constant_result",
+}
+"""Decorators that only tell ``torch.compile`` what to do with a function, which they return, or one like it."""
+
 CLASS_DECORATORS = frozenset(
     {
         "builtins.staticmethod",
