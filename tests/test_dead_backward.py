@@ -118,6 +118,7 @@ def test_every_such_rule_is_tried() -> None:
         "CTX243",
         "CTX245",
         "CTX246",
+        "CTX249",
         "CTX237",
         "CTX318",
         "CTX410",
