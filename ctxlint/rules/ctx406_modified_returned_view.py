@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxlint.model.analyses.returned_views import returns_view
+from ctxlint.model.analyses.returned_views import returns_optional_input, returns_view
 from ctxlint.model.function import SourceFile
 from ctxlint.model.interpreter.values import Tri
 from ctxlint.rules.base import Finding, Rule
@@ -94,7 +94,7 @@ class ModifiedReturnedView(Rule[SourceFile]):
     def check(self, file: SourceFile, settings: Settings) -> Iterator[Finding]:
         for call in file.modified_results:
             fn = file.by_name[call.function]
-            what = returns_view(fn, None) if _may_raise(fn, call) else None
+            what = returns_view(fn, None) if _may_raise(fn, call) and not returns_optional_input(fn) else None
             if what is not None:
                 yield Finding(
                     call.span,
@@ -106,7 +106,7 @@ class ModifiedReturnedView(Rule[SourceFile]):
             fn, change = file.by_name[call.function], call.modified
             if change is None or not _may_raise(fn, call):
                 continue
-            what = returns_view(fn, change.output, change.argument)
+            what = returns_view(fn, change.output, change.argument, call)
             if what is None:
                 continue
             short = bool(change.code) and len(change.code) <= _LONGEST and not set(change.code) & set("\n`")

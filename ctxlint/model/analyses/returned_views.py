@@ -6,35 +6,48 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.model.index.apply_calls import ArgumentKind
 from ctxlint.model.interpreter.values import Alias, Fresh, Item, Opaque, Tri, View, detaches, is_input, is_tensor
+from ctxlint.model.syntax import single_index
 from ctxlint.torch_api.operations import TUPLE_METHODS, USUAL_VIEW_METHODS, VIEW_METHODS
 
 if TYPE_CHECKING:
     from ctxlint.model.function import FunctionClass
+    from ctxlint.model.index.apply_calls import ApplyCall
     from ctxlint.model.interpreter.values import Value
 
 
-def returns_view(fn: FunctionClass, output: int | None, argument: int | None = None) -> str | None:
+def returns_view(
+    fn: FunctionClass, output: int | None, argument: int | None = None, call: ApplyCall | None = None
+) -> str | None:
     """A description of an output that, on a return of forward, is certainly an input or a view, not marked dirty.
 
-    ``output`` is its number, None for a single output; ``argument`` restricts it to one input. None if no return is
-    certainly one, or several differ.
+    ``output`` is its number, None for a single output; ``argument`` restricts it to one input. A number that ``call``
+    passes for an index makes an item a view. None if no return is certainly one, or several differ.
     """
     if fn.escapes or not fn.outputs or fn.context_calls("mark_dirty") or fn.context_calls("mark_non_differentiable"):
         return None
+    numbers = _numbers(fn, call) if call is not None else frozenset()
     found: set[tuple[str, int | None] | None] = set()
     for returned in fn.outputs:
         if output is None:
-            found |= {_description(option) for option in returned.value.options()}
+            found |= {_description(option, numbers) for option in returned.value.options()}
         elif not returned.known or not returned.exact or output >= len(returned.slots):
             return None
         else:
-            found |= {_description(option) for option in returned.slots[output].value.options()}
+            found |= {_description(option, numbers) for option in returned.slots[output].value.options()}
     views = found - {None}
     shown = views.pop() if len(views) == 1 else None
     if shown is None or (argument is not None and shown[1] != argument):
         return None
     return shown[0] if len(found) == 1 else f"{shown[0]} on one path"
+
+
+def returns_optional_input(fn: FunctionClass) -> bool:
+    """Whether an input that the output is on some path, or is a view of, may be None: not all callers pass it."""
+    described = (_description(option) for each in fn.outputs for option in each.value.options())
+    indices = {each[1] for each in described if each is not None}
+    return any(index is not None and fn.inputs[index].may_be_none for index in indices)
 
 
 def input_behind(fn: FunctionClass, output: int) -> tuple[int, bool] | None:
@@ -71,12 +84,26 @@ def _seems_a_view(node: cst.BaseExpression) -> bool:
 _VIEWING = VIEW_METHODS | USUAL_VIEW_METHODS | TUPLE_METHODS
 
 
-def _description(value: Value) -> tuple[str, int | None] | None:
+def _numbers(fn: FunctionClass, call: ApplyCall) -> frozenset[str]:
+    """The inputs for which a call passes a whole number, which forward does not bind again."""
+    forward = fn.forward
+    given = {at for at, kind in enumerate(call.arguments) if kind is ArgumentKind.NUMBER}
+    names = [each.name for each in fn.inputs if each.index in given]
+    return frozenset(name for name in names if forward is not None and name not in forward.assignments)
+
+
+def _is_picked(view: View, numbers: frozenset[str]) -> bool:
+    """Whether a view is an item by an index that is a number."""
+    index = single_index(view.node) if isinstance(view.node, cst.Subscript) else None
+    return isinstance(index, cst.Name) and index.value in numbers
+
+
+def _description(value: Value, numbers: frozenset[str] = frozenset()) -> tuple[str, int | None] | None:
     if is_input(value) and is_tensor(value) is Tri.YES:
         return f"the input `{value.name}`", value.index
     base = value
     while isinstance(base, View):
-        if base.alias is not Alias.ALWAYS or detaches(base):
+        if (base.alias is not Alias.ALWAYS and not _is_picked(base, numbers)) or detaches(base):
             return None
         base = base.of
     if base is value or is_tensor(value) is not Tri.YES:
