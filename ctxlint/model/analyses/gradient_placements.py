@@ -14,6 +14,7 @@ from ctxlint.model.analyses.flags import refused_flags
 from ctxlint.model.analyses.gradient_names import leaves_out, named_input
 from ctxlint.model.analyses.input_unpackings import unpacked_count
 from ctxlint.model.analyses.input_uses import Uses
+from ctxlint.model.analyses.missing_gradients import may_depend_on
 from ctxlint.model.analyses.outputs import has_unfit_outputs
 from ctxlint.model.analyses.reachability import judged_gradients
 from ctxlint.model.analyses.refused_gradients import refused_gradient
@@ -356,10 +357,15 @@ def _tensors(fn: FunctionClass, least: Trust = Trust.FAIR) -> set[int]:
 
 
 def _likely_without_gradient(fn: FunctionClass, index: int) -> bool:
-    """Whether an input shows no sign of a tensor, or has a name typical of integer tensors and masks."""
+    """Whether an input shows no sign of a tensor, or has a name typical of integer tensors and masks.
+
+    In a formula of the result, it may well be one.
+    """
     entry = fn.inputs[index]
-    has_typical_name = _NO_GRADIENT.search(entry.name.lower()) is not None
-    return has_typical_name or is_plain(fn, index) or not any(each.tensor for each in entry.evidence)
+    if _NO_GRADIENT.search(entry.name.lower()) is not None or is_plain(fn, index):
+        return True
+    shows_none = not any(each.tensor for each in entry.evidence)
+    return shows_none and (fn.forward is None or not may_depend_on(fn, fn.forward, entry))
 
 
 _NO_GRADIENT = pattern(r"(?:^|_)(?:idx|index|indexes|indices|inds|ids|mask|masks|lens|lengths|seqlens|offsets)\d*$")

@@ -234,6 +234,11 @@ def depends_on(fn: FunctionClass, forward: Method, entry: Input) -> bool:
     return _Results(fn, forward).depend_on(entry)
 
 
+def may_depend_on(fn: FunctionClass, forward: Method, entry: Input) -> bool:
+    """The same for an input that may be a tensor."""
+    return entry.name in _Results(fn, forward).names
+
+
 class _Results:
     """What the floating outputs of forward are, on some path, differentiable functions of."""
 
