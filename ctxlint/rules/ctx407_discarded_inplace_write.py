@@ -90,6 +90,8 @@ class DiscardedInplaceWrite(Rule[FunctionClass]):
                     nested = mutation.how.startswith("[...]")
                     remedy = "Write to `{}` with one index." if nested else f"Write `{code_of(copy)} = ...`."
                 name = code_of(base.value) if isinstance(base, (cst.Attribute, cst.Subscript)) else ""
+                if any(param.name == name for param in method.own_params):  # others may have the tensor, too
+                    remedy = "Bind the copy to a name, and use that."
                 yield Finding(
                     fn.span(mutation.node),
                     f"`{mutation.how}` modifies `{code_of(copy)}`, a copy of {part}`{name}`; `{name}` silently stays as it is. "

@@ -23,6 +23,8 @@ def lost_writes(method: Method) -> Iterator[tuple[Mutation, cst.Call | cst.Subsc
         origin = storage(mutation.target) if mutation.target is not None else None
         if not isinstance(origin, Fresh) or mutation.by or not _is_discarded(method, mutation):
             continue
+        if mutation.how in operations.IN_PLACE_COLLECTIVES:  # CTX405
+            continue
         around: cst.CSTNode | None = mutation.target_node
         while around is not None and around is not origin.node:
             inner = around.func if isinstance(around, cst.Call) else around
