@@ -151,7 +151,7 @@ def _judged(fn: FunctionClass, method: Method, call: ContextCall, argument: Slot
         effect = "torch raises RuntimeError if it is a view, and warns otherwise" if _may_be_view(value) else effect
         origin = usual_storage(value)
         changed = _is_view(value) and is_input(origin) and _may_be_changed(fn, origin)
-        remedy = "Modify a copy, and drop the mark" if changed else "Drop the mark"
+        remedy = "Work on a copy, and drop the mark" if changed else "Drop the mark"
         return f"`{name}` is marked dirty but is not an input; {effect}. {remedy}."
     return None
 
