@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import libcst as cst
-
 from ctxlint.fixes.output_gradients import take_gradients
 from ctxlint.model.analyses.outputs import (
-    gives_indices,
     gradients_taken,
     hides_tensors,
     never_wants_gradients,
@@ -25,7 +22,6 @@ if TYPE_CHECKING:
     from ctxlint.config.settings import Settings
     from ctxlint.fix import Fix
     from ctxlint.model.function import Returned
-    from ctxlint.model.interpreter.method import Method
 
 
 class BackwardParameterCount(Rule[FunctionClass]):
@@ -86,7 +82,7 @@ class BackwardParameterCount(Rule[FunctionClass]):
     Not reported if one return of `forward` fits, because the others may never be used in training, unless `backward`
     tests the flag that decides it, `if ctx.flag:`, or the other return is for an empty input. Also not reported if the number of outputs of a return is unknown (`return kernel(x)`), or if no output can have a gradient. Also not reported if
     `backward` returns only `None` and no output is certainly floating point, because the outputs may be integers. A
-    `backward` that only raises is checked if it gives its error a message, which the `TypeError` hides.
+    `backward` that only raises is not checked: calling it is an error in any case.
 
     ## References
     - [torch.autograd.Function.backward](https://pytorch.org/docs/stable/generated/torch.autograd.Function.backward.html)
@@ -104,7 +100,7 @@ class BackwardParameterCount(Rule[FunctionClass]):
         if (
             not fn.count_judgeable
             or backward is None
-            or (backward.raises_only and not _raises_a_message(backward))
+            or backward.raises_only
             or fn.forward is None
             or "boxed_grads_call" in fn.class_attributes
         ):
@@ -113,7 +109,7 @@ class BackwardParameterCount(Rule[FunctionClass]):
         flagged = unfit_flag(fn) if not outputs else None
         if flagged is not None:
             outputs = [flagged[0]]
-        if not outputs or (gives_indices(fn) if backward.raises_only else never_wants_gradients(fn)):
+        if not outputs or never_wants_gradients(fn):
             return
         if any(hides_tensors(option) for each in outputs for option in each.value.options()):  # CTX215: it never runs
             return
@@ -124,20 +120,13 @@ class BackwardParameterCount(Rule[FunctionClass]):
         if flagged is not None:
             under = when((flagged[1],))
             remedy = f"Take the {'other' if too_many else 'last'} ones with the default `None`"
-        instead = ", which hides its own error" if backward.raises_only else ""
         yield Finding(
             own_place(fn, backward),
             f"`{backward.name}` of `{fn.name}` takes {counted(takes, 'gradient')} but `forward` returns "
-            f"{_number_of(outputs)}{under}; torch raises TypeError at backward{instead}. {remedy}.",
+            f"{_number_of(outputs)}{under}; torch raises TypeError at backward. {remedy}.",
             fix=_fix(fn, outputs) if flagged is None else None,
             rests_on=tuple(outputs),
         )
-
-
-def _raises_a_message(backward: Method) -> bool:
-    """Whether a method that only raises says why: the error about its parameters hides that."""
-    raised = [each.exc for each in backward.nodes_of(cst.Raise)]
-    return bool(raised) and all(isinstance(each, cst.Call) and each.args for each in raised)
 
 
 def _fix(fn: FunctionClass, outputs: list[Returned]) -> Fix | None:
