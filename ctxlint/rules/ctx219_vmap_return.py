@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model.function import FunctionClass
-from ctxlint.model.interpreter.values import Constant, Fresh, Mapping, Scalar, Sequence, Single, View
+from ctxlint.model.interpreter.values import Constant, Fresh, Mapping, Scalar, Sequence, Single, Tri, View, is_tensor
 from ctxlint.rules.base import Finding, Rule
+from ctxlint.rules.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,11 +23,15 @@ class VmapReturn(Rule[FunctionClass]):
     """
     ## What it does
     Reports a `vmap` that certainly returns something other than a tuple of two elements, `(output, out_dims)`, and one that returns
-    a constant dimension but never reads `in_dims`.
+    a constant dimension but never reads `in_dims`; also `out_dims` whose structure is not that of the output, such as three dimensions
+    for two outputs.
 
     ## Why is this bad?
     Torch unpacks the result into the output and the mapped dimension. Anything but a tuple of two elements raises under
     `torch.vmap`, even a list of two: `RuntimeError: Expected the vmap staticmethod to have two returns, ...`
+
+    `out_dims` is a number or `None` for all outputs, or a tuple with one for each: other numbers, or a tuple for one tensor, raise
+    `RuntimeError: The autograd.Function's vmap staticmethod returned an incompatible (output, out_dims) tuple`.
 
     `torch.vmap(f, in_dims=1)` maps over dimension 1 of the input. A `vmap` that computes with the input as it is, and returns 0 for
     the output, silently swaps the mapped dimension with another one.
@@ -104,6 +109,13 @@ class VmapReturn(Rule[FunctionClass]):
                     "`(output, out_dims)`.",
                     rests_on=(returned.value,),
                 )
+            elif (mismatch := _mismatch(returned.value)) is not None:
+                fact, remedy = mismatch
+                yield Finding(
+                    fn.span(returned.node),
+                    f"`vmap` of `{fn.name}` returns {fact}; torch raises RuntimeError under `torch.vmap`. Return {remedy}.",
+                    rests_on=(returned.value,),
+                )
             elif _ignores_dimension(vmap, returned.value):
                 yield Finding(
                     fn.span(returned.node),
@@ -131,6 +143,23 @@ def _ignores_dimension(vmap: Method, value: Value) -> bool:
         return False
     reads = (node for name in names for node in vmap.named.get(name, ()))
     return not any(not isinstance(vmap.parents[node], cst.Param) for node in reads)
+
+
+def _mismatch(value: Value) -> tuple[str, str] | None:
+    """What does not fit in the pair of outputs and their dimensions, and what to return; None if they may fit."""
+    slots = value.slots if isinstance(value, Sequence) and value.exact else ()
+    output, dimensions = (slots[0].value, slots[1].value) if len(slots) == 2 else (None, None)
+    if output is None or not isinstance(dimensions, Sequence) or not dimensions.exact:
+        return None
+    number = counted(len(dimensions.slots), "dimension")
+    if is_tensor(output) is Tri.YES:
+        return f"one tensor, and a {dimensions.kind} of {number}", "a number, as for one output"
+    if not isinstance(output, Sequence) or not output.exact or output.kind != "tuple":
+        return None
+    outputs = counted(len(output.slots), "output")
+    if len(output.slots) != len(dimensions.slots):
+        return f"{outputs} but {number}", "one dimension for each output"
+    return (f"a list of dimensions for a tuple of {outputs}", "a tuple") if dimensions.kind == "list" else None
 
 
 def _is_not_pair(value: Value) -> bool:
