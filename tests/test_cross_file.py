@@ -1282,3 +1282,24 @@ def test_a_leaf_that_is_passed_to_a_function_that_hands_it_on(passed: str, is_ma
     (in_one,) = (line for line in found() if "CTX401" in line)
     assert in_one == in_two
     assert ("Call `ctx.mark_dirty(x)`" in in_one) is is_marked
+
+
+PICK = """\
+import torch
+
+
+class Pick(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, xs):
+        count = len(xs) if isinstance(xs, tuple) else xs.shape[0]
+        return xs[0] * count
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * 2
+"""
+
+
+def test_a_tuple_that_another_file_passes_although_forward_takes_tensors_too() -> None:
+    write({"ops.py": PICK, "use.py": "from ops import Pick\n\n\ndef use(x):\n    return Pick.apply(x.split(2))\n"})
+    assert any(line.startswith("ops.py:6: CTX216") for line in found())
