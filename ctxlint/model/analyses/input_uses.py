@@ -456,6 +456,32 @@ _NEVER_TENSORS = {
         ),
         slice(1),
     ),
+    **dict.fromkeys(
+        (
+            f"{space}.{name}{number}d"
+            for space in ("torch", "torch.nn.functional")
+            for name in ("conv", "conv_transpose")
+            for number in (1, 2, 3)
+        ),
+        slice(3, None),  # stride, padding and the like
+    ),
+    **dict.fromkeys(
+        (f"torch.nn.grad.conv{number}d_{what}" for number in (1, 2, 3) for what in ("input", "weight")),
+        slice(3, None),
+    ),
+    **dict.fromkeys(
+        (
+            f"{space}.{name}_pool{number}d"
+            for space in ("torch", "torch.nn.functional")
+            for name in ("max", "avg", "adaptive_max", "adaptive_avg")
+            for number in (1, 2, 3)
+        ),
+        slice(1, None),
+    ),
+    **dict.fromkeys(
+        (f"torch.nn.functional.{name}" for name in ("fold", "pixel_shuffle", "pixel_unshuffle", "unfold")),
+        slice(1, None),
+    ),
 }
 """Functions, and which of their positional arguments are never tensors: numbers, names, process groups."""
 
