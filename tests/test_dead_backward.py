@@ -119,6 +119,7 @@ def test_every_such_rule_is_tried() -> None:
         "CTX245",
         "CTX246",
         "CTX249",
+        "CTX250",
         "CTX237",
         "CTX318",
         "CTX410",

@@ -47,14 +47,14 @@ def hidden_parameters(fn: FunctionClass) -> HiddenParameters | None:
     inner = [each.node for each in backward.facts.of(Differentiated) if each.reaches_leaves]
     found: list[HiddenParameters] = []
     for call in backward.nodes_of(cst.Call):
-        holder = _holder(fn, backward, call.func) if call.args else None
+        holder = input_behind(fn, backward, call.func) if call.args else None
         if holder is None or holder.is_tensor is Tri.YES or holder.gradient is Tri.YES:
             continue
         if not _gives_gradients(backward, call, inner):
             continue
-        if _is_differentiated(backward, call, inner):
+        if is_differentiated(backward, call, inner):
             return HiddenParameters(call, holder)
-        if _computes_with(forward, holder.name):
+        if runs_input(forward, holder.name):
             found.append(HiddenParameters(call, holder))
     return found[0] if found else None
 
@@ -66,7 +66,7 @@ def _may_be_anchored(fn: FunctionClass, forward: Method) -> bool:
     return named or any(each.name not in forward.facts.names_read or _ANCHOR.search(each.name) for each in fn.inputs)
 
 
-def _holder(fn: FunctionClass, method: Method, node: cst.BaseExpression) -> Input | None:
+def input_behind(fn: FunctionClass, method: Method, node: cst.BaseExpression) -> Input | None:
     """The input that a callee is, or that it is a part of, if forward keeps that on ctx."""
     part = _origin(method, node)
     if not isinstance(part, cst.Attribute):
@@ -120,7 +120,7 @@ def _gives_gradients(method: Method, call: cst.Call, inner: list[cst.CSTNode]) -
     return isinstance(method.parents.get(call), cst.Expr) and _ACCUMULATES.fullmatch(attribute) is not None
 
 
-def _is_differentiated(method: Method, call: cst.Call, inner: list[cst.CSTNode]) -> bool:
+def is_differentiated(method: Method, call: cst.Call, inner: list[cst.CSTNode]) -> bool:
     """Whether the result of a call is bound to a name that is differentiated."""
     statement = method.parents.get(call)
     targets = statement.targets if isinstance(statement, cst.Assign) else ()
@@ -128,7 +128,7 @@ def _is_differentiated(method: Method, call: cst.Call, inner: list[cst.CSTNode])
     return any(not names.isdisjoint(words_of(each)) for each in inner)
 
 
-def _computes_with(forward: Method, name: str) -> bool:
+def runs_input(forward: Method, name: str) -> bool:
     """Whether forward calls an input, or a part of it, or reads a weight of it."""
     for call in forward.nodes_of(cst.Call):
         origin = _origin(forward, call.func)
