@@ -350,12 +350,18 @@ class Builder:
         unit, name, scope = self.project.bound(unit, name, scope)
         return BoundName(name, scope, lambda resolved: self.decorator(unit, resolved))
 
-    def decorator(self, unit: Unit, name: str) -> Wrapping | str | None:
+    def decorator(self, unit: Unit, name: str, hops: int = 0) -> Wrapping | str | None:
         """The project function that a decorator's name resolves to, or the dotted name of an external one."""
         meaning = self.project.meaning(unit, name)
         if meaning is None or isinstance(meaning, str):
             return meaning
-        return meaning.unit.slices.find_decorator(meaning.qualname)
+        found = meaning.unit.slices.find_decorator(meaning.qualname)
+        if found is None or found.by is None or hops == _MOST_DECORATORS:
+            return found
+        scope = meaning.unit.index.functions[meaning.qualname].scope
+        unit, name, scope = self.project.bound(meaning.unit, found.by, scope)
+        other = resolve_certainly(name, scope)
+        return self.decorator(unit, other, hops + 1) if other is not None else found
 
     def keeps_class(self, decorator: str | None) -> bool:
         """Whether a class decorator is known to return the class with the same methods."""
@@ -710,6 +716,9 @@ def _literal(node: cst.BaseExpression) -> Value:
         return constant(node.evaluated_value)
     return Opaque(node)
 
+
+_MOST_DECORATORS = 4
+"""So many decorators that only apply another one are followed."""
 
 _PASSING: dict[str, Deed] = {
     "container": "passes-container",

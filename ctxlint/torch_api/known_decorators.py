@@ -5,6 +5,11 @@ from __future__ import annotations
 CONTEXT_MANAGER = "contextlib.contextmanager"
 """The decorator that makes a context manager of a generator function."""
 
+CONTIGUITY_DECORATORS = frozenset(
+    {"fla.utils.contiguous", "fla.utils.input_guard", "liger_kernel.ops.utils.ensure_contiguous"}
+)
+"""Decorators of libraries that pass on what ``contiguous`` returns for each tensor."""
+
 SIGNATURE_KEEPING_DECORATORS = frozenset(
     {
         "builtins.staticmethod",
@@ -50,6 +55,10 @@ SIGNATURE_KEEPING_DECORATORS = frozenset(
         "functools.lru_cache",
         "functools.cache",
         "functools.wraps",
+        "overrides.overrides",
+        "fla.utils.autocast_custom_fwd",
+        "fla.utils.autocast_custom_bwd",
+        *CONTIGUITY_DECORATORS,
     }
 )
 

@@ -11,7 +11,7 @@ from ctxlint.records import record
 from ctxlint.torch_api import autograd, operations
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 
 @record
@@ -22,7 +22,8 @@ class Wrapping:
     wrapper may convert each argument (``args = [arg.contiguous() for arg in args]``), and it may be inside the
     decorator that a decorator with options creates. ``takes_descriptors``: it accepts static and class methods.
     ``works_on_ctx``: it sets attributes of anything, or calls methods of ctx. ``gives_back``: it returns the function
-    unchanged and does nothing else. ``keeps_class``: it returns the class that it decorates, with the same methods.
+    unchanged and does nothing else. ``by``: it returns what the decorator of this name makes of the function.
+    ``keeps_class``: it returns the class that it decorates, with the same methods.
     ``copies``: it calls what copies a tensor, perhaps for the function. ``lays_out``: it passes on what ``contiguous``
     returns for each of several values, and does not switch grad mode.
     """
@@ -34,6 +35,23 @@ class Wrapping:
     keeps_class: bool = False
     copies: bool = False
     lays_out: bool = False
+    by: str | None = None
+
+
+def in_common(several: Iterable[Wrapping]) -> Wrapping | None:
+    """What is known of a decorator if a condition decides between several."""
+    found = list(several)
+    if not found:
+        return None
+    return Wrapping(
+        passes_arguments_on=all(each.passes_arguments_on for each in found),
+        takes_descriptors=all(each.takes_descriptors for each in found),
+        works_on_ctx=any(each.works_on_ctx for each in found),
+        gives_back=all(each.gives_back for each in found),
+        keeps_class=all(each.keeps_class for each in found),
+        copies=any(each.copies for each in found),
+        lays_out=all(each.lays_out for each in found),
+    )
 
 
 def wrapping_of(decorator: cst.FunctionDef) -> Wrapping:
@@ -41,14 +59,31 @@ def wrapping_of(decorator: cst.FunctionDef) -> Wrapping:
     names_descriptors = _names_descriptors(decorator.body)
     same = _gives_back_what_it_gets(decorator)
     return Wrapping(
-        passes_arguments_on=not names_descriptors and _hands_on(decorator, frozenset()),
+        passes_arguments_on=not names_descriptors and (same or _hands_on(decorator, frozenset())),
         takes_descriptors=names_descriptors or same,
         works_on_ctx=_works_on_ctx(decorator),
         gives_back=_only_gives_back(decorator),
         keeps_class=same and not names_descriptors and not may_change_methods(decorator.body),
         copies=_copies(decorator.body, _names_of_functions(decorator.body)),
         lays_out=_lays_out(decorator.body) and "grad" not in "".join(words_of(decorator.body)),
+        by=_other_decorator(decorator),
     )
+
+
+def _other_decorator(decorator: cst.FunctionDef) -> str | None:
+    """The name of the decorator that a function applies to what it gets: ``return guard(fn)``; None for any other."""
+    returned = _only_returned(decorator)
+    name = dotted(returned.func) if isinstance(returned, cst.Call) else None
+    first = returned.args[0] if isinstance(returned, cst.Call) and returned.args else None
+    if name is None or first is None or first.keyword is not None or not isinstance(first.value, cst.Name):
+        return None
+    star = decorator.params.star_arg
+    if first.star == "*":
+        taken = star.name.value if isinstance(star, cst.Param) else None
+    else:
+        params = (*decorator.params.posonly_params, *decorator.params.params)
+        taken = params[0].name.value if params else None
+    return name if first.value.value == taken else None
 
 
 def _copies(node: cst.CSTNode, own: frozenset[str]) -> bool:
@@ -113,16 +148,19 @@ def may_change_methods(node: cst.CSTNode) -> bool:
 
 def _only_gives_back(decorator: cst.FunctionDef) -> bool:
     """Whether a plain function consists of ``return`` with its first parameter, and perhaps a docstring."""
-    statements = decorator.body.body[decorator.get_docstring() is not None :]
-    if len(statements) != 1:
-        return False
+    returned = _only_returned(decorator)
+    params = (*decorator.params.posonly_params, *decorator.params.params)
+    return isinstance(returned, cst.Name) and bool(params) and returned.value == params[0].name.value
+
+
+def _only_returned(function: cst.FunctionDef) -> cst.BaseExpression | None:
+    """What a plain function returns in its only statement, apart from a docstring."""
+    statements = function.body.body[function.get_docstring() is not None :]
+    if len(statements) != 1 or function.decorators or function.asynchronous is not None:
+        return None
     line = statements[0]
     small = line.body if isinstance(line, cst.SimpleStatementLine) else statements
-    params = (*decorator.params.posonly_params, *decorator.params.params)
-    if len(small) != 1 or not isinstance(small[0], cst.Return) or not isinstance(small[0].value, cst.Name):
-        return False
-    plain = not decorator.decorators and decorator.asynchronous is None and bool(params)
-    return plain and small[0].value.value == params[0].name.value
+    return small[0].value if len(small) == 1 and isinstance(small[0], cst.Return) else None
 
 
 def _works_on_ctx(node: cst.CSTNode) -> bool:
@@ -152,7 +190,7 @@ def _gives_back_what_it_gets(decorator: cst.FunctionDef) -> bool:
     params = [param.name.value for param in (*decorator.params.posonly_params, *decorator.params.params)]
     names = {value.value for value in returned if isinstance(value, cst.Name)}
     if names == set(params[:1]):
-        return True
+        return not _times_bound(decorator.body, params[0])
     return all(name in inner and _gives_back_what_it_gets(inner[name]) for name in names)
 
 
@@ -178,11 +216,13 @@ def _is_wrapper(function: cst.FunctionDef, wrapped: frozenset[str]) -> bool:
 
 
 def _result(value: cst.BaseExpression, body: cst.BaseSuite) -> cst.BaseExpression:
-    """What is returned: the value of a local variable if it is bound only once, by a plain assignment."""
+    """What is returned: the value of a local variable, which is bound once, or again to its own converted elements."""
     if not isinstance(value, cst.Name):
         return value
     assigned = list(_bound_to(body, value.value))
-    return assigned[0] if len(assigned) == 1 == _times_bound(body, value.value) else value
+    if len(assigned) != _times_bound(body, value.value) or not assigned:
+        return value
+    return assigned[0] if all(_maps(each, value.value) for each in assigned[1:]) else value
 
 
 def _times_bound(node: cst.CSTNode, name: str) -> int:
@@ -250,7 +290,9 @@ def _bound_to(node: cst.CSTNode, name: str) -> Iterator[cst.BaseExpression]:
 
 
 def _maps(value: cst.BaseExpression, star: str) -> bool:
-    """``[f(arg) for arg in args]``, ``map(f, args)``, ``tree_map(f, args)``, ``list(args)``; also in ``tuple(...)``."""
+    """``args``, ``[f(arg) for arg in args]``, ``map(f, args)``, ``tree_map(f, args)``; also in ``tuple(...)``."""
+    if isinstance(value, cst.Name):
+        return value.value == star
     callee = dotted(value.func) if isinstance(value, cst.Call) else None
     if isinstance(value, cst.Call) and callee in ("tuple", "list") and len(value.args) == 1:
         value = value.args[0].value

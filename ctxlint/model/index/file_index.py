@@ -32,9 +32,15 @@ def is_one_of_several(qualname: str) -> bool:
     return "@" in qualname
 
 
+def as_written(qualname: str) -> str:
+    """The qualified name without the line of one of several."""
+    name, _, rest = qualname.partition("@")
+    return name + rest.lstrip("0123456789")
+
+
 def last_name(qualname: str) -> str:
     """The last part of a qualified name, as it is written."""
-    return qualname.rpartition(".")[2].partition("@")[0]
+    return as_written(qualname.rpartition(".")[2])
 
 
 def reached(names: Iterable[str], renamed: Iterable[tuple[str, str]]) -> frozenset[str]:

@@ -13,7 +13,7 @@ import libcst as cst
 from ctxlint.model.index.ast_places import AstPlaces
 from ctxlint.model.index.bare_nodes import BareLayout, may_be_bare
 from ctxlint.model.index.class_finder import Definitions
-from ctxlint.model.index.decorator_summaries import wrapping_of
+from ctxlint.model.index.decorator_summaries import in_common, wrapping_of
 from ctxlint.model.index.file_index import lambda_record
 from ctxlint.model.index.from_ast import NotMade, class_from_ast, function_from_ast, statement_from_ast
 from ctxlint.model.index.instances import Instances
@@ -222,10 +222,14 @@ class Slices:
         return found[0] if found is not None else None
 
     def find_decorator(self, qualname: str) -> Wrapping | None:
-        """The summary of a function as a decorator; None if ``find_function`` finds none."""
+        """The summary of a function as a decorator, also of one of several; None if there is none."""
         if qualname not in self._decorators:
-            node = self.find_bare_function(qualname)
-            self._decorators[qualname] = wrapping_of(node) if node is not None else None
+            record = self.index.functions.get(qualname)
+            names = (record.alternatives or (qualname,)) if record is not None else ()
+            nodes = [self.find_bare_function(each) for each in names]
+            known = [wrapping_of(node) for node in nodes if node is not None]
+            several = in_common(known) if len(known) > 1 else next(iter(known), None)
+            self._decorators[qualname] = several if len(known) == len(names) else None
         return self._decorators[qualname]
 
     def _look_up(self, statement: int) -> tuple[Definitions, Slice | None]:

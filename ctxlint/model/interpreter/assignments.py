@@ -198,7 +198,7 @@ def _item_changed(
         return False
     single = len(target.slice) == 1 and isinstance(target.slice[0].slice, cst.Index)
     at = _constant_index(walk, target)
-    key = _literal_key(target) if single else None
+    key = _known_key(walk, target) if single else None
 
     def after(container: Value) -> Value:
         if single and isinstance(container, Sequence) and container.kind == "list":
@@ -211,10 +211,11 @@ def _item_changed(
     return True
 
 
-def _literal_key(target: cst.Subscript) -> str | None:
-    """The literal string in brackets."""
+def _known_key(walk: Walk, target: cst.Subscript) -> str | None:
+    """The literal string in brackets, or that of a name."""
     index = single_index(target)
-    text = literal_text(index)
+    value = walk.peek(index) if isinstance(index, cst.Name) else None
+    text = value.value if isinstance(value, Constant) else literal_text(index)
     return text if isinstance(text, str) else None
 
 

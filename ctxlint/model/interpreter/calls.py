@@ -58,6 +58,7 @@ from ctxlint.model.interpreter.values import (
     Tri,
     Value,
     is_container,
+    is_function,
     is_whole_tuple,
     join_all,
     kind_of,
@@ -67,6 +68,7 @@ from ctxlint.model.interpreter.values import (
 from ctxlint.model.syntax import code_of, dotted, root_name
 from ctxlint.records import changed
 from ctxlint.torch_api import autograd, operations, python
+from ctxlint.torch_api import known_decorators as decorators
 
 if TYPE_CHECKING:
     from ctxlint.model.index.project import Definition
@@ -401,12 +403,30 @@ def _function_call(walk: Walk, node: cst.Call, callee: str | None) -> Value:
             walk.record(Escape, node, how="passed", callee=callee)
         if not _call_operator(walk, node, callee, arguments) and _is_compiled(walk, callee):
             read_by(walk, node, arguments, EXTENSION, dotted(node.func) or code_of(node.func))
-        if callee.startswith(LOCAL):
-            return Opaque(node)
-        if walk.resolver is not None and not callee.startswith(_NEVER_RESOLVED):
-            callee = walk.resolver.of_torch(callee) or callee
-        return torch_function(walk, node, callee, arguments)
+        return _outside_function(walk, node, callee, arguments)
     return apply_summary(walk, node, known, arguments)
+
+
+def _outside_function(walk: Walk, node: cst.Call, callee: str, arguments: Arguments) -> Value:
+    """What a function returns that the project does not define, as far as its name shows."""
+    if callee.startswith(LOCAL):
+        return Opaque(node)
+    same = _same_function(callee, arguments)
+    if same is not None:
+        return same
+    if walk.resolver is not None and not callee.startswith(_NEVER_RESOLVED):
+        callee = walk.resolver.of_torch(callee) or callee
+    return torch_function(walk, node, callee, arguments)
+
+
+def _same_function(callee: str | None, arguments: Arguments) -> Value | None:
+    """The function that a call returns with the same signature: ``torch.compile(f)``; None for any other call."""
+    given = arguments.value(0)
+    if callee == "typing.cast":
+        given = arguments.value(1)
+    elif callee != "functools.update_wrapper" and callee not in decorators.SIGNATURE_KEEPING_DECORATORS:
+        return None
+    return given if is_function(given) else None
 
 
 def _is_compiled(walk: Walk, callee: str) -> bool:
@@ -435,6 +455,10 @@ def _call_bound(walk: Walk, node: cst.Call, arguments: Arguments) -> Value:
     found = _summary_of_bound(walk, node, arguments)
     if found is None:
         func = node.func
+        maker = canonical(walk, func.func) if isinstance(func, cst.Call) else None
+        same = _same_function(maker, arguments) if maker in decorators.SIGNATURE_KEEPING_DECORATORS else None
+        if same is not None:
+            return same
         if arguments.lends_context or (isinstance(func, cst.Name) and sees_context(walk, walk.bound(func.value))):
             walk.record(Escape, node, how="passed")
         walk.record(GenericCall, node, arguments=arguments.positional, statement=walk.statement)

@@ -10,7 +10,7 @@ from ctxlint.model.interpreter.conditions import guards_of, narrow
 from ctxlint.model.interpreter.events import Guard
 from ctxlint.model.interpreter.iteration import item_of
 from ctxlint.model.interpreter.local_names import target_names
-from ctxlint.model.interpreter.sequences import DICT_VIEW, as_sequence, element_of, many_like, rest_of
+from ctxlint.model.interpreter.sequences import as_sequence, element_of, many_like, rest_of
 from ctxlint.model.interpreter.state import State, join_environments, widen
 from ctxlint.model.interpreter.values import UNKNOWN, Constant, Mapping, Opaque, Sequence, Slot, Value, Variadic
 from ctxlint.model.syntax import dotted
@@ -20,11 +20,8 @@ if TYPE_CHECKING:
 
     from ctxlint.model.interpreter.walk import Walk
 
-_MAX_ELEMENTS = 16
-"""Over more elements than this, a comprehension is not unrolled."""
-
-_MAX_ITEMS = 64
-"""The same for the items of a dict: as many keyword arguments."""
+_MAX_ELEMENTS = 64
+"""Over more elements than this, a comprehension is not unrolled: as many arguments."""
 
 
 def evaluate_comprehension(walk: Walk, node: cst.ListComp | cst.SetComp | cst.GeneratorExp) -> Value:
@@ -137,4 +134,4 @@ def _is_short(value: Value) -> bool:
     """Whether it is a non-empty tuple or list of which every element is known."""
     if not isinstance(value, Sequence) or not value.exact:
         return False
-    return 0 < len(value.slots) <= (_MAX_ITEMS if value.kind == DICT_VIEW else _MAX_ELEMENTS)
+    return 0 < len(value.slots) <= _MAX_ELEMENTS

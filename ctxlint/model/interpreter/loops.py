@@ -43,6 +43,9 @@ _MAX_TURNS = 8
 _MAX_ELEMENTS = 16
 """The body of a loop over more elements is not walked for each of them."""
 
+_MAX_ARGUMENTS = 64
+"""The same for the arguments of a function that takes any."""
+
 
 def execute_for(walk: Walk, node: cst.For) -> None:
     """A ``for`` loop."""
@@ -66,16 +69,43 @@ def _by_name(node: cst.CSTNode) -> bool:
 
 
 def _run_for_each(walk: Walk, node: cst.For, iterated: Value) -> bool:
-    """Run a body that accesses attributes by name for each element, if all are known; else False."""
+    """Run a body for each element, if all are known: one that accesses attributes by name, or that converts arguments.
+
+    False if that is not possible.
+    """
     elements = elements_of(walk, node.iter, iterated)
-    if elements is None or len(elements) > _MAX_ELEMENTS or node.orelse is not None:
+    if elements is None or node.orelse is not None:
         return False
-    if not _by_name(node.body) or may_stop(node.body):
+    by_name = len(elements) <= _MAX_ELEMENTS and _by_name(node.body)
+    if not by_name and not (len(elements) <= _MAX_ARGUMENTS and _collects(node.body) and _is_of_rest(walk, node.iter)):
+        return False
+    if may_stop(node.body):
         return False
     for element in elements:
         assign_target(walk, node.target, element, None)
         walk.execute(node.body)
     return True
+
+
+def _collects(node: cst.CSTNode) -> bool:
+    """Whether a loop body collects what it computes: ``converted.append(...)``, ``converted[name] = ...``."""
+    if isinstance(node, cst.Call):
+        return isinstance(node.func, cst.Attribute) and node.func.attr.value == "append"
+    if isinstance(node, cst.Assign) and any(isinstance(each.target, cst.Subscript) for each in node.targets):
+        return True
+    return not isinstance(node, cst.FunctionDef) and any(map(_collects, children(node)))
+
+
+def _is_of_rest(walk: Walk, iterable: cst.BaseExpression) -> bool:
+    """Whether a loop runs over ``args`` or ``kwargs`` of a function that takes any arguments, perhaps enumerated."""
+    while isinstance(iterable, cst.Call):
+        func, *given = iterable.func, *(each.value for each in iterable.args)
+        iterable = func.value if isinstance(func, cst.Attribute) else next(iter(given), func)
+    if not isinstance(iterable, cst.Name):
+        return False
+    params = walk.names.whole_function().params
+    rest = (each for each in (params.star_arg, params.star_kwarg) if isinstance(each, cst.Param))
+    return any(each.name.value == iterable.value for each in rest)
 
 
 def _has_plain_elements(value: Value) -> bool:

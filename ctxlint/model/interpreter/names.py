@@ -237,7 +237,7 @@ def function_of(walk: Walk, value: Value, name: str = "", around: frozenset[str]
     around_it = walk.names.scope.qualname
     if isinstance(node, cst.Lambda) and not name:
         return walk.resolver.anonymous(around_it, node, tuple(captured))
-    return walk.resolver.nested(f"{around_it}.{name}", tuple(captured))
+    return walk.resolver.nested(around_it, name, tuple(captured), defined=isinstance(node, cst.FunctionDef))
 
 
 def sees_context(walk: Walk, value: Value | None, around: frozenset[str] = frozenset()) -> bool:

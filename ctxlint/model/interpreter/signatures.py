@@ -58,6 +58,8 @@ def decorators_of(
         name = certain or (made and made.name) or resolve(there, owner) or _completed(there, owner, resolve) or there
         meant = meaning(name)
         keeps = _keeps_signature(name, meant)
+        if keeps is not Tri.YES and certain is None and not called and _every_binding_keeps(there, owner, meaning):
+            keeps = Tri.YES
         works = isinstance(meant, Wrapping) and meant.works_on_ctx
         copies = isinstance(meant, Wrapping) and meant.copies
         lays_out = isinstance(meant, Wrapping) and meant.lays_out and not called
@@ -115,6 +117,28 @@ def _autocast_of_every_binding(path: str, scope: Scope, meaning: Callable[[str],
     return _Made(names[0], optional) if len(kinds) == 1 else None
 
 
+def _every_binding_keeps(path: str, scope: Scope, meaning: Callable[[str], Meaning]) -> bool:
+    """Whether every binding of a name is a decorator that passes all arguments on."""
+    owner = scope.owner(path)
+    bounds = owner.live(path) if owner is not None else []
+    meant = resolutions(path, scope)
+    if owner is None or not bounds or len(bounds) != len(meant):
+        return False
+    for bound, resolved in zip(bounds, meant):
+        name = resolved or _called_with_keywords(bound.value, owner)
+        if _is_identity(bound.value) if name is None else _keeps_signature(name, meaning(name)) is Tri.YES:
+            continue
+        return False
+    return True
+
+
+def _is_identity(value: ast.expr | None) -> bool:
+    """Whether it is ``lambda function: function``."""
+    if not isinstance(value, ast.Lambda) or not isinstance(value.body, ast.Name):
+        return False
+    return [each.arg for each in (*value.args.posonlyargs, *value.args.args)] == [value.body.id]
+
+
 def _called_with_keywords(value: ast.expr | None, owner: Scope) -> str | None:
     """``torch.amp.custom_fwd`` for a call of it with only keywords: the result is the decorator."""
     if not isinstance(value, ast.Call) or value.args or not value.keywords:
@@ -122,7 +146,9 @@ def _called_with_keywords(value: ast.expr | None, owner: Scope) -> str | None:
     if any(each.arg not in ("device_type", "cast_inputs") for each in value.keywords):
         return None
     maker = dotted_name(value.func)
-    return resolve_certainly(maker, owner) if maker is not None else None
+    meant = resolutions(maker, owner) if maker is not None else [None]
+    kinds = {each.rpartition(".")[2] if each is not None else "" for each in meant}
+    return meant[0] if len(kinds) == 1 else None
 
 
 def _completed(path: str, scope: Scope, resolved: Callable[[str, Scope], str | None]) -> str | None:

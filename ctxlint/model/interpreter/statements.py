@@ -18,7 +18,7 @@ from ctxlint.model.interpreter.conditions import asks_ctx, decided, enter_arm, g
 from ctxlint.model.interpreter.events import Discarded, Escape, Guard, ResultDropped, Return
 from ctxlint.model.interpreter.expressions import evaluate_display
 from ctxlint.model.interpreter.loops import execute_for, execute_leave, execute_while
-from ctxlint.model.interpreter.names import canonical, captured
+from ctxlint.model.interpreter.names import canonical, captured, handed_on, sees_context
 from ctxlint.model.interpreter.sequences import unknown_content
 from ctxlint.model.interpreter.values import (
     NEVER,
@@ -28,6 +28,7 @@ from ctxlint.model.interpreter.values import (
     Imported,
     Opaque,
     Scalar,
+    Slot,
     holds_context,
     tensor_when_used,
 )
@@ -82,6 +83,8 @@ def execute_return(walk: Walk, node: cst.Return) -> None:
         value = walk.evaluate(written) if written is not None else NONE
     if holds_context(value):
         walk.record(Escape, node, how="returned")
+    if isinstance(value, Scalar) and value.sort == "callable" and not sees_context(walk, value):
+        value = handed_on(walk, Slot(value, written)).value
     if value is NEVER:
         walk.state.live = False
         return

@@ -202,8 +202,10 @@ class Resolver(Protocol):
     ) -> tuple[Definition, Summary] | None:
         """Like ``callee``, for a function as a value."""
 
-    def nested(self, qualname: str, captured: tuple[tuple[str, Slot], ...]) -> ProjectFunction | None:
-        """A function of the file that is certainly meant by a name, with what it captures."""
+    def nested(
+        self, around: str, name: str, captured: tuple[tuple[str, Slot], ...], defined: bool
+    ) -> ProjectFunction | None:
+        """The function of a name in one of the file, with what it captures; ``defined``: it is not a lambda."""
 
     def anonymous(
         self, function: str, node: cst.Lambda, captured: tuple[tuple[str, Slot], ...]

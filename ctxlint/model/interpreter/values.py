@@ -142,6 +142,10 @@ class Argument(Value):
     plain: bool = False
 
 
+FUNCTION_TYPE = "types.FunctionType"
+"""The ``type_name`` of an argument that is a function."""
+
+
 @record
 class Variadic(Value):
     """The tuple of a ``*args`` parameter, or the mapping of a ``**kwargs`` one; its length is unknown."""
@@ -526,6 +530,13 @@ def is_container(value: Value) -> Tri:
     if isinstance(value, Item) and isinstance(value.of, Variadic):
         return Tri.NO if value.of.role in ("gradient", "tangent") else Tri.UNKNOWN
     return value.container if isinstance(value, Argument) else Tri.UNKNOWN
+
+
+def is_function(value: Value | None) -> bool:
+    """Whether it is certainly a function that Python code defines."""
+    if isinstance(value, Argument):
+        return value.type_name == FUNCTION_TYPE
+    return isinstance(value, ProjectFunction) or (isinstance(value, Scalar) and value.sort == "callable")
 
 
 def storage(value: Value) -> Value | None:

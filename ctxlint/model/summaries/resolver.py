@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from ctxlint.effort import spend
 from ctxlint.model.function import Binding, Param
+from ctxlint.model.index.file_index import as_written
 from ctxlint.model.index.kernel_names import aliases_in
 from ctxlint.model.index.kernel_parameters import blocks_of, parameters_of
 from ctxlint.model.index.project import Definition
@@ -320,10 +321,22 @@ class CalleeResolver:
         instance = self.instance(owner) if owner else None
         return self.method(instance, method) if instance is not None else None
 
-    def nested(self, qualname: str, captured: tuple[tuple[str, Slot], ...]) -> ProjectFunction | None:
-        """A function of the file that is certainly meant by a name, with what it captures."""
-        definition = self.function(LOCAL + qualname)
+    def nested(
+        self, around: str, name: str, captured: tuple[tuple[str, Slot], ...], defined: bool
+    ) -> ProjectFunction | None:
+        """The function of a name in one of the file, with what it captures; ``defined``: it is not a lambda."""
+        definition = self.function(f"{LOCAL}{around}.{name}") or (self._nested(around, name) if defined else None)
         return ProjectFunction(definition, captured) if definition is not None else None
+
+    def _nested(self, around: str, name: str) -> Definition | None:
+        """The only ``def`` of a name in a function, which may be one of several, and may bind the name again."""
+        functions = self.unit.index.functions
+        qualname = f"{as_written(around)}.{name}"
+        outer, inner = functions.get(around), functions.get(qualname)
+        if outer is None or inner is None or not inner.certain or inner.node not in outer.node.body:
+            return None
+        defined = [each for each in inner.scope.names.get(name, ()) if each.kind == "def"]
+        return Definition(self.unit, qualname) if len(defined) == 1 else None
 
     def anonymous(
         self, function: str, node: cst.Lambda, captured: tuple[tuple[str, Slot], ...]

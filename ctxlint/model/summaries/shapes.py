@@ -10,6 +10,7 @@ from ctxlint.model.interpreter.events import ContextCall, ContextWrite, SavedRea
 from ctxlint.model.interpreter.summary import ContextEffects, StridesUse, Summary, Write
 from ctxlint.model.interpreter.type_tests import type_of
 from ctxlint.model.interpreter.values import (
+    FUNCTION_TYPE,
     UNKNOWN,
     Argument,
     Choice,
@@ -81,12 +82,12 @@ def _with_parts(value: ProjectFunction | ProjectObject, change: Callable[[Value]
 
 
 def _is_one_tensor(value: Choice) -> bool:
-    """Whether all alternatives are views of one tensor: a write to either writes to it."""
-    return (
-        is_tensor(value) is Tri.YES
-        and all(isinstance(each, View) for each in value.options())
-        and (usual_storage(value) is not None)
-    )
+    """Whether all alternatives are a tensor itself or views of it: a write to either writes to it."""
+    views = [each for each in value.options() if isinstance(each, View)]
+    if not views or len(value.options()) > len(views) + 1:
+        return False
+    origin = usual_storage(value)
+    return origin is not None and all(each == origin for each in value.options() if each not in views)
 
 
 class Shape:
@@ -121,6 +122,12 @@ class Shape:
     def slot(self, slot: Slot) -> Slot:
         """Like ``of``, for an argument."""
         return Slot(self.of(slot.value), starred=slot.starred)
+
+    def function(self, value: ProjectFunction) -> Argument:
+        """A function of which another one only knows that it is one."""
+        self.objects.append(value)
+        number = len(self.objects) - 1
+        return Argument(number, Tri.NO, none=Tri.NO, container=Tri.NO, type_name=FUNCTION_TYPE, plain=True)
 
     def _argument(self, value: Value) -> Argument:
         known = self.arguments.get(value)

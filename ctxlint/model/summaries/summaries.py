@@ -77,12 +77,17 @@ from ctxlint.model.summaries.objects import (
 )
 from ctxlint.model.summaries.resolver import STEPS_IN_VAIN, CalleeResolver, KnownSummary
 from ctxlint.model.summaries.unbound_reads import KINDS_FOR_UNBOUND, unbound_reads_of
-from ctxlint.model.summaries.wrappers import changes_nothing, wrapper_of
+from ctxlint.model.summaries.wrappers import Decorating, changes_nothing, decorated
 from ctxlint.model.summaries.writes import writes_of
 from ctxlint.model.syntax import last_name, root_name
 from ctxlint.patterns import pattern
 from ctxlint.source.ast_tree import nodes_in
-from ctxlint.torch_api.known_decorators import CONTEXT_MANAGER, OPERATOR_DECORATORS, SIGNATURE_KEEPING_DECORATORS
+from ctxlint.torch_api.known_decorators import (
+    CONTEXT_MANAGER,
+    CONTIGUITY_DECORATORS,
+    OPERATOR_DECORATORS,
+    SIGNATURE_KEEPING_DECORATORS,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -92,7 +97,6 @@ if TYPE_CHECKING:
     from ctxlint.model.index.project import Project
     from ctxlint.model.interpreter.events import Event, Guard, LeftOut, TrialEffect
     from ctxlint.model.interpreter.method import Decorator, MethodFacts
-    from ctxlint.model.summaries.wrappers import Wrapper
 
 _KINDS: frozenset[type[Event]] = frozenset(
     [
@@ -336,14 +340,16 @@ class Summaries:
             arguments = (Slot(Imported(LOCAL + qualname.rpartition(".")[0])), *arguments)
         for number, each in enumerate(decorators):
             if not self._keeps_signature(unit, each):
-                wrapper = self._wrapper(unit, each)
-                if wrapper is None:
+                within = ProjectFunction(definition, call.captured, call.unwrapped + number + 1)
+                made = self._decorated(within, each)
+                wrappers = [each for each in made if isinstance(each, ProjectFunction) and each != within]
+                if not made or len(wrappers) + made.count(within) < len(made):
                     return None
-                if wrapper.definition is not None:
-                    within = ProjectFunction(definition, call.captured, call.unwrapped + number + 1)
-                    known = self.of(wrapper.definition, arguments, keywords, ((wrapper.wrapped, Slot(within)),))
-                    spend(known.cost)
-                    return known.summary
+                if wrappers:  # a condition for the undecorated function is about the environment
+                    return self._of_each(
+                        _Call(each.definition, arguments, call.keywords, each.captured, each.unwrapped)
+                        for each in wrappers
+                    )
         bindings = bind_arguments(head.params, arguments, keywords)
         if bindings is None:
             return None
@@ -386,20 +392,43 @@ class Summaries:
     def _keeps_signature(self, unit: Unit, decorator: Decorator) -> bool:
         """Whether the decorated function is called with the same arguments, and nothing else happens to it."""
         name = decorator.name
-        if decorator.keeps_signature is Tri.YES or name in OPERATOR_DECORATORS or name == CONTEXT_MANAGER:
+        if name in OPERATOR_DECORATORS or name == CONTEXT_MANAGER:
             return True
+        if decorator.keeps_signature is Tri.YES:
+            return name not in CONTIGUITY_DECORATORS
         if name is None or decorator.called:
             return False
         key = ("changes nothing", name)
         return self.project.once(key, lambda: changes_nothing(self.project, unit, name), unit.summaries)
 
-    def _wrapper(self, unit: Unit, decorator: Decorator) -> Wrapper | None:
-        """What a decorator of the project makes of a function."""
-        meant = CalleeResolver(unit, self).function(decorator.name) if decorator.certain and decorator.name else None
+    def _decorated(self, function: ProjectFunction, decorator: Decorator) -> tuple[Value, ...]:
+        """What a decorator of the project makes of a function; nothing if it is unknown."""
+        definition = function.definition
+        meant = self._meant(definition.unit, decorator)
         if meant is None:
-            return None
-        key = ("wrapper", meant.qualname, decorator.called)
-        return self.project.once(key, lambda: wrapper_of(meant, decorator.called), meant.unit.summaries)
+            return ()
+        written = definition.unit.index.functions[definition.qualname].node.decorator_list[function.unwrapped - 1]
+        call = written if isinstance(written, ast.Call) else None
+        return decorated(meant, call, function, decorator.node.decorator, self._summary_of)
+
+    def _meant(self, unit: Unit, decorator: Decorator) -> Decorating | None:
+        """The function of the project that a decorator is, or the method of an object; None if unknown."""
+        resolver = CalleeResolver(unit, self)
+        meant = resolver.function(decorator.name) if decorator.name else None
+        if meant is not None:
+            is_sure = decorator.certain or bool(meant.unit.index.functions[meant.qualname].alternatives)
+            return Decorating(ProjectFunction(meant)) if is_sure else None
+        certain = decorator.name if decorator.certain else None
+        instance = resolver.instance(certain or f"{LOCAL}{decorator.written}")
+        method = resolver.method(instance, "__call__") if instance is not None else None
+        return Decorating(*method) if method is not None else None
+
+    def _summary_of(
+        self, function: ProjectFunction, arguments: tuple[Slot, ...], keywords: MappingOf[str, Slot]
+    ) -> Summary | None:
+        known = self.of(function.definition, arguments, keywords, function.captured, function.unwrapped)
+        spend(known.cost)
+        return known.summary
 
     def _head(self, definition: Definition) -> _Head | None:
         """What is known of a function before a walk, found once, but charged each time; None if it cannot be walked."""

@@ -3,49 +3,105 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
+from collections.abc import Mapping as MappingOf
+from dataclasses import replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
-from ctxlint.model.index.project import Definition
 from ctxlint.model.index.scopes import LOCAL, dotted_name, resolve_certainly
+from ctxlint.model.interpreter.sequences import literal
+from ctxlint.model.interpreter.values import UNKNOWN, ProjectFunction, Slot
 from ctxlint.model.summaries.callables import owner_of
+from ctxlint.model.summaries.shapes import Shape
 from ctxlint.source.ast_tree import nodes_in
 from ctxlint.torch_api.known_decorators import SIGNATURE_KEEPING_DECORATORS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    import libcst as cst
 
     from ctxlint.model.index.module_unit import Unit
-    from ctxlint.model.index.project import Project
+    from ctxlint.model.index.project import Definition, Project
+    from ctxlint.model.interpreter.summary import Summary
+    from ctxlint.model.interpreter.values import Value
 
 
-class Wrapper(NamedTuple):
-    """What a decorator returns, None for the decorated function itself, and its name for that."""
+class Decorating(NamedTuple):
+    """A function that decorates another one, and what it gets besides: the object whose method it is, options."""
 
-    definition: Definition | None
-    wrapped: str
+    function: ProjectFunction
+    arguments: tuple[Slot, ...] = ()
+    keywords: MappingOf[str, Slot] = MappingProxyType({})
 
 
-def wrapper_of(decorator: Definition, called: bool) -> Wrapper | None:
-    """What a decorator, or the one that it returns if it is ``called``, makes of a function; None if unknown."""
-    record = decorator.unit.index.functions.get(decorator.qualname)
-    if (
-        record is None
-        or not record.certain
-        or not isinstance(record.node, ast.FunctionDef)
-        or record.node.decorator_list
-    ):
+Summarise = Callable[[ProjectFunction, tuple[Slot, ...], MappingOf[str, Slot]], "Summary | None"]
+"""Gives the summary of a function for its arguments."""
+
+
+def decorated(
+    decorating: Decorating,
+    call: ast.Call | None,
+    function: ProjectFunction,
+    node: cst.BaseExpression,
+    summarise: Summarise,
+) -> tuple[Value, ...]:
+    """What a decorator makes of a function: ``function`` itself, or its wrapper; several if a condition decides.
+
+    ``call`` is that of a decorator with options. Nothing if any of that is unknown.
+    """
+    makers = [decorating] if call is None else _with_options(decorating, call, summarise)
+    results: list[Value] = []
+    for each in makers:
+        result = _result(each, function, node, summarise) if each is not None else None
+        if result is None:
+            return ()
+        results += result.options()
+    return tuple(results)
+
+
+def _with_options(decorating: Decorating, call: ast.Call, summarise: Summarise) -> list[Decorating | None]:
+    """The decorators that a call with options returns."""
+    passed = _options(call)
+    if passed is None:
+        return []
+    arguments, keywords = passed
+    if not arguments and _completes_itself(decorating.function.definition):
+        return [decorating._replace(keywords=keywords)]
+    known = summarise(decorating.function, (*decorating.arguments, *arguments), keywords)
+    made = known.returned.options() if known is not None else ()
+    return [Decorating(each) if isinstance(each, ProjectFunction) else None for each in made]
+
+
+def _result(
+    decorating: Decorating, function: ProjectFunction, node: cst.BaseExpression, summarise: Summarise
+) -> Value | None:
+    """What a decorator returns for a function; its summary is the same for every function."""
+    shape = Shape({})
+    passed = (*decorating.arguments, Slot(shape.function(function)))
+    captured = tuple((name, shape.slot(slot)) for name, slot in decorating.function.captured)
+    known = summarise(replace(decorating.function, captured=captured), passed, decorating.keywords)
+    return shape.applied(known, node).returned if known is not None else None
+
+
+def _options(call: ast.Call) -> tuple[tuple[Slot, ...], dict[str, Slot]] | None:
+    """The arguments of a decorator with options, as far as they are literals; None if it is unknown how many."""
+    if any(isinstance(each, ast.Starred) for each in call.args) or any(each.arg is None for each in call.keywords):
         return None
-    returned = _returned(record.node)
-    inner = Definition(decorator.unit, f"{decorator.qualname}.{returned}")
-    if called:
-        return wrapper_of(inner, called=False)
-    arguments = record.node.args
-    params = [each.arg for each in (*arguments.posonlyargs, *arguments.args)]
-    if len(params) != 1 or returned is None or params[0] in _stored(record.node):
-        return None
-    if returned == params[0]:
-        return Wrapper(None, returned)
-    return Wrapper(inner, params[0]) if inner.qualname in decorator.unit.index.functions else None
+    keywords = {each.arg: _option(each.value) for each in call.keywords if each.arg is not None}
+    return tuple(map(_option, call.args)), keywords
+
+
+def _option(node: ast.expr) -> Slot:
+    return Slot(literal(node) or UNKNOWN)
+
+
+def _completes_itself(definition: Definition) -> bool:
+    """Whether a decorator that is called without a function returns ``partial(itself, ...)``, which waits for it."""
+    node = definition.unit.index.functions[definition.qualname].node
+    calls = (each for each in nodes_in(node) if isinstance(each, ast.Call) and each.args)
+    return any(
+        dotted_name(each.args[0]) == node.name and (dotted_name(each.func) or "").endswith("partial") for each in calls
+    )
 
 
 def changes_nothing(project: Project, unit: Unit, name: str) -> bool:
@@ -73,30 +129,22 @@ def _passes_on(unit: Unit, value: ast.expr) -> bool:
     meant = resolve_certainly(dotted_name(value) or "", unit.index.module) or ""
     if meant in SIGNATURE_KEEPING_DECORATORS:
         return True
-    wrapper = wrapper_of(Definition(unit, meant[len(LOCAL) :]), called=False) if meant.startswith(LOCAL) else None
-    return wrapper is not None and wrapper.definition is None
+    record = unit.index.functions.get(meant[len(LOCAL) :]) if meant.startswith(LOCAL) else None
+    return record is not None and record.certain and _gives_back(record.node)
 
 
-def _returned(function: ast.FunctionDef) -> str | None:
-    """The name that a function returns in its only ``return``, the last statement; bound at most once."""
+def _gives_back(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Whether a plain function of one parameter ends in its only ``return``, with that."""
+    arguments = function.args
+    params = [each.arg for each in (*arguments.posonlyargs, *arguments.args)]
+    if len(params) != 1 or function.decorator_list or not isinstance(function, ast.FunctionDef):
+        return False
+    own = [each for each in nodes_in(function) if isinstance(each, (ast.Return, ast.FunctionDef, ast.Lambda))]
     last = function.body[-1]
-    if not isinstance(last, ast.Return) or not isinstance(last.value, ast.Name):
-        return None
-    name = last.value.id
-    own = list(_own(function))
-    times = sum(isinstance(each, ast.FunctionDef) and each.name == name for each in own)
-    alone = sum(isinstance(each, ast.Return) for each in own) == 1 and times < 2
-    return name if alone and name not in _stored(function) else None
+    returned = last.value if isinstance(last, ast.Return) else None
+    return len(own) == 2 and isinstance(returned, ast.Name) and returned.id == params[0] not in _stored(function)
 
 
 def _stored(function: ast.FunctionDef) -> set[str]:
     """The names that a function, or one in it, assigns."""
     return {each.id for each in nodes_in(function) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
-
-
-def _own(node: ast.AST) -> Iterator[ast.AST]:
-    """The statements and expressions in a function, without those of nested functions."""
-    for child in ast.iter_child_nodes(node):
-        yield child
-        if not isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
-            yield from _own(child)
