@@ -207,7 +207,7 @@ def _advice(fn: FunctionClass, entry: Decorator, exit_: Decorator | None) -> str
     """What to do with a ``custom_fwd`` next to ``setup_context``: its ``cast_inputs`` would not affect forward."""
     if exit_ is None:
         return "Drop it, or move it to `setup_context` and add `custom_bwd`."
-    if "cast_inputs" not in entry.keywords:
+    if not entry.casts_inputs:
         return "Move it to `setup_context`."
     transformed = "vmap" in fn.methods or "generate_vmap_rule" in fn.class_attributes or "jvp" in fn.methods
     if transformed:  # a transform of torch.func needs `setup_context`

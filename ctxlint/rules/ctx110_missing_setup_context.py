@@ -99,7 +99,7 @@ class MissingSetupContext(Rule[FunctionClass]):
         if any(call.transforms and not call.expects_error for call in fn.calls):  # CTX114
             return
         entry = forward.decorator("custom_fwd")
-        if entry is not None and "cast_inputs" in entry.keywords:
+        if entry is not None and entry.casts_inputs:
             return  # with `setup_context` it would cast nothing (CTX106)
         oldest = (2, 2) if any(param.has_default for param in forward.own_params) else (2, 0)
         yield Finding(

@@ -224,6 +224,54 @@ DECORATORS: dict[str, tuple[str, str, tuple[str, ...]]] = {
         + "\n\ndeco = Timer()\n",
         ("CTX202", "CTX404"),
     ),
+    "an operator": (
+        "deco('op')",
+        """\
+class Unregistered:
+    def __init__(self, fn):
+        self._fn = fn
+
+    def __call__(self, *args, **kwargs):
+        return self._fn(*args, **kwargs)
+
+
+def deco(name, mutates_args=()):
+    def decorator(fn):
+        try:
+            return torch.library.custom_op(f"space::{name}", mutates_args=tuple(mutates_args))(fn)
+        except Exception:
+            return Unregistered(fn)
+
+    return decorator
+""",
+        ("CTX202", "CTX404"),
+    ),
+    "a wrapped operator": (
+        "deco()",
+        """\
+class Tuned:
+    pass
+
+
+def deco(mutates_args=None):
+    def inner(fn):
+        if isinstance(fn, Tuned):
+            tuned = fn
+
+            def fn(*args, **kwargs):
+                return tuned(*args, **kwargs)
+
+        operator = torch.library.custom_op(f"space::{fn.__name__}", fn, mutates_args=mutates_args)
+
+        def run(*args, **kwargs):
+            return operator(*args, **kwargs)
+
+        return run
+
+    return inner
+""",
+        ("CTX202", "CTX404"),
+    ),
     "copied": ("deco", around("return fn(*[a.clone() for a in args], **kwargs)"), ("CTX202", "CTX201")),
     "one less": ("deco", around("return fn(*args[1:], **kwargs)"), ()),
     "one more": ("deco", around("return fn(None, *args, **kwargs)"), ()),

@@ -300,6 +300,9 @@ def _instance_method(walk: Walk, node: cst.Call, receiver: ProjectObject, name: 
     """``receiver.name(...)`` for an object of a project class."""
     arguments = _evaluate_arguments(walk, node, f".{name}", lends_context=True)
     method = walk.resolver.method(receiver, name) if walk.resolver is not None else None
+    held = dict(receiver.attributes).get(name) if method is None and receiver.attributes else None
+    if held is not None and isinstance(held.value, ProjectFunction):
+        return _call_value(walk, node, held.value, arguments)
     return _call_value(walk, node, method and method[0], arguments, method[1] if method else ())
 
 
@@ -420,13 +423,25 @@ def _outside_function(walk: Walk, node: cst.Call, callee: str, arguments: Argume
 
 
 def _same_function(callee: str | None, arguments: Arguments) -> Value | None:
-    """The function that a call returns with the same signature: ``torch.compile(f)``; None for any other call."""
-    given = arguments.value(0)
-    if callee == "typing.cast":
-        given = arguments.value(1)
-    elif callee != "functools.update_wrapper" and callee not in decorators.SIGNATURE_KEEPING_DECORATORS:
-        return None
+    """The function that a call returns with the same signature: ``torch.compile(f)``; None for any other call.
+
+    A custom operator does what its function does.
+    """
+    at = _GIVING_FUNCTIONS.get(callee or "", 0 if callee in decorators.SIGNATURE_KEEPING_DECORATORS else None)
+    given = arguments.value(at) if at is not None else None
     return given if is_function(given) else None
+
+
+_GIVING_FUNCTIONS = {
+    "functools.update_wrapper": 0,
+    "typing.cast": 1,
+    **dict.fromkeys(decorators.OPERATOR_DECORATORS, 1),
+}
+"""The functions that return a function that they get, or one like it, by the position of that."""
+
+
+_MAKING_DECORATORS = decorators.SIGNATURE_KEEPING_DECORATORS | decorators.OPERATOR_DECORATORS
+"""The functions that return decorators, if they get options."""
 
 
 def _is_compiled(walk: Walk, callee: str) -> bool:
@@ -456,9 +471,8 @@ def _call_bound(walk: Walk, node: cst.Call, arguments: Arguments) -> Value:
     if found is None:
         func = node.func
         maker = canonical(walk, func.func) if isinstance(func, cst.Call) else None
-        same = _same_function(maker, arguments) if maker in decorators.SIGNATURE_KEEPING_DECORATORS else None
-        if same is not None:
-            return same
+        if maker in _MAKING_DECORATORS and is_function(arguments.value(0)):
+            return arguments.value(0) or Opaque(node)
         if arguments.lends_context or (isinstance(func, cst.Name) and sees_context(walk, walk.bound(func.value))):
             walk.record(Escape, node, how="passed")
         walk.record(GenericCall, node, arguments=arguments.positional, statement=walk.statement)

@@ -89,7 +89,8 @@ class Decorator:
     attributes or saves tensors itself. ``copies``: it may pass copies of tensors on. ``lays_out``: it passes on what
     ``contiguous`` returns for each tensor, with grad mode as it is. ``completed``:
     ``functools.partial`` gave it arguments before. ``optional``: its name may mean a function that does nothing
-    instead. ``through_project``: another file of the project defines its name.
+    instead. ``casts``: its name stands for a ``custom_fwd`` that casts the inputs. ``through_project``: another file
+    of the project defines its name.
     """
 
     node: cst.Decorator
@@ -103,6 +104,7 @@ class Decorator:
     lays_out: bool = False
     completed: bool = False
     optional: bool = False
+    casts: bool = False
     through_project: bool = False
 
     @property
@@ -127,7 +129,7 @@ class Decorator:
     def casts_inputs(self) -> bool:
         """Whether ``custom_fwd`` casts the inputs, and so disables autocast for the method."""
         value = self.keywords.get("cast_inputs")
-        return value is not None and not is_name(value, "None")
+        return self.casts or (value is not None and not is_name(value, "None"))
 
     @property
     def written(self) -> str | None:

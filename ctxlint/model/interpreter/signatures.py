@@ -79,6 +79,7 @@ def decorators_of(
                 lays_out=lays_out,
                 completed=completed is not None,
                 optional=optional,
+                casts=made is not None and made.casts,
                 through_project=owner is not scope,
             )
         )
@@ -88,6 +89,7 @@ def decorators_of(
 class _Made(NamedTuple):
     name: str
     optional: bool
+    casts: bool
 
 
 def _autocast_of_every_binding(path: str, scope: Scope, meaning: Callable[[str], Meaning]) -> _Made | None:
@@ -114,7 +116,13 @@ def _autocast_of_every_binding(path: str, scope: Scope, meaning: Callable[[str],
             return None
         optional = True
     kinds = {each.rpartition(".")[2] for each in names}
-    return _Made(names[0], optional) if len(kinds) == 1 else None
+    casts = any(_casts(bound.value) for bound in bounds)
+    return _Made(names[0], optional, casts) if len(kinds) == 1 else None
+
+
+def _casts(value: ast.expr | None) -> bool:
+    """Whether a call gets ``cast_inputs``."""
+    return isinstance(value, ast.Call) and any(each.arg == "cast_inputs" for each in value.keywords)
 
 
 def _every_binding_keeps(path: str, scope: Scope, meaning: Callable[[str], Meaning]) -> bool:

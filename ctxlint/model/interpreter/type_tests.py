@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model.interpreter.values import (
+    FUNCTION_TYPE,
     Argument,
     Choice,
     Constant,
@@ -70,6 +71,8 @@ def is_instance(value: Value, classes: Collection[str]) -> Tri:
         return Tri.NO if is_container(value) is Tri.NO and _CONTAINERS.issuperset(classes) else Tri.UNKNOWN
     if own in classes or (own == "builtins.bool" and "builtins.int" in classes):
         return Tri.YES
+    if own == FUNCTION_TYPE:
+        return Tri.UNKNOWN if any("Callable" in each or "Type" in each or not each for each in classes) else Tri.NO
     others = _PLAIN if own == _TENSOR else _PLAIN | {_TENSOR, "torch.nn.Parameter", "torch.nn.parameter.Parameter"}
     return Tri.NO if all(each in others for each in classes) else Tri.UNKNOWN
 

@@ -55,6 +55,7 @@ from ctxlint.model.interpreter.values import (
     NeedsInputGrad,
     Opaque,
     ProjectFunction,
+    ProjectObject,
     Sequence,
     Single,
     Slot,
@@ -341,14 +342,15 @@ class Summaries:
         for number, each in enumerate(decorators):
             if not self._keeps_signature(unit, each):
                 within = ProjectFunction(definition, call.captured, call.unwrapped + number + 1)
-                made = self._decorated(within, each)
-                wrappers = [each for each in made if isinstance(each, ProjectFunction) and each != within]
-                if not made or len(wrappers) + made.count(within) < len(made):
+                wrappers = self._wrappers(within, each)
+                if wrappers is None:
                     return None
-                if wrappers:  # a condition for the undecorated function is about the environment
+                if wrappers:
                     return self._of_each(
-                        _Call(each.definition, arguments, call.keywords, each.captured, each.unwrapped)
-                        for each in wrappers
+                        _Call(
+                            wrapper.definition, (*first, *arguments), call.keywords, wrapper.captured, wrapper.unwrapped
+                        )
+                        for wrapper, first, _keywords in wrappers
                     )
         bindings = bind_arguments(head.params, arguments, keywords)
         if bindings is None:
@@ -401,15 +403,29 @@ class Summaries:
         key = ("changes nothing", name)
         return self.project.once(key, lambda: changes_nothing(self.project, unit, name), unit.summaries)
 
-    def _decorated(self, function: ProjectFunction, decorator: Decorator) -> tuple[Value, ...]:
-        """What a decorator of the project makes of a function; nothing if it is unknown."""
+    def _wrappers(self, function: ProjectFunction, decorator: Decorator) -> tuple[Decorating, ...] | None:
+        """What calls of a function with a decorator of the project call instead; None if that is unknown.
+
+        If it may be the function itself, a condition in the decorator is about the environment: a wrapper comes first.
+        """
         definition = function.definition
-        meant = self._meant(definition.unit, decorator)
+        unit = definition.unit
+        meant = self._meant(unit, decorator)
         if meant is None:
-            return ()
-        written = definition.unit.index.functions[definition.qualname].node.decorator_list[function.unwrapped - 1]
+            return None
+        written = unit.index.functions[definition.qualname].node.decorator_list[function.unwrapped - 1]
         call = written if isinstance(written, ast.Call) else None
-        return decorated(meant, call, function, decorator.node.decorator, self._summary_of)
+        made = decorated(meant, call, function, decorator.node.decorator, self._summary_of)
+        found = [self._called_as(unit, each) for each in made if each != function]
+        known = tuple(each for each in found if each is not None)
+        return known if made and len(known) == len(found) else None
+
+    def _called_as(self, unit: Unit, value: Value) -> Decorating | None:
+        """What a call of a function or an object of the project calls."""
+        if isinstance(value, ProjectObject):
+            method = CalleeResolver(unit, self).method(value, "__call__")
+            return Decorating(*method) if method is not None else None
+        return Decorating(value) if isinstance(value, ProjectFunction) else None
 
     def _meant(self, unit: Unit, decorator: Decorator) -> Decorating | None:
         """The function of the project that a decorator is, or the method of an object; None if unknown."""
@@ -420,8 +436,7 @@ class Summaries:
             return Decorating(ProjectFunction(meant)) if is_sure else None
         certain = decorator.name if decorator.certain else None
         instance = resolver.instance(certain or f"{LOCAL}{decorator.written}")
-        method = resolver.method(instance, "__call__") if instance is not None else None
-        return Decorating(*method) if method is not None else None
+        return self._called_as(unit, instance) if instance is not None else None
 
     def _summary_of(
         self, function: ProjectFunction, arguments: tuple[Slot, ...], keywords: MappingOf[str, Slot]
