@@ -10,7 +10,7 @@ from ctxlint.model.syntax import code_of
 from ctxlint.patterns import pattern
 from ctxlint.rules.base import Category, Finding, Rule
 from ctxlint.rules.related import at, way_to
-from ctxlint.rules.wording import first_of, them
+from ctxlint.rules.wording import first_of, them, unless_copied
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -138,7 +138,8 @@ def _message(found: UsedUp, alike: list[UsedUp], place: str, *, adds_to_grad: bo
         )
     effect = "raises RuntimeError" if end is End.NOTICED else "silently computes with the new values"
     what = f"the saved tensor `{name}`" if end is End.NOTICED else f"`{name}`"
-    return f"`{doer}` modifies {what} in place; {second} {effect}. Write to a new tensor."
+    unless = unless_copied(found.mutation) if found.mutation is not None else ""
+    return f"`{doer}` modifies {what} in place{unless}; {second} {effect}. Write to a new tensor."
 
 
 def _keep(dropped: list[UsedUp], end: End) -> str:

@@ -26,6 +26,7 @@ from ctxlint.model.interpreter.values import (
     is_input,
     is_tensor,
     storage,
+    usual_storage,
 )
 from ctxlint.model.syntax import code_of, dotted, keywords_of, last_name, parents_below, words_of
 from ctxlint.records import record
@@ -150,7 +151,7 @@ def _modified(fn: FunctionClass, backward: Method) -> Iterator[UsedUp]:
     """The intermediates from ctx that backward modifies in place, and whose values it uses."""
     reported = {id(each.mutation) for each in changed_in_backward(fn)}
     for mutation in lasting(backward.facts.of(Mutation)):
-        read = storage(mutation.target) if mutation.target is not None else None
+        read = usual_storage(mutation.target) if mutation.target is not None else None
         if not isinstance(read, (SavedTensor, ContextAttribute)) or id(mutation) in reported:
             continue
         kept = kept_value(fn, read)
