@@ -74,7 +74,8 @@ class DecoratorOrder(Rule[FunctionClass]):
     Not reported for decorators that mark an object and return it (`typing.override`, `torch.jit.ignore`), or for the
     project's own decorators that do so or that handle `staticmethod` explicitly, nor for `functools.partial`. Methods
     that autograd does not call are not checked. What holds before Python 3.10 is not said if the project requires
-    Python 3.10 (`requires-python`) or torch 2.9, which does so itself.
+    Python 3.10 (`requires-python`) or torch 2.9, which does so itself; a decorator that is not one of torch or Python is
+    not reported then, as it may not compile in any order.
 
     ## References
     - [`staticmethod` objects are callable since Python
@@ -95,7 +96,7 @@ class DecoratorOrder(Rule[FunctionClass]):
             outer, bound, binding = found
             written = method.decorators[outer].written
             shown = f"`@{written}`" if written is not None else "A decorator"
-            effect = _effect(method, binding, settings)
+            effect = _effect(method, outer, binding, settings)
             if effect is None:
                 continue
             yield Finding(
@@ -105,14 +106,22 @@ class DecoratorOrder(Rule[FunctionClass]):
             )
 
 
-def _effect(method: Method, binding: str, settings: Settings) -> str | None:
-    """What happens; None if all works: torch 2.9 wants Python 3.10, and disabled code never compiles."""
+def _effect(method: Method, outer: int, binding: str, settings: Settings) -> str | None:
+    """What happens; None if all works: torch 2.9 wants Python 3.10, and disabled code never compiles.
+
+    What another decorator than those of torch and Python does may not compile in any order.
+    """
     if binding == "classmethod":
         return "calling the class method raises TypeError"
     old = settings.python.fall_below(3, 10) and settings.torch.fall_below(2, 9)
     compiled = all(decorator.name not in COMPILER_DISABLING_DECORATORS for decorator in method.decorators)
+    if not old and (method.decorators[outer].name or "").partition(".")[0] not in _TRACED:
+        return None
     when = [*([_OLD_PYTHON] if old else []), *([_COMPILED] if compiled else [])]
     return f"this raises {' and '.join(when)}" if when else None
+
+
+_TRACED = frozenset(["builtins", "contextlib", "functools", "torch"])
 
 
 def _outside(method: Method) -> tuple[int, int, str] | None:

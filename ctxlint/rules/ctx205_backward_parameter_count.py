@@ -120,6 +120,8 @@ class BackwardParameterCount(Rule[FunctionClass]):
         if flagged is not None:
             under = when((flagged[1],))
             remedy = f"Take the {'other' if too_many else 'last'} ones with the default `None`"
+        if any(each.minimum > len(fn.inputs) for each in fn.gradients) and fn.variadic_inputs is None:
+            remedy += f", and return one for each of the {counted(len(fn.inputs), 'input')}"
         yield Finding(
             own_place(fn, backward),
             f"`{backward.name}` of `{fn.name}` takes {counted(takes, 'gradient')} but `forward` returns "

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import libcst as cst
+
 from ctxlint.model.analyses.reachability import always_has_gradient
 from ctxlint.model.analyses.side_gradients import (
     is_frozen,
@@ -13,8 +15,9 @@ from ctxlint.model.analyses.side_gradients import (
     side_gradients,
 )
 from ctxlint.model.function import FunctionClass
+from ctxlint.model.interpreter.events import Differentiated
 from ctxlint.model.interpreter.values import Tri
-from ctxlint.model.syntax import code_of
+from ctxlint.model.syntax import code_of, last_name
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.wording import quoted
 
@@ -121,6 +124,13 @@ def _twice(fn: FunctionClass, backward: Method, written: SideGradient) -> str | 
     )
 
 
+def _of_those_that_need_one(backward: Method) -> str:
+    """What else to do where ``torch.autograd.grad`` raises for a copy of an input that needs no gradient."""
+    asks = any(each.how == "torch.autograd.grad" for each in backward.facts.of(Differentiated))
+    flagged = any(last_name(each.func) == "requires_grad_" and each.args for each in backward.nodes_of(cst.Call))
+    return "; differentiate only what needs one" * (asks and flagged)
+
+
 def _untracked(fn: FunctionClass, backward: Method, written: SideGradient) -> str | None:
     """What to say of a tensor whose gradient autograd does not ask for."""
     entry = written.input
@@ -135,7 +145,7 @@ def _untracked(fn: FunctionClass, backward: Method, written: SideGradient) -> st
             silent = f"what computes a buffer silently gets no gradient, and if {quoted(others)} {needs} none, this never runs"
         return (
             f"`{backward.name}` of `{fn.name}` writes the `{written.node.attr.value}` of {them} of `{entry.name}` itself; "
-            f"{silent}. Pass the {them} to `apply`, and return their gradients."
+            f"{silent}. Pass the {them} to `apply`, and return their gradients{'' if written.is_buffer else _of_those_that_need_one(backward)}."
         )
     fact = (
         f"`{backward.name}` of `{fn.name}` writes to `{code_of(written.node)}` itself; if {quoted(others)} {needs} no gradient, "

@@ -207,6 +207,7 @@ def _message(method: Method, gradient: str, mutation: Mutation, condition: str =
     if through and (condition or not unless_copied(mutation)):
         subject += f" through `{written}`"
     subject += " if no branch has replaced it" if gradient_written(mutation) is None else under_flag(mutation)
+    subject += " if the sizes agree" * _is_multiplied_by_a_mask(mutation)
     wrong = "wrong, or torch raises" if mutation.how in _RESHAPING else "silently wrong"
     if wants_old_values(method, mutation, gradient):
         return (
@@ -215,8 +216,8 @@ def _message(method: Method, gradient: str, mutation: Mutation, condition: str =
         )
     if mutation.how.startswith("[...]") and not (mutation.by or condition or unless_copied(mutation)):
         return f"{subject}{_OF_ITEMS}"
-    if condition:
-        remedy = "Write to a new tensor"
+    if condition:  # a kernel may get the gradient in another argument, too
+        remedy = f"Copy `{gradient}` first, and continue with the copy" if mutation.by else "Write to a new tensor"
     elif not mutation.by and mutation.how.isidentifier() and not mutation.how.endswith("_"):
         remedy = "Copy it first"  # a collective has no other form
     elif not mutation.by or node is None:  # a nested function may see it without
@@ -227,6 +228,12 @@ def _message(method: Method, gradient: str, mutation: Mutation, condition: str =
         remedy = f"Pass a copy to `{mutation.by}`"
     subject += condition or unless_copied(mutation)
     return f"{subject}; if torch passes the same tensor on to others, their gradients are {wrong}. {remedy}."
+
+
+def _is_multiplied_by_a_mask(mutation: Mutation) -> bool:
+    """Whether a function that also gets a comparison of another tensor multiplies: torch raises for other sizes."""
+    given = mutation.node.args if mutation.by and isinstance(mutation.node, cst.Call) else ()
+    return mutation.how in ("*=", "mul_") and any(isinstance(each.value, cst.Comparison) for each in given)
 
 
 _OF_ITEMS = (

@@ -96,13 +96,15 @@ def _conjuncts(test: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
 
 
 def _kept(fn: FunctionClass, method: Method, node: cst.BaseExpression | None) -> _Known:
-    """What is known of ``ctx.name``, ``getattr(ctx, "name", …)``, the only name for it, or an argument of forward."""
+    """What is known of ``ctx.name``, ``getattr(ctx, "name", …)``, the only name for it or a literal, or an argument."""
     if isinstance(node, cst.Name) and node.value in _NAMED:
         return _one_of((_NAMED[node.value],))
     if isinstance(node, cst.Name) and node in method.parents:
         if method is fn.forward and node.value not in method.binders:
             return _passed(fn, node.value, _asserted(method))
         node = method.bound_to(node.value)
+        if isinstance(node, cst.Name) and node.value in _NAMED:  # a flag that nothing else sets
+            return _one_of((_NAMED[node.value],))
     if isinstance(node, cst.Call):
         return _asked_for(fn, method, node)
     return _attribute(fn, node.attr.value) if node is not None and method.is_on_ctx(node) else _UNKNOWN
