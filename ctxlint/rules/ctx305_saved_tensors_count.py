@@ -263,7 +263,7 @@ def _is_other(fn: FunctionClass, name: str) -> bool:
 
 
 def _may_be_other(fn: FunctionClass, name: str) -> bool:
-    """Whether a name may be that of an input that is no tensor: nothing shows one, and it gets no gradient."""
+    """Whether a name may be that of an input that is not a tensor: nothing shows one, and it gets no gradient."""
     entry = next((each for each in fn.inputs if each.name == name), None)
     return entry is not None and entry.is_tensor is not Tri.YES and entry.gradient is not Tri.YES
 
