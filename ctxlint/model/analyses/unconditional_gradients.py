@@ -175,7 +175,9 @@ def _computed(method: Method, slot: Slot) -> tuple[cst.BaseExpression, str | Non
     name = slot.node.value
     bindings, reads = _apart_from_layout(method, name)
     reads = [each for each in reads if not isinstance(method.parents[each], cst.AssignTarget)]
-    others = len(method.binders.get(name, ())) > len(method.assignments.get(name, []))
+    assigned = {each.node for each in method.assignments.get(name, ())}
+    unmet = [each for each in method.binders.get(name, ()) if _never_runs(each, assigned)]
+    others = len(method.binders.get(name, ())) - len(unmet) > len(assigned)
     if not bindings or others or len(reads) != 1 or any(each.in_loop for each in bindings):
         return None
     arms = all(one.excludes(other) for one in bindings for other in bindings if one is not other)
@@ -183,7 +185,16 @@ def _computed(method: Method, slot: Slot) -> tuple[cst.BaseExpression, str | Non
     value = values[0] if values else None
     if value is None or not arms or (len(values) > 1 and any(each is None or not expensive(each) for each in values)):
         return None
-    return value, name, _deciding([each for each in bindings if each.value != NONE])
+    tests = {code_of(around.test) for each in unmet for around in method.above(each) if isinstance(around, cst.If)}
+    guards = _deciding([each for each in bindings if each.value != NONE])
+    return value, name, [each for each in guards if each not in tests]
+
+
+def _never_runs(binder: cst.CSTNode, assigned: set[cst.CSTNode]) -> bool:
+    """Whether it is ``name = …`` on a path that no call in view takes: the walk has not met it."""
+    return (
+        isinstance(binder, cst.AssignTarget) and isinstance(binder.target, cst.Name) and binder.target not in assigned
+    )
 
 
 def _deciding(bindings: list[Assigned]) -> list[str]:
