@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import libcst as cst
+
 from ctxlint.model.analyses.reentrant import collected_grads, returned_grads
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.syntax import code_of
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.config.settings import Settings
+    from ctxlint.model.interpreter.method import Method
 
 
 class SavedInputGrad(Rule[FunctionClass]):
@@ -92,9 +95,7 @@ class SavedInputGrad(Rule[FunctionClass]):
             return
         for each in list(returned_grads(fn, backward))[:1]:
             name, grad = code_of(each.node.value), code_of(each.node)
-            effect = (
-                f"for any other tensor `{grad}` is `None`" if each.inner else f"two calls on one tensor share `{grad}`"
-            )
+            effect = _of_others(backward, grad) if each.inner else f"two calls on one tensor share `{grad}`"
             yield Finding(
                 fn.span(each.node),
                 f"`{name}` is the caller's own tensor, the saved input `{each.saved.name}`; a leaf silently gets its gradient twice, "
@@ -104,7 +105,17 @@ class SavedInputGrad(Rule[FunctionClass]):
             name = code_of(node.value)
             yield Finding(
                 fn.span(node),
-                f"`{name}` is the caller's own tensor, a saved input; a leaf silently gets its gradient twice, and for any "
-                f"other tensor `{code_of(node)}` is `None`. Use "
+                f"`{name}` is the caller's own tensor, a saved input; a leaf silently gets its gradient twice, and "
+                f"{_of_others(backward, code_of(node))}. Use "
                 f"`[{name}.detach().requires_grad_() for {name} in {backward.ctx_name}.saved_tensors]`.",
             )
+
+
+def _of_others(backward: Method, grad: str) -> str:
+    """What happens for a tensor that is no leaf: the inner ``backward`` runs on into the graph that it is part of."""
+    kept = any("retain_graph" in code_of(each) for each in backward.nodes_of(cst.Arg))
+    return (
+        f"for any other tensor `{grad}` is `None`"
+        if kept
+        else "for any other, the caller's graph is run and freed here"
+    )

@@ -71,6 +71,7 @@ _CONSEQUENCES = (
     ),
     ("if it is expanded, as after `[^`]*`, all", "if it is expanded, all"),
     ("if `[^`]*` (has more|is a container)", r"if that \1"),
+    ("for any other, the caller's graph is run and freed here", "the graph of any other is freed here"),
     (r"for any other tensor `[^`]*\.grad` is `None`", "for any other tensor `.grad` is `None`"),
     (r" \(for a leaf, this already raises\)", ""),
     ("with autocast on if it is called under autocast", "with autocast on under autocast"),
