@@ -280,6 +280,7 @@ def deco(mutates_args=None):
     "another function": ("deco", "def deco(fn):\n    return REGISTRY.get(fn.__name__, fn)\n", ()),
     "another one with options": ("deco(1)", "def deco(n):\n    return REGISTRY[n]\n", ()),
     "a circle": ("deco", "def deco(fn):\n    return other(fn)\n\n\ndef other(fn):\n    return deco(fn)\n", ()),
+    "a static method": ("deco", "def deco(fn):\n    return staticmethod(fn)\n", ()),
     "bound again": ("deco", "def deco(fn):\n    fn = REGISTRY[fn]\n    return fn\n", ()),
     "one of two, one unknown": (
         "deco",
@@ -313,3 +314,9 @@ def test_a_decorator_behind_a_package(tmp_path: Path, kind: str) -> None:
     (tmp_path / "tools" / "decorators.py").write_text(IMPORTS + decorator, encoding="utf-8")
     text = f"import torch\nfrom tools import deco\n\n\n{DECORATED.format(written=written)}"
     assert found(tmp_path, text) == list(codes)
+
+
+def test_a_method_of_an_object_decorates(tmp_path: Path) -> None:
+    method = indent(PLAIN.replace("def guard(fn)", "def guard(self, fn)"), "    ")
+    tools = f"{IMPORTS}class Tools:\n{method}\n\ntools = Tools()\n"
+    assert found(tmp_path, f"{tools}\n\n{DECORATED.format(written='tools.guard')}") == ["CTX202", "CTX404"]

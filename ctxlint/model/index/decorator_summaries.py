@@ -66,7 +66,7 @@ def wrapping_of(decorator: cst.FunctionDef) -> Wrapping:
         keeps_class=same and not names_descriptors and not may_change_methods(decorator.body),
         copies=_copies(decorator.body, _names_of_functions(decorator.body)),
         lays_out=_lays_out(decorator.body) and "grad" not in "".join(words_of(decorator.body)),
-        by=_other_decorator(decorator),
+        by=None if names_descriptors else _other_decorator(decorator),
     )
 
 

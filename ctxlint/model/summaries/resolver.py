@@ -285,7 +285,7 @@ class CalleeResolver:
             found = new_object(self.summaries.project, self.unit, name, meant, arguments, keywords, call)
             if found is not None:
                 return found[0], self._initialised(found[1], arguments, keywords, call)
-        method = self._method_of_instance(name)
+        method = self.method_of_instance(name)
         if method is None:
             if meant is None or not makes_tensors(self.summaries.project, meant):
                 return None
@@ -316,7 +316,8 @@ class CalleeResolver:
                     held[name] = Slot(value)
         return Summary(replace(made, attributes=tuple(held.items())), known[1].writes, known[1].reads)
 
-    def _method_of_instance(self, name: str) -> tuple[ProjectFunction, tuple[Slot, ...]] | None:
+    def method_of_instance(self, name: str) -> tuple[ProjectFunction, tuple[Slot, ...]] | None:
+        """The method that the name of an object of a module, and of its method, certainly denotes."""
         owner, _, method = name.rpartition(".")
         instance = self.instance(owner) if owner else None
         return self.method(instance, method) if instance is not None else None

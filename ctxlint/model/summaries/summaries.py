@@ -429,14 +429,17 @@ class Summaries:
 
     def _meant(self, unit: Unit, decorator: Decorator) -> Decorating | None:
         """The function of the project that a decorator is, or the method of an object; None if unknown."""
+        if decorator.name is None:
+            return None
         resolver = CalleeResolver(unit, self)
-        meant = resolver.function(decorator.name) if decorator.name else None
+        meant = resolver.function(decorator.name)
         if meant is not None:
             is_sure = decorator.certain or bool(meant.unit.index.functions[meant.qualname].alternatives)
             return Decorating(ProjectFunction(meant)) if is_sure else None
-        certain = decorator.name if decorator.certain else None
-        instance = resolver.instance(certain or f"{LOCAL}{decorator.written}")
-        return self._called_as(unit, instance) if instance is not None else None
+        name = decorator.name if decorator.certain else f"{LOCAL}{decorator.written}"
+        instance = resolver.instance(name)
+        method = resolver.method_of_instance(f"{name}.__call__" if instance is not None else name)
+        return Decorating(*method) if method is not None else None
 
     def _summary_of(
         self, function: ProjectFunction, arguments: tuple[Slot, ...], keywords: MappingOf[str, Slot]
