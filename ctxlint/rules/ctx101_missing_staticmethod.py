@@ -124,4 +124,6 @@ def _message(fn: FunctionClass, method: Method) -> str:
             f"{what}; torch passes the ctx as `{method.receiver.name}`{refusal(fn, method)}. Add `@staticmethod` and drop "
             f"`{method.receiver.name}`."
         )
-    return f"{what}, but torch calls it like one, and documents it as one. Add `@staticmethod`."
+    instances = not fn.applied and any(call.how == "construct-call" for call in fn.calls)
+    call_it = f", and call `{fn.name}.apply(...)`" * instances  # a call of an instance raises in any case
+    return f"{what}, but torch calls it like one, and documents it as one. Add `@staticmethod`{call_it}."

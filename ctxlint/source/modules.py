@@ -74,10 +74,19 @@ def locate_from(folder: str, target: str) -> ModulePlace | None:
         place = _descend(root, parts) if parts and _offers(root, parts[0]) else None
         if place is None:
             continue
-        if not _is_named_like_package(root, parts[0]):
+        if not _is_named_like_package(root, parts[0]) and place.rest.count(".") < _DEEP:
             return place
-        hidden = hidden or place
+        hidden = place if hidden is None or _is_deeper(place, hidden) else hidden
     return hidden
+
+
+_DEEP = 3
+"""A package has no module for so many dots in a name: perhaps another one of its name, further up, is meant."""
+
+
+def _is_deeper(place: ModulePlace, other: ModulePlace) -> bool:
+    """Whether a place has modules for more of a name than one with none for much of it."""
+    return other.rest.count(".") >= _DEEP > place.rest.count(".")
 
 
 @lru_cache(maxsize=4096)

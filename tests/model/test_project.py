@@ -118,6 +118,19 @@ def test_a_module_named_like_its_package(tmp_path: Path, imports: str) -> None:
     assert codes(tmp_path, files, "pkg/sub/double.py") == ["CTX103"]
 
 
+def test_a_package_named_like_another_one_further_up(tmp_path: Path) -> None:
+    """The nearest ``models`` has none of the modules of the name; that around it has."""
+    files = {
+        "models/net/sparse/lib/base.py": BASE,
+        "models/net/sparse/models/__init__.py": "",
+        "models/net/sparse/models/double.py": SUBCLASS.format(
+            imports="from models.net.sparse.lib.base import Base", base="Base"
+        ),
+    }
+    (tmp_path / "pyproject.toml").touch()
+    assert codes(tmp_path, files, "models/net/sparse/models/double.py") == ["CTX103"]
+
+
 def test_a_module_named_like_a_folder_above_that_is_no_package(tmp_path: Path) -> None:
     files = {
         "scripts/base/base.py": BASE,
