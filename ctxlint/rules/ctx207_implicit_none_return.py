@@ -102,11 +102,21 @@ def _effect(fn: FunctionClass, otherwise: str) -> str:
     """The consequence, and the remedy: to return gradients, or ``otherwise``."""
     also = f", or {otherwise}" if otherwise else ""
     if fn.variadic_inputs is not None:
-        return f"torch raises RuntimeError at backward, or silently gives no gradient. Return one for each input{also}"
+        error, take = (
+            ("an error", "Take a gradient for each output and return")
+            if _may_lack_gradients(fn)
+            else ("RuntimeError", "Return")
+        )
+        return f"torch raises {error} at backward, or silently gives no gradient. {take} one for each input{also}"
     if len(fn.inputs) == 1:
         name = fn.inputs[0].name
         return f"`{name}` silently gets no gradient. Return a gradient, or {otherwise or 'write `return None`'}"
     return f"torch raises RuntimeError at backward. Return one gradient for each input{also}"
+
+
+def _may_lack_gradients(fn: FunctionClass) -> bool:
+    """Whether backward takes a fixed number of gradients, though the number of outputs is unknown."""
+    return fn.backward is not None and fn.backward.variadic is None and any(each.count is None for each in fn.outputs)
 
 
 def _is_empty(method: Method) -> bool:

@@ -15,7 +15,7 @@ from ctxlint.model.analyses.variadic_gradients import before_variadic
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.interpreter.values import Constant, Mapping, Scalar, Sequence, Tri
 from ctxlint.rules.base import Finding, FixAvailability, Rule
-from ctxlint.rules.wording import own_place, place_of_gradients
+from ctxlint.rules.wording import if_it_runs, own_place, place_of_gradients
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -133,7 +133,8 @@ def _complaint(fn: FunctionClass, returned: Returned, refused: RefusedGradient) 
     if refused.position is None:
         if isinstance(value, Sequence):
             of_all = "" if _fits(fn, returned) else " of one gradient for each input"
-            return f"{_kind(value)}, which torch treats as one gradient; it raises RuntimeError at backward. Return a tuple{of_all}."
+            moment = f"at backward{if_it_runs(fn, fn.backward, returned.node) if fn.backward is not None else ''}"
+            return f"{_kind(value)}, which torch treats as one gradient; it raises RuntimeError {moment}. Return a tuple{of_all}."
         remedy = "Return a tensor, or `None`" if len(fn.inputs) == 1 else "Return one gradient for each input"
         return f"{_kind(value)} instead of a gradient; torch raises RuntimeError at backward. {remedy}."
     entry = _faces(fn, refused)

@@ -122,5 +122,5 @@ class UnreturnedGradient(Rule[FunctionClass]):
                 yield Finding(
                     fn.span(each.returned.node),
                     f"`{name}` of `{fn.name}` always returns `None` here and never reaches the gradients on "
-                    f"{fn.line(each.node)}; its inputs silently get no gradient. Remove this `return`.",
+                    f"{fn.line(each.node)}; its inputs silently get no gradient. Remove this `return` once the code below it works.",
                 )
