@@ -45,7 +45,7 @@ def required_nones(fn: FunctionClass) -> Iterator[RequiredNone]:
 def _index(backward: Method, gradient: cst.BaseExpression) -> int | None:
     """The number of an incoming gradient: of a parameter that nothing binds again, or ``grads[-1]`` for ``*grads``."""
     name = dotted(gradient.value if isinstance(gradient, cst.Subscript) else gradient)
-    if name is None or name in backward.assignments:
+    if name is None or name in backward.binders:
         return None
     if isinstance(gradient, cst.Subscript):
         rest, place = backward.variadic, signed_integer(single_index(gradient))
