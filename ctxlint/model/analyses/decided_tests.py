@@ -102,9 +102,13 @@ def _kept(fn: FunctionClass, method: Method, node: cst.BaseExpression | None) ->
     if isinstance(node, cst.Name) and node in method.parents:
         if method is fn.forward and node.value not in method.binders:
             return _passed(fn, node.value, _asserted(method))
-        node = method.bound_to(node.value)
-        if isinstance(node, cst.Name) and node.value in _NAMED:  # a flag that nothing else sets
-            return _one_of((_NAMED[node.value],))
+        name = node.value
+        if any(each.name == name for each in method.params):
+            return _UNKNOWN
+        node = method.bound_to(name)
+        if isinstance(node, cst.Name) and node.value in _NAMED:
+            is_fixed = len(method.binders.get(name, ())) == 1  # a flag that nothing else sets
+            return _one_of((_NAMED[node.value],)) if is_fixed else _UNKNOWN
     if isinstance(node, cst.Call):
         return _asked_for(fn, method, node)
     return _attribute(fn, node.attr.value) if node is not None and method.is_on_ctx(node) else _UNKNOWN
