@@ -26,7 +26,7 @@ def drop_none_in_front(fn: FunctionClass, found: Displaced) -> Fix | None:
     written = [each.value for each in display.elements if isinstance(each, cst.Element)]
     if written != [slot.node for slot in found.returned.slots] or "#" in layout.code(display):
         return None
-    if found.gets.index - found.meant.index > 1:
+    if found.position - found.meant.index > 1:
         return None
     edit = without_item(layout, items_of(layout, display.elements), found.meant.index, keep_comma=False)
     return Fix("Remove the `None`", (edit,), Applicability.UNSAFE)

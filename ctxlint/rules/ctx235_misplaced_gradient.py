@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.config.settings import Settings
-    from ctxlint.model.analyses.misplaced_gradients import Early
+    from ctxlint.model.analyses.misplaced_gradients import Displaced, Early
 
 
 class MisplacedGradient(Rule[FunctionClass]):
     """
     ## What it does
     Reports a `backward` that returns a gradient behind a `None` too many: it has the name of an input in front, for which `None` is
-    returned, and there are more gradients than inputs. Reports gradients that are returned one place too early, with a `None`
+    returned, and there are more gradients than inputs; also `x.grad` behind the gradients of all inputs. Reports gradients that are returned one place too early, with a `None`
     missing in front and one to spare behind: the first is for an input that is not a tensor, and has the name of the next one. Reports two gradients that have changed places: each has the name of
     the input that the other is returned for.
 
@@ -91,8 +91,7 @@ class MisplacedGradient(Rule[FunctionClass]):
         for each in misplaced_gradients(fn) if backward is not None else ():
             yield Finding(
                 fn.span(each.node),
-                f"`{each.name}` is returned for the input `{each.gets.name}`, and `None` for `{each.meant.name}`, which gets no "
-                f"gradient. Remove a `None` in front of it.",
+                _message_of_displaced(each),
                 drop_none_in_front(fn, each),
                 rests_on=(each.returned,),
             )
@@ -114,6 +113,19 @@ class MisplacedGradient(Rule[FunctionClass]):
                 exchange(fn, pair),
                 rests_on=(pair.returned,),
             )
+
+
+def _message_of_displaced(displaced: Displaced) -> str:
+    name, meant = displaced.name, displaced.meant.name
+    if displaced.gets is None:
+        return (
+            f"`{name}` is returned behind the gradients of all inputs, and `None` for `{meant}`; torch raises RuntimeError at backward "
+            f"unless it is `None`. Return it for `{meant}`."
+        )
+    return (
+        f"`{name}` is returned for the input `{displaced.gets.name}`, and `None` for `{meant}`, which gets no gradient. "
+        f"Remove a `None` in front of it."
+    )
 
 
 def _message_of_early(early: Early) -> str:

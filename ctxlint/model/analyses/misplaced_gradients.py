@@ -26,13 +26,17 @@ if TYPE_CHECKING:
 
 @record
 class Displaced:
-    """The gradient ``name`` at ``node``, which is returned for the input ``gets``; ``meant`` gets None."""
+    """The gradient ``name`` at ``node``, which is returned for the input ``gets``; ``meant`` gets None.
+
+    ``gets`` is None if it is returned behind the gradients of all inputs.
+    """
 
     returned: Returned
     name: str
     node: cst.CSTNode
     meant: Input
-    gets: Input
+    position: int
+    gets: Input | None = None
 
 
 def misplaced_gradients(fn: FunctionClass) -> Iterator[Displaced]:
@@ -44,8 +48,24 @@ def misplaced_gradients(fn: FunctionClass) -> Iterator[Displaced]:
             continue
         if all(is_none(slot.value) is Tri.YES for slot in returned.slots[len(fn.inputs) :]):
             found = list(_misplaced(fn, returned))
-            if found and not any(_fits(fn, returned, at) for at in range(found[0].gets.index, len(fn.inputs))):
+            if found and not any(_fits(fn, returned, at) for at in range(found[0].position, len(fn.inputs))):
                 yield found[0]
+        else:
+            yield from _behind_all(fn, returned)
+
+
+def _behind_all(fn: FunctionClass, returned: Returned) -> Iterator[Displaced]:
+    """The ``x.grad`` of an input that is the only surplus gradient, and may be None, where ``x`` gets None."""
+    count = len(fn.inputs)
+    given = [at for at, slot in enumerate(returned.slots) if at >= count and is_none(slot.value) is not Tri.YES]
+    node = returned.slots[given[0]].node if len(given) == 1 else None
+    if not isinstance(node, cst.Attribute) or node.attr.value != "grad" or not isinstance(node.value, cst.Name):
+        return
+    if fn.backward is None or is_none(returned.slots[given[0]].value) is Tri.NO:  # it raises whenever it runs: CTX202
+        return
+    owner = kept_value(fn, fn.backward.value_of(node.value.value))
+    if is_input(owner) and owner.index < count and is_none(returned.slots[owner.index].value) is Tri.YES:
+        yield Displaced(returned, f"{node.value.value}.grad", node, fn.inputs[owner.index], given[0])
 
 
 def _misplaced(fn: FunctionClass, returned: Returned) -> Iterator[Displaced]:
@@ -58,7 +78,7 @@ def _misplaced(fn: FunctionClass, returned: Returned) -> Iterator[Displaced]:
         if at is None or not 0 < gets.index - at <= surplus or not isinstance(node, cst.Name):
             continue
         if is_none(returned.slots[at].value) is Tri.YES and is_none(returned.slots[gets.index].value) is not Tri.YES:
-            yield Displaced(returned, node.value, node, fn.inputs[at], gets)
+            yield Displaced(returned, node.value, node, fn.inputs[at], gets.index, gets)
 
 
 @record

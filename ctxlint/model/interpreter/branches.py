@@ -10,7 +10,7 @@ import libcst as cst
 from ctxlint.model.index.indexer import EXPECT_ERRORS
 from ctxlint.model.interpreter.assignments import assign_target
 from ctxlint.model.interpreter.calls import call_method
-from ctxlint.model.interpreter.conditions import asks_unknown_type, by_type, decided, enter_arm
+from ctxlint.model.interpreter.conditions import asks_unknown_type, by_type, decided, enter_arm, tensor_asked_for
 from ctxlint.model.interpreter.events import Guard
 from ctxlint.model.interpreter.local_names import captured_by, times_bound
 from ctxlint.model.interpreter.names import canonical
@@ -19,12 +19,15 @@ from ctxlint.model.interpreter.state import State, covers, join_environments, jo
 from ctxlint.model.interpreter.values import (
     UNBOUND,
     UNKNOWN,
+    Argument,
     Context,
     Opaque,
     ProjectObject,
     Sequence,
     Slot,
+    Tri,
     Value,
+    is_container,
     join,
 )
 from ctxlint.model.syntax import children, last_name
@@ -48,6 +51,7 @@ def execute_if(walk: Walk, node: cst.If) -> None:
         _execute_arm(walk, node.body if outcome else node.orelse)
         return
     before, asks_type = walk.state, asks_unknown_type(walk, node.test)
+    tensor = tensor_asked_for(walk, node.test) if asks_type else None
     arms: list[State] = []
     for holds, body in ((True, node.body), (False, node.orelse)):
         enter_arm(walk, before, node, node.test, holds)
@@ -55,7 +59,19 @@ def execute_if(walk: Walk, node: cst.If) -> None:
         arms.append(walk.state)
     walk.state = join_states(before, arms)
     if asks_type and all(arm.live for arm in arms):
+        if tensor is not None:
+            _keep_containers(walk, tensor, *arms)
         _forget_containers(walk, before)
+
+
+def _keep_containers(walk: Walk, tensor: Argument, held: State, other: State) -> None:
+    """After ``if isinstance(x, torch.Tensor): x = [x]``, where x is a tensor: the list, and not x itself.
+
+    The test stays undecided, because a gradient may be undefined: then there is nothing in what follows to write to.
+    """
+    for name, value in held.names.items():
+        if is_container(value) is Tri.YES and other.names.get(name) == tensor:
+            walk.state.names[name] = value
 
 
 def _forget_containers(walk: Walk, before: State) -> None:

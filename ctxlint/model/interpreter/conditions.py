@@ -10,7 +10,7 @@ import libcst as cst
 
 from ctxlint.model.interpreter.events import Asks, Assigned, Escape, FlagsTested, Guard, Question
 from ctxlint.model.interpreter.names import canonical
-from ctxlint.model.interpreter.type_tests import is_instance, only_instances, type_of, type_test
+from ctxlint.model.interpreter.type_tests import TENSOR, is_instance, only_instances, type_of, type_test
 from ctxlint.model.interpreter.values import (
     NONE,
     UNKNOWN,
@@ -247,6 +247,15 @@ def asks_unknown_type(walk: Walk, test: cst.BaseExpression) -> bool:
     while isinstance(value, (View, Item)):
         value = value.of
     return isinstance(value, (Argument, Opaque))
+
+
+def tensor_asked_for(walk: Walk, test: cst.BaseExpression) -> Argument | None:
+    """The argument of a function that a test asks to be a tensor, if it is one for the caller in question."""
+    asked = type_test(test, partial(canonical, walk))
+    if asked is None or TENSOR not in asked[1]:
+        return None
+    value = walk.peek(asked[0])
+    return value if isinstance(value, Argument) and value.tensor is Tri.YES else None
 
 
 def _subject_of_type(walk: Walk, test: cst.BaseExpression) -> cst.BaseExpression | None:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ctxlint.model.interpreter.events import Guard
     from ctxlint.model.interpreter.values import Value
 
-_TENSOR = "torch.Tensor"
+TENSOR = "torch.Tensor"
 _PLAIN = frozenset(f"builtins.{name}" for name in ("list", "tuple", "set", "dict", "int", "float", "bool", "str"))
 """Types that have no common instances with each other and with tensors, except bool, which is an int."""
 
@@ -52,7 +52,7 @@ def type_test(
         return None
     callee = canonical(test.func)
     if callee == "torch.is_tensor" and len(test.args) == 1:
-        return test.args[0].value, (_TENSOR,)
+        return test.args[0].value, (TENSOR,)
     if callee != "builtins.isinstance" or len(test.args) != 2:
         return None
     kinds = test.args[1].value
@@ -73,7 +73,7 @@ def is_instance(value: Value, classes: Collection[str]) -> Tri:
         return Tri.YES
     if own == FUNCTION_TYPE:
         return Tri.UNKNOWN if any("Callable" in each or "Type" in each or not each for each in classes) else Tri.NO
-    others = _PLAIN if own == _TENSOR else _PLAIN | {_TENSOR, "torch.nn.Parameter", "torch.nn.parameter.Parameter"}
+    others = _PLAIN if own == TENSOR else _PLAIN | {TENSOR, "torch.nn.Parameter", "torch.nn.parameter.Parameter"}
     return Tri.NO if all(each in others for each in classes) else Tri.UNKNOWN
 
 
@@ -109,7 +109,7 @@ def type_of(value: Value) -> str | None:
     if isinstance(value, Mapping):
         return "builtins.dict"
     if isinstance(value, (Fresh, View, SomeTensor)):
-        return _TENSOR
+        return TENSOR
     if isinstance(value, Constant):
         return f"builtins.{value.type_name}"
     if isinstance(value, Scalar) and value.sort in ("int", "bool", "float", "str"):
