@@ -9,6 +9,7 @@ import libcst as cst
 from ctxlint.fixes.saved_tuple import index_the_one, unpack_the_one, without_call
 from ctxlint.model.analyses.saved_tensors import saved_counts, saving_call
 from ctxlint.model.function import FunctionClass, GradientsUsedAsTensor, SavedRead, TupleUsedAsTensor
+from ctxlint.model.interpreter.values import SavedTensors
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.rules.related import way_to
 from ctxlint.rules.wording import if_it_happens
@@ -17,13 +18,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.config.settings import Settings
+    from ctxlint.model.interpreter.events import Assigned
     from ctxlint.model.interpreter.method import Method
 
 
 class SavedTupleAsTensor(Rule[FunctionClass]):
     """
     ## What it does
-    Reports a name that holds all of `ctx.saved_tensors` but is used as only a tensor can be, and the call
+    Reports a name that holds all of `ctx.saved_tensors`, or a slice of it, but is used as only a tensor can be, and the call
     `ctx.saved_tensors()`. Also reports such uses of the gradients of a `backward(ctx, *grads)`.
 
     ## Why is this bad?
@@ -104,8 +106,11 @@ class SavedTupleAsTensor(Rule[FunctionClass]):
 
     def used(self, fn: FunctionClass, method: Method) -> Iterator[Finding]:
         """One finding for each name, where it is bound to the tuple; or at the use itself if there is no name."""
-        reported: set[SavedRead] = set()
+        reported: set[SavedRead | Assigned] = set()
         for use in method.facts.of(TupleUsedAsTensor):
+            if use.sliced:
+                yield from _sliced(fn, method, use, reported)
+                continue
             if not use.name:
                 yield Finding(
                     fn.span(use.node),
@@ -145,6 +150,26 @@ class SavedTupleAsTensor(Rule[FunctionClass]):
                 f"{f'Take `{use.name}` without the star' if one else 'Use its elements'}.",
             )
             return
+
+
+def _sliced(
+    fn: FunctionClass, method: Method, use: TupleUsedAsTensor, reported: set[SavedRead | Assigned]
+) -> Iterator[Finding]:
+    """A slice that is used as one tensor: where a name gets it, once, or at the use itself."""
+    before = (each for each in method.assignments.get(use.name, ()) if each.order < use.order)
+    bound = max(before, key=lambda each: each.order, default=None)
+    if bound is None:
+        what = "A slice of `saved_tensors` is a tuple, used as one tensor here"
+        yield Finding(
+            fn.span(use.node), f"{what} ({use.how}); this raises. Write an index instead.", related=way_to(fn, use)
+        )
+    elif bound not in reported and isinstance(bound.value, SavedTensors) and bound.value_node is not None:
+        reported.add(bound)
+        yield Finding(
+            fn.span(bound.value_node),
+            f"`{use.name}` is a slice of the saved tensors, a tuple; using it as one tensor raises ({use.how}, "
+            f"{fn.line(use.node)}). Write an index instead of the slice.",
+        )
 
 
 def _is_one_gradient(method: Method, node: cst.CSTNode) -> bool:

@@ -228,7 +228,8 @@ def tuple_used(
     if isinstance(whole, Variadic):
         walk.record(GradientsUsedAsTensor, node, name=name, how=how, may_repeat=may_repeat)
     elif not may_repeat:
-        walk.record(TupleUsedAsTensor, node, name=name, how=how)
+        sliced = isinstance(whole, SavedTensors) and whole.sliced
+        walk.record(TupleUsedAsTensor, node, name=name, how=how, sliced=sliced)
 
 
 # Subscripts

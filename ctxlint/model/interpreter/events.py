@@ -351,10 +351,11 @@ class SavedItem(ContextEvent):
 
 @record
 class TupleUsedAsTensor(ContextEvent):
-    """A use that only a tensor allows, of a name that is bound to the whole tuple of saved tensors."""
+    """A use that only a tensor allows, of a name that is bound to the tuple of saved tensors, or a slice of it."""
 
     name: str = ""
     how: str = ""
+    sliced: bool = False
 
 
 @record
