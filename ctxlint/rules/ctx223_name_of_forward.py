@@ -14,12 +14,12 @@ from ctxlint.model.analyses.outputs import is_read
 from ctxlint.model.analyses.saved_reads import read_backs
 from ctxlint.model.analyses.saved_tensors import mismatched, saved_counts, saving_call
 from ctxlint.model.function import FunctionClass
-from ctxlint.model.interpreter.events import MisfitKind
+from ctxlint.model.interpreter.events import MisfitCall, MisfitKind
 from ctxlint.model.syntax import is_name
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.misfit_wording import misfits
 from ctxlint.rules.related import at, way_to
-from ctxlint.rules.wording import first_of, if_it_runs, moment, name_with_the_words_of, quoted
+from ctxlint.rules.wording import first_of, fitting, if_it_runs, moment, name_with_the_words_of, quoted, them
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -127,7 +127,7 @@ def _unknown(fn: FunctionClass, method: Method) -> Iterator[Finding]:
             fn.span(node),
             f"`{node.value}` in `{method.name}` of `{fn.name}` is {here}; it raises {error} {moment(method)}"
             f"{if_it_runs(fn, method, node)}. "
-            f"{_remedy(fn, method, node.value)}.",
+            f"{_dropped(method, node).format('it') or _remedy(fn, method, node.value)}.",
         )
     yield from _undefined(fn, method, seen)
 
@@ -162,9 +162,9 @@ def _undefined(fn: FunctionClass, method: Method, seen: set[str]) -> Iterator[Fi
     for node in undefined_names(fn, method):
         if node.value not in seen:
             seen.add(node.value)
-            remedy = _definition(fn, method, node)
+            remedy = _dropped(method, node) or _definition(fn, method, node)
             around = next((each for each in method.above(node) if isinstance(each, cst.BaseSmallStatement)), node)
-            found.setdefault((remedy, around if remedy == _DEFINE else node), []).append(node)
+            found.setdefault((remedy, around if remedy.startswith((_DEFINE, _DROP)) else node), []).append(node)
     for (remedy, _around), nodes in found.items():
         names = [each.value for each in nodes]
         what = f"{first_of(names, _MOST_NAMES)} in `{method.name}` of `{fn.name}` {'is' if len(nodes) == 1 else 'are'} not defined"
@@ -174,11 +174,41 @@ def _undefined(fn: FunctionClass, method: Method, seen: set[str]) -> Iterator[Fi
         )
         if len(nodes) == 1:
             advice = remedy if remedy != _DEFINE else _similar(fn, method, names[0])
+        if remedy.startswith(_DROP):
+            advice = remedy.format(them(nodes))
         effect = f"it raises NameError {moment(method)}{if_it_runs(fn, method, nodes[0])}"
         if advice == _DEFINE and _lacks_a_parameter(fn, method):
             effect = "every call of `apply` raises"  # NameError, or TypeError if the call passes it
             advice = f"Add it to the parameters, as `backward` returns {len(fn.inputs) + 1} gradients"
-        yield Finding(fn.span(nodes[0]), f"{what}; {effect}. {advice}.")
+        yield Finding(fn.span(nodes[0]), fitting(f"{what}; {effect}. {advice}."))
+
+
+def _dropped(method: Method, node: cst.Name) -> str:
+    """What to write for a name that is only passed where the function of the project that is called has no parameter.
+
+    With ``{0}`` for "it" or "them".
+    """
+    remedies = {_without(method, each) for each in method.named[node.value]}
+    return remedies.pop() if len(remedies) == 1 else ""
+
+
+def _without(method: Method, node: cst.Name) -> str:
+    """The same for one read of it; empty if the call takes it, or would raise without it."""
+    argument = method.parents.get(node)
+    if not isinstance(argument, cst.Arg) or argument.value is not node:
+        return ""
+    call = method.parents.get(argument)
+    found = next((each.misfit for each in method.facts.of(MisfitCall) if each.node is call and not each.by), None)
+    if not isinstance(call, cst.Call) or found is None or found.kind is not MisfitKind.CALL:
+        return ""
+    if found.missing or found.twice or found.meant or found.receiver or found.unread:
+        return ""
+    by_position = [each for each in call.args if each.keyword is None]
+    is_unknown = argument.keyword is not None and argument.keyword.value in found.unknown
+    if not is_unknown and argument not in by_position[len(by_position) - found.surplus :]:
+        return ""
+    few = 0 < len(found.params) <= _MOST_NAMES
+    return f"{_DROP}: `{found.callee}` {f'takes only {quoted(found.params)}' if few else 'does not take {0}'}"
 
 
 def _undefined_inside(fn: FunctionClass) -> Iterator[Finding]:
@@ -219,6 +249,7 @@ def _lacks_a_parameter(fn: FunctionClass, method: Method) -> bool:
 
 _DEFINE = "Define or import it"
 _DEFINE_ALL = "Define or import them"
+_DROP = "Drop {0}"
 _SHORT = 4
 """The length of names that are often alike by chance."""
 _MOST_NAMES = 3

@@ -14,7 +14,7 @@ from ctxlint.model.syntax import last_name
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.misfit_wording import fact, misfits, remedy
 from ctxlint.rules.related import way_to
-from ctxlint.rules.wording import them
+from ctxlint.rules.wording import fitting, them
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -96,8 +96,10 @@ class HelperArguments(Rule[FunctionClass]):
             if not (never_happens(fn, found.method, event) or _raises_before(fn, found)):
                 consequence = f"it raises {misfit.raises} {found.when}{found.unless_skipped}. {_remedy(fn, found)}"
                 wrong = "with too few arguments" if _is_shifted(found) else fact(misfit)
-                message = f"{found.by} calls `{misfit.callee}` {wrong}; {consequence}."
-                yield Finding(fn.span(event.node), message, related=way_to(fn, event))
+                message = f"{found.by} calls `{misfit.callee}` {wrong}; {consequence}"
+                unpack = f", and unpack the {misfit.results} results" if misfit.results > 1 else ""
+                wording = fitting(f"{message}{unpack}.", f"{message}.")
+                yield Finding(fn.span(event.node), wording, related=way_to(fn, event))
 
 
 def _raises_before(fn: FunctionClass, found: MisfitFound) -> bool:

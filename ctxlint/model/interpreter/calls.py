@@ -546,7 +546,8 @@ def _callee(walk: Walk, node: cst.Call, name: str, arguments: Arguments) -> tupl
         misfit = walk.resolver.call_misfit(name, len(arguments.positional), arguments.keywords)
         if misfit is not None:
             wrapped = bool(misfit.missing) and _passes_tuple(node, misfit.takes)
-            walk.record(MisfitCall, node, misfit=changed(misfit, wrapped=True) if wrapped else misfit)
+            results = misfit.results if _number_of_targets(walk, node) not in (None, misfit.results) else 0
+            walk.record(MisfitCall, node, misfit=changed(misfit, wrapped=wrapped, results=results))
     return found
 
 
@@ -554,6 +555,15 @@ def _has_fallback(walk: Walk, func: cst.BaseExpression) -> bool:
     """Whether an ``except`` clause binds the name of a function to another one."""
     root = root_name(func)
     return root is not None and walk.resolver is not None and walk.resolver.has_fallback(root, walk.names.scope)
+
+
+def _number_of_targets(walk: Walk, call: cst.Call) -> int | None:
+    """Into how many targets the statement that is being walked unpacks a call; None if that is unknown, or not so."""
+    line = walk.statement.body if isinstance(walk.statement, cst.SimpleStatementLine) else ()
+    found = next((each for each in line if isinstance(each, cst.Assign) and each.value is call), None)
+    target = found.targets[0].target if found is not None else None
+    parts = target.elements if isinstance(target, (cst.Tuple, cst.List)) else ()
+    return None if any(isinstance(each, cst.StarredElement) for each in parts) else len(parts) or None
 
 
 def _passes_tuple(call: cst.Call, size: int) -> bool:

@@ -620,6 +620,8 @@ class Misfit:
     ``conditional``: a condition in the function that makes the call may skip it. ``receiver``: the parameter ``cls``,
     or an unused ``self``, of a method without a decorator, to which the first argument goes; ``unread``: an unused one
     of a static method. ``inside``: the function that makes the call, if it is not the method itself.
+    ``params`` are the names of all parameters, unless there is ``*args`` or ``**kwargs``. ``results`` is the number of
+    values that the function returns, if the call is unpacked into another number.
     """
 
     callee: str
@@ -639,6 +641,8 @@ class Misfit:
     valued: bool = False
     newer_only: bool = False
     inside: str = ""
+    params: tuple[str, ...] = ()
+    results: int = 0
 
     @property
     def is_certain(self) -> bool:

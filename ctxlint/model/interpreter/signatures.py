@@ -291,7 +291,8 @@ def misfit_of(
     meant = [_meant(name, keywords[name], free) for name in unknown]
     sure = tuple(name for name in meant if name is not None)
     sure = sure if len({*sure}) == len(unknown) and {*missing} <= {*sure} else ()
-    return Misfit(callee, len(plain), surplus, missing, twice, unknown, sure, raises=raises, kind=MisfitKind.CALL)
+    kind, every = MisfitKind.CALL, (*plain, *by_keyword) if len(plain) + len(by_keyword) == len(params) else ()
+    return Misfit(callee, len(plain), surplus, missing, twice, unknown, sure, raises=raises, kind=kind, params=every)
 
 
 def _meant(keyword: str, passed: str, free: Iterable[str]) -> str | None:

@@ -221,7 +221,10 @@ class Summaries:
         taken = positional + (binding is Binding.CLASS)
         passed = {name: last_name(slot.node) if slot.node is not None else "" for name, slot in keywords.items()}
         found = misfit_of(definition.name, head.params, taken, passed, raises)
-        if found is None or binding is Binding.CLASS or "." not in definition.qualname or not head.params:
+        if found is None:
+            return None
+        found = replace(found, params=found.params[binding is Binding.CLASS :], results=_number_of_results(record.node))
+        if binding is Binding.CLASS or "." not in definition.qualname or not head.params:
             return found
         first, used = head.params[0].name, {each.id for each in nodes_in(record.node) if isinstance(each, ast.Name)}
         if binding is Binding.STATIC:
@@ -562,6 +565,19 @@ def _summary(
     others = (none_reads, unbound_reads, uses, misfits, strides, flags, sums)
     filled = (tuple(_left_out(definition, head.node, facts)), unwritten_parts(head.node, facts))
     return Summary(_returned(facts), writes, reads, effects, (), *others, *filled)
+
+
+def _number_of_results(function: ast.AST) -> int:
+    """The number of values that a function ending with ``return`` returns as a tuple wherever it does; 0 if unknown."""
+    if not isinstance(function, ast.FunctionDef) or not isinstance(function.body[-1], ast.Return):
+        return 0
+    inside = [each for statement in function.body for each in nodes_in(statement)]
+    if any(isinstance(each, (ast.Yield, ast.YieldFrom)) for each in inside):
+        return 0
+    tuples = [each.value for each in inside if isinstance(each, ast.Return)]
+    counts = {len(each.elts) if isinstance(each, ast.Tuple) else 0 for each in tuples}
+    starred = any(isinstance(part, ast.Starred) for each in tuples if isinstance(each, ast.Tuple) for part in each.elts)
+    return counts.pop() if len(counts) == 1 and not starred else 0
 
 
 def _misfit_of_kernel(definition: Definition, around: list[str | None]) -> Misfit | None:
