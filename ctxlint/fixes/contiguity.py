@@ -8,7 +8,7 @@ import libcst as cst
 
 from ctxlint.fix import Applicability
 from ctxlint.fixes.method_code import code_of_method
-from ctxlint.model.analyses.layout_uses import FOREIGN, LayoutUse, layout_uses
+from ctxlint.model.analyses.layout_uses import FOREIGN, OTHERS, LayoutUse, layout_uses
 from ctxlint.model.function import Mutation
 from ctxlint.model.interpreter.values import Fresh, Parameter, SavedTensor, Tri, usual_storage
 
@@ -26,7 +26,7 @@ def allow_any_layout(fn: FunctionClass, use: LayoutUse) -> Fix | None:
     the result; a pointer keeps no tensor alive. So if the gradient may be written to, or its pointer is taken, the
     gradient itself is made contiguous at the start.
     """
-    if use.how == FOREIGN:
+    if use.how in (FOREIGN, OTHERS):
         return None
     method, call, gradient = fn.backward, use.node, use.name
     code = code_of_method(fn, method) if method is not None else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxlint.model.analyses.layout_uses import FOREIGN, LENT
+from ctxlint.model.analyses.layout_uses import FOREIGN, LENT, OTHERS
 from ctxlint.model.interpreter.summary import COLLECTIVE, EXTENSION, KERNEL, PARTLY_STRIDED
 
 if TYPE_CHECKING:
@@ -34,7 +34,9 @@ def assumed_contiguous(use: LayoutUse) -> str:
     if use.how == FOREIGN:
         other = f"`{use.other}`" if use.other else "another tensor"
         unless = f"unless both have the same layout, it {_ELSE_WRONG}"
-        return f"{passed} with strides of {other}; {unless}. Make both contiguous."
+        return f"{passed} with strides of {other}; {unless}. Pass its strides as well, or make both contiguous."
+    if use.how == OTHERS:
+        return f"{passed} with strides of other tensors only; it {_WRONG_IF_EXPANDED}. Pass its strides as well."
     if use.how == KERNEL:
         return f"{passed} but none of its strides; it {_WRONG_IF_EXPANDED if use.alike else _WRONG}. {instead}"
     if use.how == PARTLY_STRIDED:

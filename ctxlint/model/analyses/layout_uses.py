@@ -49,14 +49,18 @@ FOREIGN = "strides of another tensor"
 """The ``how`` of a gradient that a kernel addresses with strides of another tensor."""
 
 
+OTHERS = "strides of other tensors"
+"""The ``how`` of a gradient that a kernel addresses with strides of several others, or perhaps of another tensor."""
+
+
 @record
 class LayoutUse:
     """An incoming gradient, written as ``name``, whose layout matters.
 
-    ``how`` is ``ASSERTED``, ``LENT``, ``FOREIGN``, or as in a ``MemoryRead``, like ``reader``, ``by`` and ``through``.
-    ``compiled``: compiled code gets the view that it creates. ``silent``: the reader certainly takes it to be
-    contiguous, and does not raise. ``other`` is the tensor that a kernel addresses with its strides, or whose strides
-    it takes for it. ``alike``: see ``MemoryRead``.
+    ``how`` is ``ASSERTED``, ``LENT``, ``FOREIGN``, ``OTHERS``, or as in a ``MemoryRead``, like ``reader``, ``by`` and
+    ``through``. ``compiled``: compiled code gets the view that it creates. ``silent``: the reader certainly takes it to
+    be contiguous, and does not raise. ``other`` is the tensor that a kernel addresses with its strides, or whose
+    strides it takes for it. ``alike``: see ``MemoryRead``.
     """
 
     node: cst.CSTNode
@@ -135,10 +139,12 @@ def _asserted(backward: Method) -> Iterator[LayoutUse]:
 def _with_foreign_strides(backward: Method, read: MemoryRead, use: LayoutUse) -> LayoutUse:
     """A use, with the tensor whose strides the kernel takes for the gradient: that layout need not be contiguous."""
     for each in foreign_strides(backward.facts) if read.how == KERNEL else ():
-        if each.node is read.node and each.value == read.value and _may_have_any_layout(each.owner):
+        if each.node is read.node and each.value == read.value:
+            if not _may_have_any_layout(each.owner):
+                return use
             owner = each.owner_node.value if isinstance(each.owner_node, cst.Name) else ""
             return replace(use, how=FOREIGN, other=owner)
-    return use
+    return replace(use, how=OTHERS) if read.how == KERNEL and read.others else use
 
 
 def _may_have_any_layout(owner: Value) -> bool:

@@ -215,6 +215,7 @@ def record_reads(walk: Walk, node: cst.BaseExpression, by: str, reads: Iterable[
             through=each.steps,
             parameter=each.parameter,
             alike=each.alike,
+            others=each.others,
         )
 
 

@@ -440,7 +440,8 @@ class MemoryRead(Event):
     ``how`` is ``view`` or ``data_ptr`` for these methods, or else what ``reader`` is, which gets it: ``KERNEL``,
     ``EXTENSION`` or ``COLLECTIVE``. ``by`` and ``through`` are as for a ``Mutation``. ``parameter`` is the kernel's, if
     known: of some, the kernel reads the first element alone. ``alike``: its other tensors are created
-    with the layout of this one, which they have unless it is expanded: ``empty_like(x)``.
+    with the layout of this one, which they have unless it is expanded: ``empty_like(x)``. ``others``: it may take
+    strides of others for this one.
     """
 
     value: Value = UNKNOWN
@@ -451,6 +452,7 @@ class MemoryRead(Event):
     through: tuple[Step, ...] = ()
     parameter: KernelParameter | None = None
     alike: bool = False
+    others: bool = False
 
     @property
     def is_for_a_shape(self) -> bool:

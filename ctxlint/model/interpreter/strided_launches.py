@@ -68,6 +68,36 @@ def note_foreign_strides(walk: Walk, node: cst.Call, arguments: Arguments, kerne
         )
 
 
+def lent_strides(walk: Walk, arguments: Arguments) -> dict[int, Value]:
+    """The tensor of each stride that a launch passes, by the id of the argument, unless it is certainly contiguous."""
+    slots = (*arguments.positional, *arguments.keywords.values())
+    calls = {id(slot): call for slot in slots for call in _stride_calls(slot)}
+    owners = _owners(walk, calls.values()) if calls else {}
+    found = {key: any_layout(owners[call]) for key, call in calls.items() if call in owners}
+    return {key: each for key, each in found.items() if each is not None and not _is_new(walk, each)}
+
+
+def _is_new(walk: Walk, value: Value) -> bool:
+    """Whether a function of torch has created a tensor that is contiguous."""
+    made, like = made_by(walk, value)
+    return bool(made) and like is None
+
+
+def may_take_strides(
+    walk: Walk, slot: Slot, parameters: Mapping[int, KernelParameter], lent: Mapping[int, Value]
+) -> bool:
+    """Whether a kernel may address a tensor with ``lent`` strides of others, which need not have its layout.
+
+    Not what is created with its layout, and not if all addresses of the kernel are known to be without them.
+    """
+    base, into = before_views(slot.value), parameters.get(id(slot))
+    others = [key for key, owner in lent.items() if owner != base and made_by(walk, owner)[1] != base]
+    if not others or into is None:
+        return bool(others)
+    factors = strides_by_pointer(into.kernel, into.aliases).get(into.name)
+    return factors is None or any(key in parameters and parameters[key].name in factors for key in others)
+
+
 def are_alike(walk: Walk, slot: Slot, parameters: Mapping[int, KernelParameter], arguments: Arguments) -> bool:
     """Whether a kernel addresses only a tensor and others that are created with its layout: ``empty_like(x)``."""
     into, others = parameters[id(slot)], (*arguments.positional, *arguments.keywords.values())

@@ -70,6 +70,7 @@ class Read:
     steps: tuple[Step, ...]
     parameter: KernelParameter | None = None
     alike: bool = False
+    others: bool = False
 
 
 @record

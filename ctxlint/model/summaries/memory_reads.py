@@ -33,7 +33,7 @@ def reads_of(definition: Definition, facts: MethodFacts) -> Iterator[Read]:
         if read.parameter is None:
             seen.add(target)
         steps = (_step(definition, read), *read.through)
-        yield Read(target, how, read.reader, steps, read.parameter, read.alike)
+        yield Read(target, how, read.reader, steps, read.parameter, read.alike, read.others)
 
 
 def strides_of(definition: Definition, facts: MethodFacts) -> Iterator[StridesUse]:
