@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 from ctxlint.model.analyses.saved_state_uses import Asked
 from ctxlint.model.analyses.stashes import Held
-from ctxlint.model.interpreter.events import ContextRead
+from ctxlint.model.interpreter.events import ContextCall, ContextRead
 from ctxlint.rules.wording import quoted
 
 if TYPE_CHECKING:
     from ctxlint.model.analyses.stashes import Stash
+    from ctxlint.model.function import FunctionClass
 
 
 def metadata_clause(stash: Stash) -> str:
@@ -60,9 +61,7 @@ def remedy(stash: Stash) -> str:
         forward = " and, for `jvp`, `save_for_forward`" if wanted else ""
         several = any(name.startswith("*") for name in stash.names)  # whatever the caller passes
         part = " for the tensors in it" if stash.with_others or several else ""
-        inherited = stash.fn.has_subclass and bool(stash.fn.context_calls("save_for_backward"))
-        others = ", and unpack it wherever subclasses read `saved_tensors`" if inherited else ""
-        return f"Use `save_for_backward`{forward}{part}{others}."
+        return f"Use `save_for_backward`{forward}{part}{_unpacked_by_heirs(stash.fn)}."
     needed = len(stash.uses.metadata) + bool(_tested(stash))
     if not needed:
         if stash.contained:
@@ -71,3 +70,17 @@ def remedy(stash: Stash) -> str:
             return "Keep it in a local variable instead."
         return "Drop it and what reads it." if stash.write.attribute in stash.fn.reads_by_attribute else "Drop it."
     return f"Keep only {'that' if needed == 1 else 'those'}."
+
+
+def _unpacked_by_heirs(fn: FunctionClass) -> str:
+    """The end of the remedy if subclasses may unpack what this class saves: those that inherit the method that does."""
+    saving = (method.name for method in fn.context_methods for call in method.facts.of(ContextCall) if _saves(call))
+    name = next(saving, None) if fn.has_subclass else None
+    if name is None:
+        return ""
+    backward = fn.backward.name if fn.backward is not None else "backward"
+    return f", and unpack it in each `{backward}` after this `{name}`"
+
+
+def _saves(call: ContextCall) -> bool:
+    return call.method == "save_for_backward"
