@@ -72,8 +72,7 @@ class MissingOnceDifferentiable(Rule[FunctionClass]):
     nothing from torch at its top level.
 
     ## Known limits
-    Off by default: most kernels are never differentiated twice. Reported by default where a function calls `apply`, takes a
-    gradient of the result by `torch.autograd.grad(..., create_graph=True)`, and uses it, in the same block. The decorator does not catch everything: a penalty on
+    Off by default: most kernels are never differentiated twice. The decorator does not catch everything: a penalty on
     the gradient alone is still silently wrong. Not reported if `backward` calls `torch.is_grad_enabled()`, and so treats a
     second derivative in a way of its own.
 
@@ -87,12 +86,8 @@ class MissingOnceDifferentiable(Rule[FunctionClass]):
     holds_unreached = True
     category = Category.PEDANTIC
     default = False
-    default_in_view = True
     fix = FixAvailability.SOMETIMES
     about_backward = True
-
-    def may_be_in_view(self, subject: FunctionClass) -> bool:
-        return any(each.differentiated_with_graph for each in subject.calls)
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         backward = differentiable_backward(fn)
@@ -107,13 +102,9 @@ class MissingOnceDifferentiable(Rule[FunctionClass]):
             if makes_an_array(found[1]) and not off
             else "raises, or is silently wrong if others are recorded"
         )
-        taking = next((each for each in fn.calls if each.differentiated_with_graph and not each.expects_error), None)
-        place = taking.place.replace(taking.line, taking.differentiated_with_graph, 1) if taking is not None else ""
-        second = f"a second derivative, as of the gradient on {place}," if place else "a second derivative"
         yield Finding(
             fn.span(backward.node.name),
-            f"`backward` of `{fn.name}` uses operations that autograd does not record ({found[1]}); {second} "
-            f"{consequence}. {'Use operations of torch there' if place else 'Mark it with `@once_differentiable`'}.",
-            fix=mark_once_differentiable(fn, backward) if not place else None,
-            in_view=taking is not None,
+            f"`backward` of `{fn.name}` uses operations that autograd does not record ({found[1]}); a second derivative "
+            f"{consequence}. Mark it with `@once_differentiable`.",
+            fix=mark_once_differentiable(fn, backward),
         )

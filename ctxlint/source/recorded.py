@@ -47,6 +47,10 @@ class RecordedSource(Source):
         """See ``Source``."""
         self._answer(("whole", ""))
 
+    def read_comments(self) -> None:
+        """See ``Source``."""
+        self._answer(("comments", ""))
+
     def depends_on(self, question: tuple[str, str]) -> None:
         """See ``Source``."""
         _QUESTIONS[self.path] = self.questions | {question}
@@ -80,6 +84,8 @@ class RecordedSource(Source):
         kind, word = query
         if kind == "whole":
             return self.text
+        if kind == "comments":
+            return [line.partition("#")[2] for line in self.text.splitlines() if "#" in line]
         if kind == "parses":
             return None  # not noted
         if kind == "attribute":

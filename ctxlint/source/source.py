@@ -143,6 +143,9 @@ class Source:
     def read_whole(self) -> None:
         """Declare a dependency on the whole text; only relevant for those that reuse results for the next text."""
 
+    def read_comments(self) -> None:
+        """Declare a dependency on the comments of the whole text."""
+
     def depends_on(self, question: tuple[str, str]) -> None:
         """Declare a dependency on the answer to a question about the code of the whole file."""
 

@@ -179,6 +179,7 @@ def states_it(fn: FunctionClass, method: Method) -> bool:
 
 def says_unused(fn: FunctionClass, method: Method, name: str) -> bool:
     """Whether a comment in a method, or a docstring, says that a parameter is not used."""
+    fn.source.read_comments()
     first, last = fn.start(method.node.name).line, fn.span(method.node.body).end.line
     mentioned = re.compile(rf"\b{re.escape(name)}\b")
     comments = (line.partition("#")[2] for line in fn.source.lines(first, last).split("\n") if "#" in line)
@@ -190,6 +191,7 @@ def refuses_to_save(fn: FunctionClass) -> bool:
     """Whether a docstring, or a comment in the class, says why ``save_for_backward`` is not used."""
     docstrings = [fn.node.get_docstring(), *(method.node.get_docstring() for method in fn.own_protocol_methods)]
     sentences = [part for text in filter(None, docstrings) for part in re.split(r"\.\s|\n\s*\n", text)]
+    fn.source.read_comments()
     lines = fn.source.lines(fn.start(fn.node.name).line, fn.span(fn.node).end.line).split("\n")
     comments = (line.partition("#")[2] for line in lines if "#" in line)
     return any(_SAVING.search(each) and _REFUSED.search(each) for each in (*sentences, *comments))

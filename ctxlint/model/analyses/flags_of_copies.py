@@ -35,10 +35,10 @@ def flags_of_copies(fn: FunctionClass) -> Iterator[FlagOfCopies]:
     backward, forward = fn.backward, fn.setup_context or fn.forward
     if backward is None or forward is None or backward.inherited or forward.inherited or fn.escapes:
         return
-    if any(each.switched for each in forward.facts.of(GradientFlag)):
+    if any(each.switched for method in (forward, backward) for each in method.facts.of(GradientFlag)):
         return
     for each in backward.facts.of(GradientFlag):
-        if each.switched or each.value_node is None:
+        if each.value_node is None:
             continue
         kept = _container(backward, each.value_node)
         filled = _filled_with(fn, forward, kept) if kept is not None else ()
@@ -113,21 +113,34 @@ def _elements(forward: Method, node: cst.BaseExpression) -> tuple[cst.BaseExpres
         return ()
     bound = forward.bound_to(node.value)
     if isinstance(bound, (cst.ListComp, cst.GeneratorExp)) or (isinstance(bound, cst.Call) and bound.args):
-        return _elements(forward, bound)
+        return _elements(forward, bound) if _is_only_kept(forward, node.value) else ()
     begun = (isinstance(bound, cst.List) and not bound.elements) or (bound is not None and dotted(bound) == "list()")
     return _appended(forward, node.value) if begun else ()
 
 
 def _appended(forward: Method, name: str) -> tuple[cst.BaseExpression, ...]:
-    """What is appended to a list, if it is used for nothing else but to be passed on; empty otherwise."""
-    found: list[cst.BaseExpression] = []
+    """What is appended to a list, if it is used for nothing else but to be kept; empty otherwise."""
+    calls = [call for use in forward.named.get(name, ()) if (call := forward.called_on(use)[0]) is not None]
+    if not _is_only_kept(forward, name) or any(len(each.args) != 1 for each in calls):
+        return ()
+    return tuple(each for call in calls for each in _alternatives(call.args[0].value))
+
+
+def _is_only_kept(forward: Method, name: str) -> bool:
+    """Whether a list is only appended to, copied, saved and kept on ctx: nothing may change its elements."""
     for use in forward.named.get(name, ()):
-        call, called = forward.called_on(use)
-        if call is not None:
-            if called != "append" or len(call.args) != 1:
-                return ()
-            found += _alternatives(call.args[0].value)
-    return tuple(found)
+        around = forward.parents[use]
+        if isinstance(around, cst.Arg):
+            call = forward.parents[around]
+            func = last_name(call.func) if isinstance(call, cst.Call) else None
+            if func not in ("list", "tuple", "save_for_backward"):
+                return False
+        elif isinstance(around, cst.Attribute):
+            if forward.called_on(use)[1] != "append":
+                return False
+        elif not isinstance(around, (cst.Assign, cst.AssignTarget)):
+            return False
+    return True
 
 
 def _alternatives(node: cst.BaseExpression) -> tuple[cst.BaseExpression, ...]:

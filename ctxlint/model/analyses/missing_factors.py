@@ -55,7 +55,9 @@ def missing_factors(fn: FunctionClass) -> Iterator[MissingFactor]:
     passed = dict(_passed_on(fn, backward))
     products = [_product(forward, each) for each in fn.outputs] if passed else []
     first = products[0] if products else None
-    if first is None or any(each is None or each.operands != first.operands for each in products):
+    if first is None or len(set(first.operands)) == 1:
+        return
+    if any(each is None or (each.operands, each.divides) != (first.operands, first.divides) for each in products):
         return
     if not attributes_known(fn) or fn.called_directly or backward.facts.of(Mutation) or _passes_straight(fn):
         return
@@ -85,6 +87,7 @@ def _passed_on(fn: FunctionClass, backward: Method) -> Iterator[tuple[int, tuple
 
 def _passes_straight(fn: FunctionClass) -> bool:
     """Whether the class says that it passes gradients on as they are."""
+    fn.source.read_comments()
     text = fn.source.lines(fn.start(fn.node.name).line, fn.span(fn.node).end.line)
     return _STRAIGHT.search(text) is not None
 

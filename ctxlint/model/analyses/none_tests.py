@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.model.analyses.conditional_code import Runs, runs
 from ctxlint.model.interpreter.values import Tri, is_tensor
 from ctxlint.model.syntax import code_of, dotted, is_name, last_name, signed_integer, single_index
 from ctxlint.records import record
@@ -38,7 +39,8 @@ def required_nones(fn: FunctionClass) -> Iterator[RequiredNone]:
     for node, test, error in tests:
         gradient = _compared(test, none=isinstance(node, cst.Assert))
         index = _index(backward, gradient) if gradient is not None else None
-        if gradient is not None and index is not None and _is_tensor_output(fn, index):
+        always = runs(backward, node) is Runs.ALWAYS
+        if gradient is not None and index is not None and always and _is_tensor_output(fn, index):
             yield RequiredNone(node, code_of(gradient), isinstance(node, cst.Assert), error)
 
 

@@ -150,8 +150,6 @@ class ApplyCall:
     """The outputs of which it then differentiates at least one; empty if the result is not unpacked."""
     differentiated_again: str = ""
     """Where the caller differentiates the result a second time: ``line 7``."""
-    differentiated_with_graph: str = ""
-    """Where the caller takes a gradient of the result with ``create_graph=True``, and uses it: ``line 7``."""
     transforms: tuple[Transform, ...] = ()
     """The transforms that certainly run it, as far as its file shows."""
     instance_called: bool = False

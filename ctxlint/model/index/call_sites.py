@@ -40,7 +40,6 @@ from ctxlint.model.index.results import (
     class_around,
     differentiated,
     differentiated_again,
-    differentiated_with_graph,
     display_before,
     function_meant,
     located,
@@ -455,7 +454,6 @@ class CallSites:
         parameters = [each for each in node.args if self.is_parameter(each, record.scope)]
         place = self.place(record) if how in APPLIES else None
         again = differentiated_again(place) if place is not None else None
-        with_graph = differentiated_with_graph(place) if place is not None and self.may_create_graphs else None
         modified, at, of_same = self.result(record, place)
         return ApplyCall(
             function=owner,
@@ -504,7 +502,6 @@ class CallSites:
             differentiated_inputs=self.requested_among(at, arguments, record.scope) if at is not None else (),
             differentiated_outputs=at.outputs if at is not None else (),
             differentiated_again=self.source.line_name(again.lineno) if again is not None else "",
-            differentiated_with_graph=self.source.line_name(with_graph.lineno) if with_graph is not None else "",
             line=self.source.line_name(self.source.span_of(node).start.line),
         )
 
@@ -603,11 +600,6 @@ class CallSites:
             return ""
         leaving = [each for each in nodes_in(found.node) if isinstance(each, _LEAVING)]
         return scope.qualname if leaving == [returned] else ""
-
-    @cached_property
-    def may_create_graphs(self) -> bool:
-        """Whether the text mentions ``create_graph``."""
-        return self.source.holds("create_graph")
 
     @cached_property
     def may_overwrite(self) -> bool:

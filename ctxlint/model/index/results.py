@@ -409,23 +409,6 @@ def differentiated_again(place: CallPlace) -> ast.stmt | None:
     return None
 
 
-def differentiated_with_graph(place: CallPlace) -> ast.stmt | None:
-    """The statement after a call that takes a gradient of its result with ``create_graph=True``, which is used then."""
-    call, flowing = place.call, set[str]()
-    for at, statement in enumerate(place.rest):
-        found = _differentiating(statement) if at else None
-        flag = _given(found[1], "create_graph") if found is not None else None
-        if found is not None and flag is not None and _is_true(flag) and _computes_with(found[0], flowing, call):
-            if any(_is_used(place.rest[at + 1 :], name) for name in _stored(statement)):
-                return statement
-        flowing = _after(statement, flowing, call)
-    return None
-
-
-def _given(call: ast.Call, keyword: str) -> ast.expr | None:
-    return next((each.value for each in call.keywords if each.arg == keyword), None)
-
-
 def _with_loops(statements: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
     """Some statements, and those of loops among them."""
     for each in statements:
