@@ -195,6 +195,49 @@ def test_a_comment_in_a_function_analyses_nothing(line: str, tmp_path: Path, mon
     assert [edit.start - len(line) for edit in new.fix.edits] == [edit.start for edit in old.fix.edits]
 
 
+SAYING = {
+    "CTX248": """
+
+class Scale(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, scale):
+        ctx.scale = scale
+        return x * scale
+
+    @staticmethod
+    def backward(ctx, grad):
+        # straight-through
+        return grad, None
+""",
+    "CTX301": """
+
+class Kept(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        # not save_for_backward, as hooks would move it
+        ctx.x = x
+        return x * x
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * ctx.x * 2
+""",
+}
+
+
+@pytest.mark.parametrize("code", SAYING)
+def test_a_comment_that_silences_can_be_removed_and_written_again(code: str, tmp_path: Path) -> None:
+    """Whether a Function is meant as it is may depend on its comments."""
+    silent = HEAD + SAYING[code]
+    loud = re.sub(r"# .*", "# why", silent)
+    checker, uri = Checker(Workspace(lambda _: None, (str(tmp_path),))), (tmp_path / "a.py").as_uri()
+    found = []
+    for version, text in enumerate((silent, loud, silent, loud)):
+        diagnostics = checker.check(Document(uri, text, version, "python")).diagnostics
+        found.append([each.code for each in diagnostics if each.code == code])
+    assert found == [[], [code], [], [code]]
+
+
 @pytest.mark.parametrize("path", PROGRAMS, ids=_id)
 def test_the_same_when_methods_are_edited(path: Path, tmp_path: Path) -> None:
     text, chance, workspace = path.read_text(), random.Random(_id(path)), Workspace(lambda _: None, (str(tmp_path),))

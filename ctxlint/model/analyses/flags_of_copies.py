@@ -35,16 +35,22 @@ def flags_of_copies(fn: FunctionClass) -> Iterator[FlagOfCopies]:
     backward, forward = fn.backward, fn.setup_context or fn.forward
     if backward is None or forward is None or backward.inherited or forward.inherited or fn.escapes:
         return
-    if any(each.switched for method in (forward, backward) for each in method.facts.of(GradientFlag)):
+    if any(each.switched for each in forward.facts.of(GradientFlag)) or _switches(backward):
         return
     for each in backward.facts.of(GradientFlag):
-        if each.value_node is None:
+        if each.switched or each.value_node is None:
             continue
         kept = _container(backward, each.value_node)
         filled = _filled_with(fn, forward, kept) if kept is not None else ()
         copies = [node for node in filled if _is_copy(node) and is_off(forward, node)]
         if copies:
             yield FlagOfCopies(each.node, each.value_node, copies[0], len(copies) == len(filled))
+
+
+def _switches(backward: Method) -> bool:
+    """Whether backward sets the flag of an element of what forward keeps."""
+    switched = [each.value_node for each in backward.facts.of(GradientFlag) if each.switched]
+    return any(node is None or _container(backward, node) is not None for node in switched)
 
 
 def _container(method: Method, element: cst.BaseExpression) -> str | None:

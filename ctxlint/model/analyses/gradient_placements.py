@@ -225,7 +225,8 @@ def expected_gradients(fn: FunctionClass, returned: Returned, *, defaults_are_bo
         if passed > longest and not has_unfit_outputs(fn, call):  # for which torch raises TypeError first
             return Expectation(passed, call)
     for_some = least < returned.count == longest < len(fn.inputs)  # of the inputs with defaults
-    if for_some and fn.variadic_inputs is None and not any(_is_own(fn, call) for call in fn.calls):
+    in_view = len(fn.calls) > 0 and len(fn.calls) == len(list(exact_calls(fn)))  # and none passes it
+    if for_some and not in_view and fn.variadic_inputs is None and not any(_is_own(fn, call) for call in fn.calls):
         return Expectation(len(fn.inputs), if_passed=fn.inputs[longest].name)
     return Expectation(least)
 

@@ -30,7 +30,7 @@ class RequiredNone:
 
 def required_nones(fn: FunctionClass) -> Iterator[RequiredNone]:
     """The tests that each call of backward makes, and that always fail, as the output is a tensor."""
-    backward = fn.judgeable_backward
+    backward = fn.counted_backward
     if backward is None or not isinstance(backward.node.body, cst.IndentedBlock):
         return
     tests = [found for each in backward.node.body.body if (found := _test(each)) is not None]

@@ -303,7 +303,8 @@ def is_modified(index: FileIndex, name: str) -> bool:
     """
     for call in _calls_of(index, name):
         inside = index.function_of(call.scope)
-        if _is_in_function(index, call) or _is_only_called_in_functions(index, call.scope.qualname):
+        detached = bool(call.node.args) and all(passes_detached(call.node, at) for at in range(len(call.node.args)))
+        if detached or _is_in_function(index, call) or _is_only_called_in_functions(index, call.scope.qualname):
             continue
         if inside is None or not _is_without_gradients(index, call):
             if not call.expects_error and modifies_result(index.body_of(call.scope), call.node, index, call.scope):
