@@ -417,6 +417,35 @@ def test_a_notebook_of_many_cells() -> None:
     assert is_linear(lambda size: work(size, "x = ("), 500)
 
 
+VIEW = """
+
+class View{0}(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.view(-1)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad.view(2, 3)
+
+
+class Layer{0}(torch.nn.Module):
+    def __init__(self):
+        self.base = Layer{1}()
+
+    def forward(self, x):
+        return View{0}.apply(x)
+"""
+
+
+def test_many_modules_that_return_views() -> None:
+    def work(size: int) -> Callable[[], object]:
+        text = "import torch\n" + "".join(VIEW.format(at, at * 7 % size) for at in range(size))
+        return lambda: ctxlint.lint_source(text)
+
+    assert is_linear(work, 20)
+
+
 @pytest.mark.parametrize(
     "line",
     [

@@ -484,7 +484,7 @@ _FLOATING_NAMES = pattern(
 """Parts of names that suggest a floating dtype, for tensors of unknown dtype."""
 
 _INTEGRAL_NAMES = pattern(
-    r"mask|ind(?:ex|ices)|idx|(?:^|_|\b)ids?(?:_|\b)|arg(?:max|min|sort)|perm|count|num|size|len|offset|shape|rng|seed|token"
+    r"mask|ind(?:ex|ices)|idx|(?:^|_|\b)ids?(?:_|\b)|arg(?:max|min|sort)|perm|count|num|(?:^|_|\b)n_|size|len|offset|shape|rng|seed|token"
     r"|label|flag|buffer|state|handle|workspace|meta",
     re.IGNORECASE,
 )

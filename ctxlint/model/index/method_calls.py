@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from ctxlint.model.index.file_index import last_name
@@ -11,7 +12,7 @@ from ctxlint.model.index.scopes import LOCAL, dotted_name, is_on_self, resolve
 from ctxlint.source.ast_tree import nodes_in
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from ctxlint.model.index.file_index import CallRecord, ClassRecord, FileIndex
     from ctxlint.model.index.scopes import Scope
@@ -32,17 +33,10 @@ def calls_of_method(index: FileIndex, is_meant: IsMeant, owner: str, method: str
     if method != "forward":
         return
     made = index.names_for([last_name(owner.removeprefix(LOCAL))])
-    if not any(True for _ in index.calls_named(made)):
-        return
-    attributes = {
-        name: found
-        for name, record in index.classes.items()
-        if (found := frozenset(_instances_on_self(record, is_meant)))
-    }
-    for part in index.parts or (index,):
-        for call in part.calls:
-            if _runs_instance(call, attributes, is_meant):
-                yield call
+    if any(True for _ in index.calls_named(made)):
+        for maker, calls in _calls_of_instances(index).items():
+            if is_meant(maker):
+                yield from calls
 
 
 def _gives_method(receiver: ast.expr, method: str, scope: Scope, index: FileIndex, is_meant: IsMeant) -> bool:
@@ -64,30 +58,51 @@ def _is_first_base(record: ClassRecord, is_meant: IsMeant) -> bool:
     return bool(record.bases) and len(record.bases[0]) == 1 and is_meant(record.bases[0][0])
 
 
-def _instances_on_self(record: ClassRecord, is_meant: IsMeant) -> Iterator[str]:
-    """The attributes of ``self`` that a class only ever assigns an instance: ``self.base = Linear(...)``."""
-    stored = [each for each in nodes_in(record.node) if is_on_self(each) and not isinstance(each.ctx, ast.Load)]
-    names = [each.attr for each in stored]
-    for node in nodes_in(record.node):
+def _calls_of_instances(index: FileIndex) -> dict[str, list[CallRecord]]:
+    """The calls in a file that call an instance, by the resolved name of the class that makes it."""
+    if _calls_of_instances not in index.notes:
+        attributes = {
+            (name, attribute): maker
+            for name, record in index.classes.items()
+            for attribute, maker in _instances_on_self(record)
+        }
+        found: dict[str, list[CallRecord]] = {}
+        for part in index.parts or (index,):
+            for call in part.calls:
+                maker = _maker_of_called(call, attributes)
+                if maker is not None:
+                    found.setdefault(maker, []).append(call)
+        index.notes[_calls_of_instances] = found
+    known: dict[str, list[CallRecord]] = index.notes[_calls_of_instances]
+    return known
+
+
+def _instances_on_self(record: ClassRecord) -> Iterator[tuple[str, str]]:
+    """The attributes of ``self`` that a class only ever assigns an instance, ``self.base = Linear()``, and its class."""
+    nodes = nodes_in(record.node)
+    stored = Counter(each.attr for each in nodes if is_on_self(each) and not isinstance(each.ctx, ast.Load))
+    for node in nodes:
         target = node.targets[0] if isinstance(node, ast.Assign) and len(node.targets) == 1 else None
-        if isinstance(node, ast.Assign) and target is not None and is_on_self(target) and names.count(target.attr) == 1:
-            if _makes_instance(node.value, record.body, is_meant):
-                yield target.attr
+        if isinstance(node, ast.Assign) and target is not None and is_on_self(target) and stored[target.attr] == 1:
+            maker = _maker(node.value, record.body)
+            if maker is not None:
+                yield target.attr, maker
 
 
-def _makes_instance(node: ast.expr, scope: Scope, is_meant: IsMeant) -> bool:
+def _maker(node: ast.expr, scope: Scope) -> str | None:
+    """The resolved name of what a call calls; None for another expression."""
     path = dotted_name(node.func) if isinstance(node, ast.Call) else None
-    return path is not None and is_meant(resolve(path, scope))
+    return resolve(path, scope) if path is not None else None
 
 
-def _runs_instance(call: CallRecord, attributes: dict[str, frozenset[str]], is_meant: IsMeant) -> bool:
-    """Whether a call calls an instance: an attribute of ``self``, a local name, or a new one."""
+def _maker_of_called(call: CallRecord, attributes: Mapping[tuple[str, str], str]) -> str | None:
+    """What makes the instance that is called: that of an attribute of ``self``, of a local name, or a new one."""
     func = call.node.func
     if is_on_self(func):
-        return func.attr in attributes.get(class_around(call.scope) or "", ())
+        return attributes.get((class_around(call.scope) or "", func.attr))
     if isinstance(func, ast.Name):
         owner = call.scope.owner(func.id)
         bounds = owner.names[func.id] if owner is not None else ()
         value = bounds[0].value if len(bounds) == 1 else None
-        return value is not None and owner is not None and _makes_instance(value, owner, is_meant)
-    return _makes_instance(func, call.scope, is_meant)
+        return _maker(value, owner) if value is not None and owner is not None else None
+    return _maker(func, call.scope)
