@@ -78,7 +78,7 @@ def _calls_of_instances(index: FileIndex) -> dict[str, list[CallRecord]]:
 
 
 def _instances_on_self(record: ClassRecord) -> Iterator[tuple[str, str]]:
-    """The attributes of ``self`` that a class only ever assigns an instance, ``self.base = Linear()``, and its class."""
+    """The attributes of ``self`` only ever assigned an instance, ``self.base = Linear()``, and its class."""
     nodes = nodes_in(record.node)
     stored = Counter(each.attr for each in nodes if is_on_self(each) and not isinstance(each.ctx, ast.Load))
     for node in nodes:
