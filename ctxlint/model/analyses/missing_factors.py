@@ -93,7 +93,9 @@ def _passes_straight(fn: FunctionClass) -> bool:
 
 
 _STRAIGHT = pattern(
-    r"straight|pass\w*[ _-]*through|unchanged|unscaled|n[o']t scal|on purpose|intention|deliberate|identity|as[ -]is|\bSTE\b|(?-i:STE)", re.IGNORECASE
+    r"straight|pass\w*[ _-]*through|unchanged|unscaled|n[o']t scal|on purpose|intention|deliberate|identity|as[ -]is"
+    r"|\bSTE\b|(?-i:STE)",
+    re.IGNORECASE,
 )
 
 
