@@ -304,7 +304,7 @@ def is_modified(index: FileIndex, name: str) -> bool:
     for call in _calls_of(index, name):
         inside = index.function_of(call.scope)
         detached = bool(call.node.args) and all(passes_detached(call.node, at) for at in range(len(call.node.args)))
-        if detached or _is_in_function(index, call) or _is_only_called_in_functions(index, call.scope.qualname):
+        if detached or _is_in_function(index, call):
             continue
         if inside is None or not _is_without_gradients(index, call):
             if not call.expects_error and modifies_result(index.body_of(call.scope), call.node, index, call.scope):
@@ -342,13 +342,6 @@ def _is_in_function(index: FileIndex, call: CallRecord) -> bool:
     found = index.classes.get(owner)
     bases = [dotted_name(each) or "" for each in found.node.bases] if found is not None else []
     return method in ("forward", "backward") and any(each.endswith("Function") for each in bases)
-
-
-def _is_only_called_in_functions(index: FileIndex, qualname: str) -> bool:
-    """Whether all calls of a function of the file are in such methods."""
-    named = index.calls_named(frozenset([last_name(qualname)]))
-    calls = [call for call in named if meant(call.node.func, call.scope) == LOCAL + qualname]
-    return bool(calls) and all(_is_in_function(index, call) for call in calls)
 
 
 def _is_without_gradients(index: FileIndex, call: CallRecord) -> bool:
