@@ -137,8 +137,6 @@ def _pauses(fn: FunctionClass) -> Iterator[Finding]:
     methods = (*fn.earlier_methods, *((fn.backward,) if fn.backward is not None else ()))
     for method in methods:
         for call in pauses(fn, method) if not method.inherited else ():
-            if call.args:  # a question to somebody
-                continue
             what = f"`input` in `{method.name}` of `{fn.name}` is Python's builtin"
             yield Finding(
                 fn.span(call),

@@ -6,7 +6,7 @@ from functools import cached_property
 
 from ctxlint.records import record
 from ctxlint.source.changes import change_between
-from ctxlint.source.source import Source
+from ctxlint.source.source import Source, comments_in
 
 
 @record
@@ -85,7 +85,7 @@ class RecordedSource(Source):
         if kind == "whole":
             return self.text
         if kind == "comments":
-            return [line.partition("#")[2] for line in self.text.splitlines() if "#" in line]
+            return comments_in(self.text)
         if kind == "parses":
             return None  # not noted
         if kind == "attribute":

@@ -24,6 +24,11 @@ if TYPE_CHECKING:
     from ctxlint.source.text_edits import Edit
 
 
+def comments_in(text: str) -> list[str]:
+    """What follows the first ``#`` of each line that has one: the comments, and parts of some strings."""
+    return [line.partition("#")[2] for line in text.split("\n") if "#" in line]
+
+
 class Position(NamedTuple):
     """A position in a file: line and column are 1-based, the column counts characters."""
 
@@ -144,7 +149,7 @@ class Source:
         """Declare a dependency on the whole text; only relevant for those that reuse results for the next text."""
 
     def read_comments(self) -> None:
-        """Declare a dependency on the comments of the whole text."""
+        """Declare a dependency on the comments of the whole text; see ``comments_in``."""
 
     def depends_on(self, question: tuple[str, str]) -> None:
         """Declare a dependency on the answer to a question about the code of the whole file."""

@@ -13,6 +13,7 @@ from ctxlint.model.interpreter.events import GenericCall
 from ctxlint.model.interpreter.values import ContextAttribute, Tri, before_views, is_input, is_tensor
 from ctxlint.model.syntax import last_name
 from ctxlint.patterns import pattern
+from ctxlint.source.source import comments_in
 from ctxlint.torch_api import operations
 
 if TYPE_CHECKING:
@@ -182,7 +183,7 @@ def says_unused(fn: FunctionClass, method: Method, name: str) -> bool:
     fn.source.read_comments()
     first, last = fn.start(method.node.name).line, fn.span(method.node.body).end.line
     mentioned = re.compile(rf"\b{re.escape(name)}\b")
-    comments = (line.partition("#")[2] for line in fn.source.lines(first, last).split("\n") if "#" in line)
+    comments = comments_in(fn.source.lines(first, last))
     docstring = (part for part in re.split(r"[.;:]\s|\n", method.node.get_docstring() or "") if name in part)
     return any(mentioned.search(each) and _DISMISSED.search(each) for each in (*comments, *docstring))
 
@@ -192,8 +193,7 @@ def refuses_to_save(fn: FunctionClass) -> bool:
     docstrings = [fn.node.get_docstring(), *(method.node.get_docstring() for method in fn.own_protocol_methods)]
     sentences = [part for text in filter(None, docstrings) for part in re.split(r"\.\s|\n\s*\n", text)]
     fn.source.read_comments()
-    lines = fn.source.lines(fn.start(fn.node.name).line, fn.span(fn.node).end.line).split("\n")
-    comments = (line.partition("#")[2] for line in lines if "#" in line)
+    comments = comments_in(fn.source.lines(fn.start(fn.node.name).line, fn.span(fn.node).end.line))
     return any(_SAVING.search(each) and _REFUSED.search(each) for each in (*sentences, *comments))
 
 

@@ -49,12 +49,12 @@ def misused_builtins(fn: FunctionClass, method: Method) -> Iterator[tuple[cst.Na
 
 
 def pauses(fn: FunctionClass, method: Method) -> Iterator[cst.Call]:
-    """The calls of the builtin ``input`` as statements: they wait for somebody at the terminal."""
+    """The calls of the builtin ``input`` as statements, without a question: they wait for somebody at the terminal."""
     named = _unbound(fn, method, {"input"}.intersection(method.named))
     for node in method.named["input"] if named else ():
         call = method.parents[node]
         is_statement = isinstance(call, cst.Call) and call.func is node and isinstance(method.parents[call], cst.Expr)
-        if isinstance(call, cst.Call) and is_statement and _is_evaluated(fn, method, node):
+        if isinstance(call, cst.Call) and is_statement and not call.args and _is_evaluated(fn, method, node):
             yield call
 
 

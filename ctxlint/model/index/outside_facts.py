@@ -140,9 +140,8 @@ class Own(NamedTuple):
             return True
         if not call.applies or call.expects_error:
             return False
-        if (
-            ArgumentKind.TENSORS in call.arguments
-        ):  # also for an input that may be a tuple according to a test of its type
+        # Also for an input that may be a tuple according to a test of its type.
+        if ArgumentKind.TENSORS in call.arguments:
             return True
         if self.decided or ((call.differentiated or call.enclosed) and not self.has_backward):
             return True

@@ -289,11 +289,8 @@ def is_called_in_module(index: FileIndex, name: str) -> bool:
 
     ``name`` is that of a function of the file, or that of one which it imports.
     """
-    for call in index.calls_named(index.names_for([last_name(name.removeprefix(LOCAL))])):
-        if _is_meant(name, meant(call.node.func, call.scope)):
-            if _is_in_forward(index, call) and not _is_without_gradients(index, call):
-                return True
-    return False
+    calls = _calls_of_function(index, name)
+    return any(_is_in_forward(index, each) and not _is_without_gradients(index, each) for each in calls)
 
 
 def is_modified(index: FileIndex, name: str) -> bool:
@@ -316,8 +313,11 @@ def _calls_of(index: FileIndex, name: str) -> Iterator[CallRecord]:
     """The calls of a function, or of a method of a class, that a file defines or imports."""
     owner, _, method = name.rpartition(".")
     if owner:
-        yield from calls_of_method(index, lambda path: _is_meant(owner, path), owner, method)
-        return
+        return calls_of_method(index, lambda path: _is_meant(owner, path), owner, method)
+    return _calls_of_function(index, name)
+
+
+def _calls_of_function(index: FileIndex, name: str) -> Iterator[CallRecord]:
     for call in index.calls_named(index.names_for([last_name(name.removeprefix(LOCAL))])):
         if _is_meant(name, meant(call.node.func, call.scope)):
             yield call
