@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _KEPT_FINDINGS = 8
 """For each file: it is checked by itself, and again with facts of others, and perhaps under other settings."""
 
-_QUESTIONS = 8
+_QUESTIONS = 64
 """The number of answers to keep for a file: a run searches until there are no new names."""
 
 

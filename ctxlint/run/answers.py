@@ -7,21 +7,33 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from ctxlint.model.index.outside_facts import Declaration
+from ctxlint.source.ast_tree import tree_of
+from ctxlint.source.discover import path_of
 from ctxlint.source.modules import module_name
-from ctxlint.source.reading import content_or_nothing
 from ctxlint.source.scanner import Mentions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    import ast
+    from collections.abc import Iterable
 
+    from ctxlint.config.settings import Settings
     from ctxlint.model.index.outside_facts import FileFacts, OutsideFacts, ProjectQuestion
+    from ctxlint.source.discover import Found
     from ctxlint.source.imports import Imports
     from ctxlint.source.scanner import Search
+
+Other = tuple["Found", "Settings"]
+"""A file that was only scanned, with the settings of the folder that it was found from."""
+
+Mentioning = Callable[["Iterable[Other]", "Search"], "Iterable[Other]"]
+"""The files that a search finds."""
 
 
 class ProjectAnswers:
@@ -31,17 +43,24 @@ class ProjectAnswers:
         """Nothing is searched before the first question."""
         self._found: dict[tuple[str, ProjectQuestion], list[str]] = {}
 
-    def search(self, members: Iterable[FileFacts], files_of: Callable[[str, Search], Iterable[str]]) -> None:
-        """Find the answers to the questions of some files; ``files_of`` finds files in the project with a root."""
+    def search(
+        self, members: Iterable[FileFacts], found_in: Callable[[str, Search], Iterable[Other]], which: Mentioning
+    ) -> None:
+        """Find the answers to the questions of some files.
+
+        ``found_in`` finds files in the project with a root, and ``which`` finds those among some files.
+        """
         new: dict[str, set[ProjectQuestion]] = defaultdict(set)
         for facts in members:
             if facts.asked:
                 new[facts.root].update(each for each in facts.asked if (facts.root, each) not in self._found)
         for root, asked in new.items():
             self._found.update(((root, each), []) for each in asked)
-            for path in files_of(root, Answering(asked)) if asked else ():
-                for each in _answered_by(path, asked):
-                    self._found[root, each].append(path)
+            found = {path_of(each[0]): each for each in found_in(root, Answering(asked))} if asked else {}
+            for path, other in found.items():
+                for each in sorted(asked):
+                    if each.path != path:
+                        self._found[root, each] += [path] * _times_answered(each, other, which)
 
     def given_to(self, facts: FileFacts, outside: OutsideFacts, *, complete: bool) -> OutsideFacts:
         """The outside facts of a file with the answers; unless the search was ``complete``, the rest may say no."""
@@ -60,6 +79,7 @@ class Answering:
     def __init__(self, asked: Iterable[ProjectQuestion]) -> None:
         """``asked`` are the questions."""
         self.asked = tuple(sorted(asked))
+        self._sought = frozenset(map(_as_sought, self.asked))
 
     @property
     def question(self) -> str:
@@ -72,7 +92,7 @@ class Answering:
 
     def in_data(self, data: bytes) -> bool:
         """Whether a file with these bytes may answer one."""
-        return any(_mentions(data, each) for each in self.asked)
+        return any(_mentions(data, each) for each in self._sought)
 
     def in_file(self, path: str, imports: Imports, *, once: bool = False) -> bool:  # noqa: ARG002
         """Like ``in_data`` for a file."""
@@ -106,17 +126,48 @@ class Storing:
         return self.in_data(imports.content(path))
 
 
-def _answered_by(path: str, asked: Iterable[ProjectQuestion]) -> list[ProjectQuestion]:
-    """The questions that a file answers: once for each declaration, as it may change a dict, or use a function."""
-    data = content_or_nothing(path)
-    named = [each for each in asked if each.path != path and _mentions(data, each)]
-    if all(each.about_a_use for each in named):
-        return named
-    from ctxlint.model.index.project_answers import times_answered
-    from ctxlint.source.ast_tree import tree_of
+class AnsweringOften:
+    """Finds the files that answer one question so many times; those whose bytes may answer it are parsed."""
 
-    tree = tree_of(data.decode("utf-8", "replace"))
-    return [each for each in named for _ in range(times_answered(each, tree))]
+    def __init__(self, asked: ProjectQuestion, times: int) -> None:
+        """``times`` may be more than 1 for declarations."""
+        self._asked = asked
+        self._times = times
+
+    @property
+    def question(self) -> str:
+        """The question, and how often it is answered."""
+        return repr((self._asked, self._times))
+
+    def covers(self, other: Search) -> bool:  # noqa: ARG002
+        """No: it is asked about single files."""
+        return False
+
+    def in_data(self, data: bytes) -> bool:
+        """Whether a file with these bytes answers it."""
+        if not _mentions(data, self._asked):
+            return False
+        if self._asked.about_a_use:
+            return True
+        from ctxlint.model.index.project_answers import times_answered
+
+        return times_answered(self._asked, _tree_of(data)) >= self._times
+
+    def in_file(self, path: str, imports: Imports, *, once: bool = False) -> bool:  # noqa: ARG002
+        """Like ``in_data`` for a file."""
+        return self.in_data(imports.content(path))
+
+
+def _times_answered(asked: ProjectQuestion, other: Other, which: Mentioning) -> int:
+    """How often a file answers a question; a second declaration of an operator is as bad as a third."""
+    most = 2 if asked.deed == "declares" else 1
+    return sum(1 for _ in takewhile(lambda times: [*which([other], AnsweringOften(asked, times))], range(1, most + 1)))
+
+
+@lru_cache(maxsize=1)
+def _tree_of(data: bytes) -> ast.Module | None:
+    """The tree of a file, for several questions in succession."""
+    return tree_of(data.decode("utf-8", "replace"))
 
 
 def _mentions(data: bytes, asked: ProjectQuestion) -> bool:
@@ -134,6 +185,15 @@ def _mentions(data: bytes, asked: ProjectQuestion) -> bool:
     if asked.deed == "passes-created":  # it may import the name from a package that does, as the answer only silences
         return asked.name.encode() in data and b"requires_grad" in data
     return _imported(asked).encode() in data and _mentions_of(asked).in_data(data)
+
+
+def _as_sought(asked: ProjectQuestion) -> ProjectQuestion:
+    """A question that the bytes of the same files may answer: the same one for most that are about one name."""
+    special = not asked.path or asked.deed in _SOUGHT_OTHERWISE
+    return asked._replace(position=-1) if special else asked._replace(position=-1, deed="uses")
+
+
+_SOUGHT_OTHERWISE = ("chooses", "modifies", "passes-created", "registers", "sets")
 
 
 def _imported(asked: ProjectQuestion) -> str:

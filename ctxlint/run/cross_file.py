@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from ctxlint.config.project_files import ConfigurationError
 from ctxlint.model.index.outside_facts import NOTHING, KnownNames, OutsideFacts, Target
 from ctxlint.result import Candidate, FileResult
-from ctxlint.run.answers import ProjectAnswers, Storing
+from ctxlint.run.answers import Mentioning, Other, ProjectAnswers, Storing
 from ctxlint.run.batches import Batches
 from ctxlint.run.facts_about import FactsAboutOne, facts_about, joined
 from ctxlint.run.function_names import ProjectNames, names_in
@@ -39,12 +39,6 @@ if TYPE_CHECKING:
 
 Lint = Callable[["Sequence[Candidate]"], "Iterable[FileResult]"]
 """Lints files, and yields their results in the same order."""
-
-Other = tuple["Found", "Settings"]
-"""A file that was only scanned, with the settings of the folder that it was found from."""
-
-Mentioning = Callable[["Iterable[Other]", "Search"], "Iterable[Other]"]
-"""The files that a search finds."""
 
 Admit = Callable[["Found", "Settings"], Candidate | None]
 """A scanned file as a candidate, unless its nearest settings exclude it."""
@@ -320,7 +314,7 @@ class _Run:
             stored = self.stored_elsewhere(facts)
             if stored:
                 found[path] = replace(found[path], stored=stored)
-        self.answers.search((facts for _path, facts in reported), self.files_of)
+        self.answers.search((facts for _path, facts in reported), self.found_in, self.which_mention)
         for path, facts in reported:
             if facts.asked:
                 found[path] = self.answers.given_to(facts, found[path], complete=self.is_complete(facts))
@@ -370,10 +364,13 @@ class _Run:
 
     def files_of(self, root: str, search: Search | None = None) -> Iterator[str]:
         """The absolute paths of the files of a project, or of those that a ``search`` finds."""
+        yield from dict.fromkeys(path_of(each) for each, _settings in self.found_in(root, search))
+
+    def found_in(self, root: str, search: Search | None) -> Iterable[Other]:
+        """The files of a project, or those that a ``search`` finds."""
         files = [_as_found(each) for each in self.candidates.values() if root_of_file(each.path) == root]
         files += self.unread((*self.others_by_root[root], *self.rest(root)))
-        found = files if search is None else self.which_mention(files, search)
-        yield from dict.fromkeys(path_of(each) for each, _settings in found)
+        return files if search is None else self.which_mention(files, search)
 
 
 def _as_found(candidate: Candidate) -> Other:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ctxlint.config.settings import Settings
     from ctxlint.model.index.outside_facts import FileFacts, OutsideFacts
     from ctxlint.model.reader import FindOutsideFacts, Reader
-    from ctxlint.run.cross_file import Other
+    from ctxlint.run.answers import Other
     from ctxlint.source.scanner import Search
 
 
@@ -118,6 +118,8 @@ class Surroundings:
             without = earlier.among - earlier.found - OPEN.keys()
             return mentioning(self._cache, [each for path, each in listed.items() if path not in without], search)
         found = mentioning(self._cache, listed.values(), search)
+        if len(listed) == 1:  # as quick to search again
+            return found
         paths = frozenset(path_of(each[0]) for each in found)
         self._searches.insert(0, _Searched(search, frozenset(listed.keys() - OPEN.keys()), paths))
         del self._searches[_SEARCHES_KEPT:]

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from ctxlint.config.configuration import Configuration
     from ctxlint.config.settings import Settings
-    from ctxlint.run.cross_file import Other
+    from ctxlint.run.answers import Other
     from ctxlint.source.scanner import Search
 
 

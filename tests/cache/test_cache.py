@@ -237,11 +237,19 @@ def test_a_file_that_no_import_leads_to(
         answered.append(path)
         return in_file(self, path, imports, once=once)
 
+    parsed: list[str] = []
+
+    def parse(text: str) -> object:
+        parsed.append(text)
+        return tree_of(text)
+
     monkeypatch.setattr(Answering, "in_file", noted)
+    monkeypatch.setattr("ctxlint.run.answers.tree_of", parse)
     files["use.py"] += "\n# changed\n"
     write(project, files)
     assert "CTX401" in in_process()
     assert answered == ["use.py"]
+    assert parsed == []
     write(project, {**files, "more/kernels.py": OPERATOR.format(written="")})
     assert "CTX401" not in in_process()
     assert answered == ["use.py", os.path.join("more", "kernels.py")]

@@ -367,23 +367,40 @@ def _passes(tree: ast.Module, asked: ProjectQuestion) -> bool:
         index = _index_of(tree)
         calls_of = [each for each in index.calls if what_is_passed(each, asked.position) == sort]
         return any(_is_import_of(asked.name, meant(each.node.func, each.scope)) for each in calls_of)
-    nodes = _nodes_of(tree)
-    calls = [node for node in nodes if isinstance(node, ast.Call)]
     if asked.deed == "passes-leaf":
-        parameters = parameters_among(nodes)
-        passing = [call.func for call in calls if passes_leaf(call, asked.position, parameters)]
+        parameters = _parameters_in(tree)
+        passing = [call.func for call in _calls_in(tree) if passes_leaf(call, asked.position, parameters)]
     elif asked.deed == "passes-created":
         passing = [
             call.func
-            for inside in map(nodes_in, tree.body)
-            for created in (created_among(inside),)
-            for call in inside
-            if isinstance(call, ast.Call) and passes_created(call, asked.position, created)
+            for created, calls in _created_in(tree)
+            for call in calls
+            if passes_created(call, asked.position, created)
         ]
     else:
-        passing = [call.func for call in calls if passes_detached(call, asked.position)]
+        passing = [call.func for call in _calls_in(tree) if passes_detached(call, asked.position)]
     scope = _index_of(tree).module if passing else None
     return scope is not None and any(_is_import_of(asked.name, meant(func, scope)) for func in passing)
+
+
+@lru_cache(maxsize=1)
+def _calls_in(tree: ast.Module) -> list[ast.Call]:
+    return _calls_among(_nodes_of(tree))
+
+
+@lru_cache(maxsize=1)
+def _parameters_in(tree: ast.Module) -> frozenset[str]:
+    return parameters_among(_nodes_of(tree))
+
+
+@lru_cache(maxsize=1)
+def _created_in(tree: ast.Module) -> list[tuple[frozenset[str], list[ast.Call]]]:
+    """For each statement at the top of a file, the names of the tensors that it creates, and its calls."""
+    return [(created_among(inside), _calls_among(inside)) for inside in map(nodes_in, tree.body)]
+
+
+def _calls_among(nodes: Iterable[ast.AST]) -> list[ast.Call]:
+    return [each for each in nodes if isinstance(each, ast.Call)]
 
 
 def _is_import_of(name: str, dotted: str | None) -> bool:
