@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxlint.model.function import Binding, FunctionClass, ParameterKind
+from ctxlint.model.analyses.rejections import taken_by_setup
+from ctxlint.model.function import Binding, FunctionClass
 from ctxlint.model.interpreter.signatures import is_context_name
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.wording import counted
@@ -104,19 +105,12 @@ def _is_about_ctx(fn: FunctionClass, method: Method) -> bool:
 
 
 def _count_message(method: Method) -> str | None:
-    cls = method.receiver if method.binding is Binding.CLASS else None
-    taken = [param for param in method.params if param is not cls]
-    positional = [param for param in taken if param.kind is ParameterKind.POSITIONAL]
-    required = sum(param.required for param in positional)
-    variadic = any(param.kind is ParameterKind.VARIADIC for param in taken)
-    by_keyword = [param.name for param in taken if param.kind is ParameterKind.KEYWORD_ONLY and param.required]
+    taken = taken_by_setup(method)
     advice = f"Write `setup_context({_ctx(method)}, inputs, output)`."
-    if by_keyword:
-        return f"takes `{by_keyword[0]}` by keyword; torch passes all arguments by position and raises TypeError at `apply`. {advice}"
-    if required > 3:
-        return f"takes {counted(required, 'argument')}; torch passes 3 and raises TypeError at `apply`. {advice}"
-    if len(positional) < 3 and not variadic:
-        return f"takes {counted(len(positional), 'argument')}; torch passes 3 and raises TypeError at `apply`. {advice}"
+    if taken.by_keyword:
+        return f"takes `{taken.by_keyword}` by keyword; torch passes all arguments by position and raises TypeError at `apply`. {advice}"
+    if not taken.fit:
+        return f"takes {counted(taken.number, 'argument')}; torch passes 3 and raises TypeError at `apply`. {advice}"
     return None
 
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.fixes.autocast_pair import add_other_half, move_to_setup_context
-from ctxlint.model.function import Binding, Escape, FunctionClass, GenericCall, Style
+from ctxlint.model.analyses.rejections import stores_autocast_state
+from ctxlint.model.function import Binding, FunctionClass, GenericCall, Style
 from ctxlint.model.syntax import last_name
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.source.ast_tree import nodes_in
@@ -109,7 +110,7 @@ class UnpairedCustomFwd(Rule[FunctionClass]):
         if any(each.lacks_device_type or each.optional for each in (*forward.decorators, *backward.decorators)):
             return  # a class whose definition raises (CTX111), or a name that may be a no-op
         entry, exit_ = forward.decorator("custom_fwd"), backward.decorator("custom_bwd")
-        if exit_ is not None and _stores_state_itself(fn):
+        if exit_ is not None and stores_autocast_state(fn):
             return
         if entry is not None and fn.style is Style.SETUP_CONTEXT:
             if exit_ is None and "cast_inputs" in entry.keywords:
@@ -213,18 +214,6 @@ def _advice(fn: FunctionClass, entry: Decorator, exit_: Decorator | None) -> str
     if transformed:  # a transform of torch.func needs `setup_context`
         return "Drop both, and cast the inputs of `apply`."
     return f"Write `forward({fn.storing_ctx}, ...)`, which passes it on."
-
-
-def _stores_state_itself(fn: FunctionClass) -> bool:
-    """Whether something other than ``custom_fwd`` on forward writes what ``custom_bwd`` reads, or may."""
-    if "_fwd_used_autocast" in fn.stored_attributes or "_fwd_used_autocast" in fn.writes_by_attribute:
-        return True
-    return any(
-        not method.context_known
-        or method.facts.of(Escape)
-        or (method.name == "setup_context" and method.decorator("custom_fwd"))
-        for method in fn.context_methods
-    )
 
 
 def _sets_autocast(forward: Method, backward: Method) -> bool:

@@ -82,6 +82,7 @@ class IgnoredOutputGradient(Rule[FunctionClass]):
     name = "ignored-output-gradient"
     subject = FunctionClass
     category = Category.SUSPICIOUS
+    about_gradients = True
     about_backward = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:

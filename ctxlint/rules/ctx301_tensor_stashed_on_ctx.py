@@ -9,6 +9,7 @@ import libcst as cst
 from ctxlint.fixes.saving import save_instead
 from ctxlint.model.analyses.arrays_on_ctx import arrays_on_ctx
 from ctxlint.model.analyses.attribute_uses import released_explicitly
+from ctxlint.model.analyses.certain_raises import backward_raises
 from ctxlint.model.analyses.deliberate_gradients import refuses_to_save
 from ctxlint.model.analyses.stashes import Held, Stash, moved_to_cpu, stashes
 from ctxlint.model.function import FunctionClass
@@ -195,7 +196,7 @@ def _message(stash: Stash, found: tuple[Stash, ...]) -> str:
         what = f"the {several} {named}{_paths(stash)}"
         if stash.uses.only_metadata:
             effect = f"{'they stay' if them == 'them' else 'it stays'} in memory as long as the graph"
-        elif stash.uses.reads_values:
+        elif stash.uses.reads_values and not backward_raises(stash.fn):
             effect = f"in-place modifications silently give wrong gradients, and saved-tensor hooks do not see {them}"
         else:
             effect = f"in-place modifications go unnoticed, and saved-tensor hooks do not see {them}"

@@ -10,6 +10,7 @@ from ctxlint.fixes.save_arguments import save_properly
 from ctxlint.model.analyses.certain_raises import raises_before
 from ctxlint.model.analyses.inputs import from_calls, passes_no_tensor
 from ctxlint.model.analyses.saved_tensors import hides_an_input
+from ctxlint.model.analyses.unsavable_values import evidence_against, is_unsavable
 from ctxlint.model.function import ContextCall, Evidence, FunctionClass, Trust
 from ctxlint.model.interpreter.values import (
     Constant,
@@ -21,8 +22,6 @@ from ctxlint.model.interpreter.values import (
     Variadic,
     is_container,
     is_input,
-    is_none,
-    is_tensor,
 )
 from ctxlint.model.syntax import code_of, words_of
 from ctxlint.rules.base import Finding, FixAvailability, Rule
@@ -249,7 +248,7 @@ def _certain_kind(fn: FunctionClass, value: Value) -> str | None:
         return _kind_of_input(fn, value.index)
     if isinstance(value, Imported) and value.name.startswith("builtins."):
         return "a builtin"
-    if is_tensor(value) is not Tri.NO or is_none(value) is not Tri.NO:
+    if not is_unsavable(fn, value):
         return None
     kinds = {_kind(option) for option in value.options()}
     return f"{kinds.pop() if len(kinds) == 1 else 'a number or a container'}, not a tensor"
@@ -257,13 +256,7 @@ def _certain_kind(fn: FunctionClass, value: Value) -> str | None:
 
 def _kind_of_input(fn: FunctionClass, index: int) -> str | None:
     """An input counts if there is strong evidence against a tensor: a call, if None is allowed for it."""
-    entry = fn.inputs[index]
-    if entry.is_tensor is not Tri.NO:
-        return None
-    strong = (each for each in entry.evidence if each.trust in (Trust.PROOF, Trust.STRONG))
-    if _may_be_none(entry.param.annotation, entry.param.default):
-        strong = (each for each in strong if each in from_calls(index, fn.calls))
-    against = next(strong, None)
+    against = evidence_against(fn, index)
     if against is None:
         return None
     default = " by default" * against.by_default
@@ -285,11 +278,6 @@ def _number_by_default(fn: FunctionClass, method: Method, call: ContextCall, val
                 f"not a tensor by default ({each.place} passes `{each.names[entry.index]}`, which is `{number}` then)"
             )
     return None
-
-
-def _may_be_none(annotation: str | None, default: Value | None) -> bool:
-    text = annotation or ""
-    return "None" in text or "Optional" in text or (default is not None and is_none(default) is not Tri.NO)
 
 
 def _kind(value: Value) -> str:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ctxlint.model.analyses.certain_raises import backward_raises
 from ctxlint.model.analyses.skipped_state import skipped_state
 from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.related import at, way_to
-from ctxlint.rules.wording import quoted
+from ctxlint.rules.wording import if_backward_gets_there, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.config.settings import Settings
-    from ctxlint.model.analyses.skipped_state import SkippedState
+from ctxlint.model.analyses.skipped_state import SkippedState
 
 
 class StateMissingOnPath(Rule[FunctionClass]):
@@ -85,10 +86,11 @@ class StateMissingOnPath(Rule[FunctionClass]):
         if fn.forward is None or fn.forward.inherited:
             return
         for each in skipped_state(fn):
+            message = _message(each, fn.forward.ctx_name)
             others = at(fn, each.others, f"this return skips `{each.what}` too")
             yield Finding(
                 fn.span(each.node),
-                _message(each, fn.forward.ctx_name),
+                if_backward_gets_there(fn, message) if backward_raises(fn) else message,
                 related=(*others, *way_to(fn, *each.events)),
             )
 

@@ -114,8 +114,8 @@ class SavedTupleAsTensor(Rule[FunctionClass]):
             if not use.name:
                 yield Finding(
                     fn.span(use.node),
-                    f"`saved_tensors` is a tuple, used as one tensor here ({use.how}); this raises. Write "
-                    f"`(x,) = {method.ctx_name}.saved_tensors` first.",
+                    f"`saved_tensors` is a tuple, used as one tensor here ({use.how}); this raises"
+                    f"{if_it_happens(fn, method, use)}. Write `(x,) = {method.ctx_name}.saved_tensors` first.",
                     None if use.by else index_the_one(fn, method, use),
                     way_to(fn, use),
                 )
@@ -124,10 +124,11 @@ class SavedTupleAsTensor(Rule[FunctionClass]):
             if read is None or read in reported:
                 continue
             reported.add(read)
+            unless = " if that line runs" * bool(if_it_happens(fn, method, use))
             yield Finding(
                 fn.span(read.node),
                 f"`{use.name}` is the tuple of all saved tensors; using it as one tensor raises ({use.how}, "
-                f"{fn.line(use.node)}). {_remedy(fn, method, use.name)}.",
+                f"{fn.line(use.node)}){unless}. {_remedy(fn, method, use.name)}.",
                 None if read.by else unpack_the_one(fn, method, read, use),
                 way_to(fn, read),
             )

@@ -78,6 +78,7 @@ class StateOnClass(Rule[FunctionClass]):
     code = "CTX315"
     name = "state-on-class"
     subject = FunctionClass
+    about_gradients = True
     about_backward = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:

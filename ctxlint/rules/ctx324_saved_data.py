@@ -77,6 +77,7 @@ class SavedDataOfTensor(Rule[FunctionClass]):
     name = "saved-data"
     subject = FunctionClass
     category = Category.SUSPICIOUS
+    about_gradients = True
     about_backward = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:

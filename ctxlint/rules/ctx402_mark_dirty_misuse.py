@@ -6,21 +6,14 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model.analyses.mutations import is_returned
 from ctxlint.model.analyses.outputs import gradients_taken
-from ctxlint.model.analyses.repeats import happens_after
+from ctxlint.model.analyses.unreturned_marks import marks_of, none_returns, passed_to, returns_with
 from ctxlint.model.function import ContextCall, FunctionClass, Mutation
 from ctxlint.model.interpreter.events import GenericCall
 from ctxlint.model.interpreter.values import (
     Alias,
-    Constant,
     Fresh,
-    Imported,
-    Item,
-    Opaque,
     Parameter,
-    Scalar,
-    Single,
     Tri,
     View,
     before_views,
@@ -116,10 +109,7 @@ class MarkDirtyMisuse(Rule[FunctionClass]):
         if forward is None or not forward.signature_known or not forward.facts.complete:
             return
         for method in fn.context_methods:
-            calls = tuple(call for call in method.facts.of(ContextCall) if call.method == "mark_dirty")
-            for call in calls if not method.inherited else ():
-                if any(later is not call and happens_after(later, call) for later in calls):
-                    continue  # overridden by a later call
+            for call in marks_of(method):
                 judged = [_judged(fn, method, call, argument) for argument in call.arguments]
                 messages = [message for message in judged if message is not None]
                 too_many = _more_than_outputs(fn, method, call) if not messages else None
@@ -139,7 +129,7 @@ def _judged(fn: FunctionClass, method: Method, call: ContextCall, argument: Slot
         return f"`{name}` is not a tensor; {_raises(call)}. Pass each tensor as an argument."
     if not is_input(value) and is_tensor(value) is not Tri.YES:
         return None
-    if any(_none_returns(fn, returns, value) for returns in _returns_with(fn, method, call)):
+    if any(none_returns(fn, returns, value) for returns in returns_with(fn, method, call)):
         if is_input(value):
             return f"`{name}` is marked dirty but not returned; {_raises(call)}. {_remedy(fn, name, value)}"
         return (
@@ -160,7 +150,7 @@ def _more_than_outputs(fn: FunctionClass, method: Method, call: ContextCall) -> 
     """The problem with several marked inputs if forward returns a single value, whichever that is."""
     marked = {each.value: each.node for each in call.arguments if _is_tensor_input(each.value) and not each.starred}
     names = [code_of(node) for node in marked.values() if node is not None]
-    if len(names) < 2 or not any(all(_is_one(fn, each) for each in group) for group in _returns_with(fn, method, call)):
+    if len(names) < 2 or not any(all(_is_one(fn, each) for each in group) for group in returns_with(fn, method, call)):
         return None
     return (
         f"{quoted(names)} are marked dirty, but `forward` returns only one tensor; {_raises(call)}. Return all of them, "
@@ -179,54 +169,6 @@ def _is_one(fn: FunctionClass, returned: Returned) -> bool:
         return returned.count == 1
     backward = fn.judgeable_backward
     return backward is not None and backward.signature_known and gradients_taken(backward)[1] == 1
-
-
-def _none_returns(fn: FunctionClass, returns: list[Returned], tensor: Value) -> bool:
-    """Whether none of these alternatives certainly returns the tensor."""
-    return all(is_returned([each], tensor) is Tri.NO or _made_without(fn, each.value, tensor) for each in returns)
-
-
-def _made_without(fn: FunctionClass, value: Value, tensor: Value) -> bool:
-    """Whether unknown functions computed the value from other tensors and numbers, and never received the tensor."""
-    if not isinstance(value, Opaque) or value.node is None or not isinstance(tensor, Parameter):
-        return False
-    calls = [each for method in fn.context_methods for each in method.facts.of(GenericCall)]
-    if any(
-        same_object(before_views(leaf), tensor) is not Tri.NO and not _is_other(leaf, tensor, calls)
-        for each in calls
-        if each.callee is None or not each.callee.startswith(TORCH_NAMESPACES)
-        for slot in _passed(each)
-        for leaf in leaves(slot.value)
-        if not isinstance(leaf, Imported)
-    ):
-        return False
-    return _is_other(value, tensor, calls)
-
-
-def _passed(call: GenericCall) -> Iterator[Slot]:
-    """All arguments of a call."""
-    yield from call.arguments
-    yield from (slot for _name, slot in call.keywords)
-
-
-def _is_other(value: Value, tensor: Value, calls: list[GenericCall]) -> bool:
-    """Whether a value is a number or another tensor, or what functions that got only such returned.
-
-    ``calls`` are those that may have returned it: what a call in a loop gets from itself does not count.
-    """
-    base = before_views(value)
-    while isinstance(base, Item):
-        base = before_views(base.of)
-    if isinstance(base, Parameter):
-        return base != tensor and is_tensor(base) is Tri.YES
-    if isinstance(base, Opaque):
-        makers = [each for each in calls if each.node is base.node and each.callee is not None]
-        others = [each for each in calls if each not in makers]
-        slots = [slot for each in makers for slot in _passed(each)]
-        return bool(makers) and all(
-            not slot.starred and _is_other(leaf, tensor, others) for slot in slots for leaf in leaves(slot.value)
-        )
-    return isinstance(base, (Constant, Fresh, Single)) or (isinstance(base, Scalar) and base.sort != "object")
 
 
 def _raises(call: ContextCall) -> str:
@@ -257,28 +199,11 @@ def _perhaps_written(method: Method) -> Iterator[Value | None]:
     yield from (each.target for each in method.facts.of(Mutation))
     for call in method.facts.of(GenericCall):
         if call.callee is None or not call.callee.startswith(TORCH_NAMESPACES):
-            yield from (leaf for slot in _passed(call) for leaf in leaves(slot.value))
+            yield from (leaf for slot in passed_to(call) for leaf in leaves(slot.value))
 
 
 def _may_be(value: Value | None, tensor: Value) -> bool:
     return value is None or same_object(before_views(value), tensor) is not Tri.NO
-
-
-def _returns_with(fn: FunctionClass, method: Method, call: ContextCall) -> Iterator[list[Returned]]:
-    """The returns of forward, each with its alternatives, that certainly come after the mark.
-
-    If it is uncertain which of several does, all possible ones, taken together.
-    """
-    statements = {id(returned.event): returned.event for returned in fn.outputs}
-    together = [[each for each in fn.outputs if each.event is event] for event in statements.values()]
-    if method is not fn.forward:
-        certain, possible = [], together
-    else:
-        certain = [each for each in together if happens_after(each[0].event, call)]
-        possible = [each for each in together if each[0].event.may_follow(call) and not each[0].event.excludes(call)]
-    if possible:
-        yield [each for alternatives in possible for each in alternatives]
-    yield from certain
 
 
 def _is_view(value: Value) -> bool:

@@ -11,6 +11,7 @@ import libcst as cst
 
 from ctxlint.model.analyses.conditional_code import Runs, condition, runs
 from ctxlint.model.analyses.decided_tests import never_runs
+from ctxlint.model.analyses.differentiated_outputs import Fate, own_output
 from ctxlint.model.analyses.extra_attributes import lost_attributes
 from ctxlint.model.analyses.foreign_names import (
     may_create_names,
@@ -18,12 +19,25 @@ from ctxlint.model.analyses.foreign_names import (
     names_of_forward,
     unbound_names,
 )
+from ctxlint.model.analyses.grad_mode import differentiated_untracked
+from ctxlint.model.analyses.none_tests import required_nones
 from ctxlint.model.analyses.outputs import hidden_outputs
+from ctxlint.model.analyses.rejections import is_rejected, results_are_rejected
 from ctxlint.model.analyses.saved_tensors import mismatched, saved_counts, saving_call
 from ctxlint.model.analyses.shape_unpackings import shape_mismatches
 from ctxlint.model.analyses.unbound_locals import read_too_early
 from ctxlint.model.analyses.undefined_attributes import undefined_reads
-from ctxlint.model.interpreter.events import ContextEvent, ContextWrite, MisfitCall, SavedRead, TupleUsedAsTensor
+from ctxlint.model.function import Binding
+from ctxlint.model.interpreter.events import (
+    ContextEvent,
+    ContextWrite,
+    Differentiated,
+    GenericCall,
+    MisfitCall,
+    NeedsInputGradRead,
+    SavedRead,
+    TupleUsedAsTensor,
+)
 from ctxlint.model.syntax import dotted
 from ctxlint.torch_api.autograd import READ_ONLY_ATTRIBUTES
 
@@ -96,10 +110,20 @@ _WITH_PLACES = (*_LINES, cst.BaseSmallStatement, cst.BaseExpression, cst.Arg)
 
 
 def _never_called(fn: FunctionClass, method: Method) -> bool:
-    """Whether a method never runs, as one that runs before it certainly raises."""
+    """Whether a method never runs, as torch cannot call it, or one that runs before it certainly raises."""
+    if _is_rejected(fn, method):
+        return True
     if method in fn.reading_methods:
         return backward_is_unreached(fn)
     return method is fn.setup_context and _always_raises(fn, fn.forward)
+
+
+def _is_rejected(fn: FunctionClass, method: Method) -> bool:
+    """Whether torch cannot call a method."""
+    notes: dict[str, bool] = fn.notes.setdefault(is_rejected, {})
+    if method.name not in notes:
+        notes[method.name] = is_rejected(fn, method)
+    return notes[method.name]
 
 
 def _raises_before(fn: FunctionClass, method: Method, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
@@ -113,7 +137,8 @@ def backward_is_unreached(fn: FunctionClass) -> bool:
         return True
     if backward_is_unreached not in fn.notes:
         outputs = fn.outputs if fn.count_judgeable else ()
-        fn.notes[backward_is_unreached] = bool(outputs) and all(hidden_outputs(fn, each) for each in outputs)
+        hidden = bool(outputs) and all(hidden_outputs(fn, each) for each in outputs)
+        fn.notes[backward_is_unreached] = hidden or results_are_rejected(fn)
     return bool(fn.notes[backward_is_unreached])
 
 
@@ -124,7 +149,9 @@ def backward_raises(fn: FunctionClass) -> bool:
 
 def _always_raises(fn: FunctionClass, method: Method | None) -> bool:
     """Whether a method raises whenever it is called."""
-    return method is not None and any(
+    if method is None or _is_rejected(fn, method):
+        return method is not None
+    return any(
         runs(method, each) is Runs.ALWAYS and not any(map(_is_uncertain, method.above(each)))
         for each in certain_raises(fn, method)
     )
@@ -179,8 +206,12 @@ def _raising(fn: FunctionClass, method: Method) -> Iterator[cst.CSTNode]:
     for call in method.facts.of(MisfitCall):
         if call.misfit is not None and call.misfit.is_certain and not call.tried:
             yield call.node
+    yield from _refused_flags(fn, method)
+    yield from _untracked(fn, method)
+    yield from _bare_supers(method)
     if method is fn.backward:
         yield from (node for node, _error in names_of_forward(fn, method))
+        yield from (each.node for each in required_nones(fn))
     if method in fn.reading_methods:
         yield from (each.node for each in _misread(fn, method) if not each.conditional)
         yield from (each.here.statement for each in shape_mismatches(fn, method))
@@ -188,6 +219,38 @@ def _raising(fn: FunctionClass, method: Method) -> Iterator[cst.CSTNode]:
         yield from (read.node for read, _store, what in lost_attributes(fn) if what == "output")
     ends = chain(method.nodes_of(cst.Raise), _ends(method))
     yield from (each for each in ends if not never_runs(fn, method, each))
+
+
+def _refused_flags(fn: FunctionClass, method: Method) -> Iterator[cst.CSTNode]:
+    """The reads of flags of inputs that forward does not have, whichever defaults are bound."""
+    if not fn.count_judgeable or fn.forward is None or fn.variadic_inputs is not None:
+        return
+    inputs = len(fn.inputs)
+    for read in method.facts.of(NeedsInputGradRead):
+        beyond = read.index is not None and not -inputs <= read.index < inputs
+        unfit = read.unpacked is not None and not fn.required_inputs <= read.unpacked <= inputs
+        if (beyond or unfit) and not (read.tried or read.conditional):
+            yield read.node
+
+
+def _untracked(fn: FunctionClass, method: Method) -> Iterator[cst.CSTNode]:
+    """The calls that differentiate a tensor without a graph, or an output."""
+    if not fn.signature_judgeable or method.name in fn.called_directly:
+        return
+    for each in (each for each in method.facts.of(Differentiated) if not each.tried):
+        own = own_output(fn, method, each)
+        raises = own.fate in (Fate.ERROR, Fate.RECURSION, Fate.UNKNOWN) if own is not None else None
+        if raises if raises is not None else differentiated_untracked(fn, method, each.value) is not None:
+            yield each.node
+
+
+def _bare_supers(method: Method) -> Iterator[cst.CSTNode]:
+    """The calls of ``super()`` in a static method, which has no instance."""
+    if method.binding is Binding.CLASS or method.receiver is not None:
+        return
+    for call in method.facts.of(GenericCall):
+        if call.callee == "builtins.super" and isinstance(call.node, cst.Call) and not (call.node.args or call.tried):
+            yield call.node
 
 
 def _raising_events(fn: FunctionClass, method: Method) -> list[ContextEvent]:

@@ -214,9 +214,9 @@ class Summaries:
         through = self.project.meaning_elsewhere(definition.unit, innermost) if innermost is not None else None
         if head is not None and [through or innermost] in _JITTED:
             return _misfit_of_kernel(definition, names[:-1]) if self._is_of_triton(definition, head) else None
-        if head is None or not _KEEPING.issuperset(names):
+        if head is None or not (_KEEPING | _OPERATORS).issuperset(names):
             return None
-        raises = "RuntimeError" if any(name in _COMPILED for name in names) else "TypeError"
+        raises = "RuntimeError" if not (_COMPILED | _OPERATORS).isdisjoint(names) else "TypeError"
         binding = binding_of(head.decorators)
         taken = positional + (binding is Binding.CLASS)
         passed = {name: last_name(slot.node) if slot.node is not None else "" for name, slot in keywords.items()}
@@ -460,6 +460,9 @@ class Summaries:
 
 
 _COMPILED = frozenset(["torch.jit.script", "torch.jit.script_if_tracing"])
+
+_OPERATORS = frozenset(["torch.library.custom_op", "torch.library.triton_op"])
+"""Decorators that make an operator of a function, which torch calls by its schema."""
 
 _KEEPING = SIGNATURE_KEEPING_DECORATORS - {"functools.wraps"}
 """Decorators whose results are called with the very same arguments."""

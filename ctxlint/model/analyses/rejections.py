@@ -1,0 +1,137 @@
+"""Methods that torch certainly cannot call with its arguments, and what it rejects once forward has returned.
+
+Nothing in such a method runs, and backward never does where ``apply`` raises.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from ctxlint.model.analyses.context_parameter import works_by_accident
+from ctxlint.model.analyses.input_unpackings import unfit_unpackings
+from ctxlint.model.analyses.legacy import may_mean_an_instance
+from ctxlint.model.analyses.misnamed import misnamed
+from ctxlint.model.analyses.outputs import hides_tensors, never_wants_gradients, unfit_outputs
+from ctxlint.model.analyses.unreturned_marks import always_marks_unreturned
+from ctxlint.model.analyses.unsavable_values import never_saves
+from ctxlint.model.function import Binding, Style
+from ctxlint.model.interpreter.events import Escape
+from ctxlint.model.interpreter.method import ParameterKind
+from ctxlint.model.interpreter.signatures import is_context_name
+
+if TYPE_CHECKING:
+    from ctxlint.model.function import FunctionClass, Method
+
+
+def is_rejected(fn: FunctionClass, method: Method) -> bool:
+    """Whether each call of a method by torch raises before its body runs."""
+    if method is fn.backward:
+        both = fn.signature_judgeable and "vjp" in fn.methods and "backward" in fn.methods
+        return both or _is_misfit(fn, method) or takes_no_outputs(fn) or _lacks_custom_fwd(fn, method)
+    if method is fn.forward:
+        return _is_misfit(fn, method) or _takes_a_context(fn, method)
+    if method is not fn.setup_context:
+        return False
+    judged = fn.signature_judgeable and method.signature_known and not method.inherited
+    about_ctx = method.lacks_ctx or (method.receiver is not None and method.binding is not Binding.CLASS)
+    direct = method.name in fn.called_directly
+    unfit = judged and not (about_ctx or direct or taken_by_setup(method).fit)
+    return unfit or _is_misfit(fn, method)
+
+
+class Taken(NamedTuple):
+    """The arguments that ``setup_context`` takes: how many, perhaps at least, if they are not three by position.
+
+    ``by_keyword`` is a parameter that must be passed by keyword.
+    """
+
+    number: int
+    fit: bool
+    by_keyword: str = ""
+
+
+def taken_by_setup(method: Method) -> Taken:
+    """What ``setup_context`` takes; torch passes three arguments by position."""
+    receiver = method.receiver if method.binding is Binding.CLASS else None
+    taken = [each for each in method.params if each is not receiver]
+    positional = [each for each in taken if each.kind is ParameterKind.POSITIONAL]
+    keywords = [each.name for each in taken if each.kind is ParameterKind.KEYWORD_ONLY and each.required]
+    required = sum(each.required for each in positional)
+    any_number = any(each.kind is ParameterKind.VARIADIC for each in taken)
+    fit = required <= 3 and (any_number or len(positional) >= 3) and not keywords
+    return Taken(required if required > 3 else len(positional), fit, next(iter(keywords), ""))
+
+
+def results_are_rejected(fn: FunctionClass) -> bool:
+    """Whether ``apply`` raises for what forward or setup_context does, wherever a gradient is needed."""
+    return always_marks_unreturned(fn) or never_saves(fn) or _unpacks_too_much(fn)
+
+
+def takes_no_outputs(fn: FunctionClass) -> bool:
+    """Whether backward cannot take one gradient for each output, whichever return of forward is taken."""
+    backward = fn.counted_backward
+    if backward is None or backward.raises_only or fn.forward is None or "boxed_grads_call" in fn.class_attributes:
+        return False
+    outputs = unfit_outputs(fn)
+    if not outputs or never_wants_gradients(fn):
+        return False
+    return not any(hides_tensors(option) for each in outputs for option in each.value.options())
+
+
+def _is_misfit(fn: FunctionClass, method: Method) -> bool:
+    """Whether a method of this class has no parameter for the ctx, or one in front of it, and none to spare."""
+    if not fn.signature_judgeable or fn.legacy_state is not None or method.inherited or not method.signature_known:
+        return False
+    if method.name in fn.called_directly or may_mean_an_instance(fn) or misnamed(fn):
+        return False
+    if method.lacks_ctx:
+        used_as_base = method.name == "forward" and (fn.has_subclass or not (fn.applied or fn.backward is not None))
+        unknown = method is fn.backward and (not fn.outputs or any(each.count is None for each in fn.outputs))
+        late = any(is_context_name(each.name) for each in method.own_params[1:])
+        return not (used_as_base or unknown or late or works_by_accident(fn, method))
+    second = method.receiver is not None and method.binding is Binding.STATIC and fn.applied
+    return second and not works_by_accident(fn, method)
+
+
+def _takes_a_context(fn: FunctionClass, forward: Method) -> bool:
+    """Whether forward has a parameter for the ctx, which torch passes only to ``setup_context``."""
+    if not fn.signature_judgeable or fn.style is not Style.SETUP_CONTEXT or forward.ctx is None:
+        return False
+    spare = forward.variadic is not None or any(each.has_default for each in forward.own_params)
+    return forward.signature_known and not spare
+
+
+def _lacks_custom_fwd(fn: FunctionClass, backward: Method) -> bool:
+    """Whether ``custom_bwd`` decorates backward, but nothing keeps the state that it reads."""
+    forward = fn.forward
+    if forward is None or not fn.signature_judgeable or backward.raises_only or fn.style is not Style.CTX_IN_FORWARD:
+        return False
+    pair = (forward, backward)
+    if any(each.inherited or not each.signature_known for each in pair):
+        return False
+    if any(each.lacks_device_type or each.optional for method in pair for each in method.decorators):
+        return False
+    lacks = backward.decorator("custom_bwd") is not None and forward.decorator("custom_fwd") is None
+    return lacks and not stores_autocast_state(fn)
+
+
+def stores_autocast_state(fn: FunctionClass) -> bool:
+    """Whether something other than ``custom_fwd`` on forward writes what ``custom_bwd`` reads, or may."""
+    if "_fwd_used_autocast" in fn.stored_attributes or "_fwd_used_autocast" in fn.writes_by_attribute:
+        return True
+    return any(
+        not method.context_known
+        or method.facts.of(Escape)
+        or (method.name == "setup_context" and method.decorator("custom_fwd"))
+        for method in fn.context_methods
+    )
+
+
+def _unpacks_too_much(fn: FunctionClass) -> bool:
+    """Whether setup_context always unpacks another number of inputs than forward takes."""
+    setup, forward = fn.setup_context, fn.forward
+    if setup is None or forward is None or setup.inherited or len(setup.positional) < 2 or not fn.signature_judgeable:
+        return False
+    if not forward.signature_known or fn.variadic_inputs is not None or fn.required_inputs < len(fn.inputs):
+        return False
+    return any(unfit_unpackings(setup, setup.positional[0].name, len(fn.inputs)))
