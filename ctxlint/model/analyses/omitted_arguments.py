@@ -1,0 +1,167 @@
+"""Arguments that calls of functions leave to their defaults, although the Function has a value for them."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from ctxlint.model.analyses.unsummed_gathers import module_of
+from ctxlint.model.index.scopes import Scope, dotted_name, resolve_certainly
+from ctxlint.model.interpreter.events import GenericCall
+from ctxlint.model.syntax import dotted, is_name, keywords_of, last_name, words_of
+from ctxlint.patterns import pattern
+from ctxlint.records import record
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from ctxlint.model.function import FunctionClass
+    from ctxlint.model.interpreter.method import Method
+
+GROUP = pattern(r"group|pg|.*_group|.*_pg")
+"""What a process group is called."""
+
+_REDUCES = pattern(r"^_*(?:all_reduce|reduce_scatter\w*|all_gather\w*|all_to_all\w*)$")
+"""The collectives of torch that all processes of a group take part in, of the default group without one."""
+
+
+@record
+class Signature:
+    """The parameters of a function, with the code of their defaults, and how many take arguments by position."""
+
+    defaults: Mapping[str, ast.expr | None]
+    positional: int
+
+
+@record
+class Misplaced:
+    """An argument by position with the name of ``parameter``, which gets none, but for ``taken_by``."""
+
+    call: cst.Call
+    argument: cst.BaseExpression
+    parameter: str
+    taken_by: str
+
+
+@record
+class WithoutGroup:
+    """A call in backward without a process group, its ``parameter``, though forward uses its input ``group``."""
+
+    call: cst.Call
+    parameter: str
+    group: str
+
+
+def misplaced_arguments(method: Method) -> Iterator[Misplaced]:
+    """The arguments of calls of the project that miss their places, as if the function had fewer parameters before.
+
+    A single one whose own parameter is None by default may be meant: the function may take either.
+    """
+    for call, signature in _known_calls(method):
+        omitted = _omitted(call, signature)
+        found = [*_misplaced(method, call, signature, omitted)] if omitted else []
+        if len(found) > 1 or any(not _is_none(omitted[each.parameter]) for each in found):
+            yield from found
+
+
+def calls_without_group(fn: FunctionClass, backward: Method) -> Iterator[WithoutGroup]:
+    """The calls in backward that work in the default group, if forward gets one group and passes it on."""
+    groups = [each.name for each in fn.inputs if GROUP.fullmatch(each.name)]
+    if len(groups) != 1 or not any(_passes_group(method, groups[0]) for method in fn.earlier_methods):
+        return
+    if _tests_group(backward):
+        return
+    for call, signature in _known_calls(backward):
+        for name, default in _omitted(call, signature).items():
+            if GROUP.fullmatch(name) and _is_none(default) and not _mentions_group(call):
+                yield WithoutGroup(call, name, groups[0])
+    for call in backward.nodes_of(cst.Call):
+        if _REDUCES.search(last_name(call.func)) and not _mentions_group(call):
+            if module_of(backward, call).startswith("torch.distributed") and not any(each.star for each in call.args):
+                yield WithoutGroup(call, "group", groups[0])
+
+
+def _known_calls(method: Method) -> Iterator[tuple[cst.Call, Signature]]:
+    """The calls of functions of the project that are certain, with the parameters of these."""
+    home = method.home
+    if home is None or home.record is None:
+        return
+    scope = Scope("function", "", home.record.body)
+    for event in method.facts.of(GenericCall):
+        node, definition = event.node, event.definition
+        if definition is None or not isinstance(node, cst.Call) or "." in definition.qualname:
+            continue
+        known = definition.unit.index.functions.get(definition.qualname)
+        if known is None or not known.certain or known.alternatives:
+            continue
+        if resolve_certainly(dotted(node.func) or "", scope) == event.callee and _keeps_parameters(known.node):
+            yield node, _signature(known.node.args)
+
+
+def _keeps_parameters(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Whether the parameters of a function are those that its callers see."""
+    decorators = [each.func if isinstance(each, ast.Call) else each for each in node.decorator_list]
+    return all((dotted_name(each) or "") in _KEEPING for each in decorators)
+
+
+_KEEPING = frozenset(["torch.no_grad", "torch.compile", "torch.jit.script", "torch.inference_mode"])
+"""Decorators that leave the parameters of a function alone."""
+
+
+def _signature(arguments: ast.arguments) -> Signature:
+    positional = [each.arg for each in (*arguments.posonlyargs, *arguments.args)]
+    required: list[ast.expr | None] = [None] * (len(positional) - len(arguments.defaults))
+    defaults = dict(zip(positional, [*required, *arguments.defaults]))
+    defaults |= {each.arg: default for each, default in zip(arguments.kwonlyargs, arguments.kw_defaults)}
+    return Signature(defaults, len(positional))
+
+
+def _omitted(call: cst.Call, signature: Signature) -> dict[str, ast.expr]:
+    """The parameters that a call certainly leaves to their defaults, and these."""
+    if any(each.star for each in call.args):
+        return {}
+    given = [*signature.defaults][: len([each for each in call.args if each.keyword is None])]
+    passed = {*given, *keywords_of(call)}
+    return {name: default for name, default in signature.defaults.items() if default is not None and name not in passed}
+
+
+def _misplaced(
+    method: Method, call: cst.Call, signature: Signature, omitted: Mapping[str, ast.expr]
+) -> Iterator[Misplaced]:
+    names = [*signature.defaults][: signature.positional]
+    by_position: Sequence[cst.BaseExpression] = [each.value for each in call.args if each.keyword is None]
+    for taken_by, value in zip(names, by_position):
+        own = last_name(value) if isinstance(value, cst.Name) or method.is_on_ctx(value) else ""
+        if own in omitted and signature.defaults[taken_by] is not None and not _are_alike(own, taken_by):
+            yield Misplaced(call, value, own, taken_by)
+
+
+def _are_alike(one: str, other: str) -> bool:
+    """Whether two parameters may take the same thing, as the dimensions that backward takes in the opposite order."""
+    parts = [set(name.strip("_").split("_")) for name in (one, other)]
+    return len(one) < 3 or not parts[0].isdisjoint(parts[1]) or one[:3] == other[:3] or one[-3:] == other[-3:]
+
+
+def _is_none(default: ast.expr) -> bool:
+    return isinstance(default, ast.Constant) and default.value is None
+
+
+def _passes_group(method: Method, group: str) -> bool:
+    """Whether a method passes the group to a function, also as the attribute of ctx with its name."""
+    arguments = (each.value for call in method.nodes_of(cst.Call) for each in call.args)
+    return any(is_name(each, group) or (method.is_on_ctx(each) and each.attr.value == group) for each in arguments)
+
+
+def _tests_group(method: Method) -> bool:
+    """Whether a group decides anything in a method: without one, it may do something else."""
+    tests = [each.test for each in method.nodes_of(cst.If)]
+    tests += [each.test for each in method.nodes_of(cst.IfExp)]
+    tests += [each.test for each in method.nodes_of(cst.Assert)]
+    return any("group" in word for test in tests for word in words_of(test))
+
+
+def _mentions_group(call: cst.Call) -> bool:
+    """Whether any argument is about a group: its size, or the number of a process in it."""
+    return any("group" in word or "rank" in word or "mesh" in word for each in call.args for word in words_of(each))
