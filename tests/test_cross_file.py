@@ -619,6 +619,71 @@ def test_a_method_that_another_file_replaces(change: str) -> None:
     assert "CTX203" not in fixes()
 
 
+PLACEHOLDER = """
+import torch
+
+
+class Gather(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, sizes):
+        ctx.sizes = counts
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * ctx.scale, None
+"""
+
+REPLACEMENTS = {
+    "a name": "from lib import register_patch\n\nregister_patch('pkg.ops.Gather.forward', print)",
+    "the name in another project": "from lib import register\n\nname = 'core.ops.Gather.forward'\nregister(name, print)",
+    "the package": "from lib import register_patch\n\nregister_patch('pkg.Gather.forward', print)",
+    "the end of a name": "from lib import root, replace\n\nreplace(f'{root}.Gather.forward', print)",
+    "without the module": "from lib import patch_method\n\npatch_method('Gather.forward', print)",
+    "a table": "REPLACED = {'pkg.ops.Gather.forward': print}",
+    "a decorator": "from unittest import mock\n\n\n@mock.patch('pkg.ops.Gather.forward')\ndef test(new): ...",
+    "a context manager": "from unittest import mock\n\nwith mock.patch('pkg.ops.Gather.forward', print): ...",
+    "an attribute": "import pkg.ops\n\npkg.ops.Gather.forward = print",
+    "setattr": "from pkg import ops\n\nsetattr(ops.Gather, 'forward', print)",
+    "a function": "from lib import put\nfrom pkg.ops import Gather\n\nput(Gather, 'forward', print)",
+    "pytest": "from pkg.ops import Gather\n\n\ndef test(monkeypatch):\n    monkeypatch.setattr(Gather, 'forward', print)",
+}
+
+
+@pytest.mark.parametrize("way", REPLACEMENTS)
+def test_a_method_that_another_file_replaces_in_some_way(way: str) -> None:
+    """What is found in the method, and what depends on it, is unknown then."""
+    write({"pkg/__init__.py": "from .ops import Gather\n", "pkg/ops.py": PLACEHOLDER})
+    assert [line.split()[1] for line in found()] == ["CTX223", "CTX306"]
+    write({"patch.py": REPLACEMENTS[way]})
+    assert found() == []
+
+
+NO_REPLACEMENTS = {
+    "another class": "from lib import register_patch\n\nregister_patch('pkg.ops.Scatter.forward', print)",
+    "a class of that name": "from lib import register_patch\n\nregister_patch('lib.layers.Gather.forward', print)",
+    "what is shown": "from lib import trace\n\nwith trace('pkg.ops.Gather.forward'): ...",
+    "a title": "TITLE = 'Gather.forward'",
+    "a question": "from pkg.ops import Gather\n\nprint(hasattr(Gather, 'forward'))",
+}
+
+
+@pytest.mark.parametrize("way", NO_REPLACEMENTS)
+def test_what_only_names_a_method(way: str) -> None:
+    write({"pkg/__init__.py": "", "pkg/ops.py": PLACEHOLDER, "other.py": NO_REPLACEMENTS[way]})
+    assert [line.split()[1] for line in found()] == ["CTX223", "CTX306"]
+
+
+@pytest.mark.parametrize(
+    ("new", "codes"),
+    [("Gather.backward = print", []), ("Gather.backward = staticmethod(Gather.backward)", ["CTX404"])],
+)
+def test_a_new_method_that_calls_the_old_one(new: str, codes: list[str]) -> None:
+    text = PLACEHOLDER.replace("ctx.sizes = counts", "").replace("grad_output * ctx.scale", "grad_output.mul_(2)")
+    write({"ops.py": text, "patch.py": f"from ops import Gather\n\n{new}\n"})
+    assert [line.split()[1] for line in found()] == codes
+
+
 def test_a_call_of_what_a_third_file_changes() -> None:
     """Calls in other files are not checked against a replaced signature either."""
     call = "from exp import Exp\n\n\ndef run(x):\n    return Exp.apply(x, 2.0, 3)\n"

@@ -244,6 +244,8 @@ class FunctionClass:
     """Every attribute name that this file assigns, deletes, or names in setattr, hasattr, or getattr with a default."""
     class_attributes: Mapping[str, Value]
     """Plain assignments in the class body (``generate_vmap_rule = True``)."""
+    replaced: frozenset[str] = frozenset()
+    """The methods that other code replaces, as far as it says which: what runs in their place is unknown."""
     is_redefined: bool = False
     """Whether its name certainly means something else at the end of the file: a later version, as in a notebook."""
     is_replaced: bool = False
@@ -392,6 +394,11 @@ class FunctionClass:
     def signature_judgeable(self) -> bool:
         """Whether rules on signatures apply: bases, class decorators, apply and methods are all known."""
         return self.bases_known and self.class_decorators_known and not self.overrides_apply and not self.patched
+
+    @property
+    def saves_replaced(self) -> bool:
+        """Whether other code replaces a method that keeps something on ctx."""
+        return not self.replaced.isdisjoint(("forward", "setup_context"))
 
     @property
     def judgeable_backward(self) -> Method | None:

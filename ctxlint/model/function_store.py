@@ -734,7 +734,7 @@ def _facts(builder: Builder, record: ClassRecord) -> tuple[Hashable, ...]:
         tuple(changed(call, span=_NOWHERE, callee_span=None, line="") for call in calls if not call.path),
         tuple(call for call in calls if call.path),
         frozenset(builder.direct_calls.get(name, ())),
-        name in builder.patched,
+        frozenset(builder.patched[name]) if name in builder.patched else None,
         name in builder.applied,
         name in builder.subclassed,
         builder.known_in_part,

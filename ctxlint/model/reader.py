@@ -28,6 +28,7 @@ from ctxlint.model.index.call_sites import CallSites, functions_of
 from ctxlint.model.index.foreign_functions import Elsewhere, facts_of
 from ctxlint.model.index.instances import InstanceUse
 from ctxlint.model.index.module_backwards import has_a_backward, module_backwards
+from ctxlint.model.index.named_patches import named_methods, names_methods
 from ctxlint.model.index.outside_facts import MODULE_BACKWARDS, NOTHING, OF_NO_FUNCTION, OutsideFacts, Own, Target
 from ctxlint.model.index.project import Definition, Project
 from ctxlint.model.index.project_answers import is_modified
@@ -54,7 +55,7 @@ if TYPE_CHECKING:
     from ctxlint.model.operator_results import OperatorResult
     from ctxlint.source.source import Source
 
-    _Sites = tuple[list[ApplyCall], dict[str, set[str]], set[str], frozenset[str]]
+    _Sites = tuple[list[ApplyCall], dict[str, set[str]], dict[str, set[str]], frozenset[str]]
     """The fields of ``_Calls`` but the first."""
 
     FindOutsideFacts = Callable[["Reader"], OutsideFacts]
@@ -162,14 +163,15 @@ class _Calls(NamedTuple):
     elsewhere: Elsewhere
     calls: list[ApplyCall]
     direct_calls: dict[str, set[str]]
-    patched: set[str]
+    patched: dict[str, set[str]]
     applied: frozenset[str]
 
     def changed(self, later: _Calls) -> frozenset[str]:
         """The keys of the Functions for which ``later`` has different facts."""
         calls = {call.function for call in set(later.calls).symmetric_difference(self.calls)}
         direct_calls = {name for name, methods in later.direct_calls.items() if methods != self.direct_calls.get(name)}
-        return frozenset(calls | direct_calls | (self.patched ^ later.patched) | (self.applied ^ later.applied))
+        patched = {name for name, methods in later.patched.items() if methods != self.patched.get(name)}
+        return frozenset(calls | direct_calls | patched | (self.applied ^ later.applied))
 
 
 class _Kept(NamedTuple):
@@ -372,7 +374,7 @@ class Reader:
             self.project,
             [*found.calls, *outside.calls],
             _merged(found.direct_calls, outside.direct_calls),
-            found.patched.union(outside.patched),
+            _merged(found.patched, (*outside.patched, *self.replaced_by_name)),
             found.applied.union(outside.applied),
             outside.subclassed,
             outside.stored,
@@ -394,6 +396,14 @@ class Reader:
             if function is not None:
                 functions.append(function)
         return tuple(functions), tuple(given_up)
+
+    @cached_property
+    def replaced_by_name(self) -> tuple[tuple[str, str], ...]:
+        """The methods of Functions of the file that strings in it name, as if to replace them."""
+        unit = self.unit
+        named = [*named_methods(unit.tree)] if names_methods(unit.source.text.encode("utf-8", "replace")) else []
+        place = os.path.basename(unit.path)
+        return tuple((key, each.method) for key in self.functions for each in named if each.may_be_of(place, key))
 
     def taken_names(self) -> frozenset[str]:
         """The deprecated names of torch that the file imports, and that other files of the project import from it."""
@@ -417,6 +427,7 @@ class Reader:
         returned = {call.function for call in calls if call.returned_by}
         made = {call.function for call in calls if call.how.startswith("construct")}
         direct_calls = _merged(found.direct_calls, outside.direct_calls)
+        patches = _merged(found.patched, outside.patched)
         for key in {call.function: None for call in calls}:
             target = found.elsewhere.targets.get(key)
             if target is None:
@@ -429,7 +440,7 @@ class Reader:
                 outline = self.function_of(target, found.calls) or outline
             if outline is not None:
                 directly = outline.called_directly | direct_calls.get(key, frozenset())
-                patched = outline.patched or key in found.patched or key in outside.patched
+                patched = outline.patched or key in patches
                 applied = outline.applied or key in found.applied or key in outside.applied
                 if (directly, patched, applied) != (outline.called_directly, outline.patched, outline.applied):
                     outline = replace(outline, called_directly=directly, patched=patched, applied=applied)
@@ -529,8 +540,9 @@ def _outliner(
     return Builder(unit, project, every, direct_calls, patched, sites.applied(), stored_elsewhere=stored)
 
 
-def _merged(direct_calls: Mapping[str, set[str]], outside: Iterable[tuple[str, str]]) -> dict[str, set[str]]:
-    merged = {name: set(methods) for name, methods in direct_calls.items()}
+def _merged(by_function: Mapping[str, set[str]], outside: Iterable[tuple[str, str]]) -> dict[str, set[str]]:
+    """Methods of Functions, with those that other files tell of."""
+    merged = {name: set(methods) for name, methods in by_function.items()}
     for name, method in outside:
         merged.setdefault(name, set()).add(method)
     return merged

@@ -101,7 +101,7 @@ class SavedTensorMutated(Rule[FunctionClass]):
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         backward = fn.backward
-        if backward is None or backward.inherited:
+        if backward is None or backward.inherited or fn.saves_replaced:
             return
         for change, back, name in list(restored_in_backward(fn))[:1]:
             others = {_storage(each) for each in backward.facts.of(Mutation)} - {_storage(change)}

@@ -83,7 +83,7 @@ class AttributeOfSavedTensor(Rule[FunctionClass]):
     about_backward = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
-        if fn.backward is None or fn.backward.inherited:
+        if fn.backward is None or fn.backward.inherited or fn.saves_replaced:
             return
         for read, store, what in lost_attributes(fn):
             name = code_of(store.value_node) if store.value_node is not None else "it"

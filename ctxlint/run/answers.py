@@ -13,6 +13,7 @@ from functools import lru_cache
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
+from ctxlint.model.index.named_patches import names_methods
 from ctxlint.model.index.outside_facts import Declaration
 from ctxlint.source.ast_tree import tree_of
 from ctxlint.source.discover import path_of
@@ -120,6 +121,24 @@ class Storing:
         from ctxlint.model.index.attribute_stores import may_store
 
         return bool(may_store(data, self.names))
+
+    def in_file(self, path: str, imports: Imports, *, once: bool = False) -> bool:  # noqa: ARG002
+        """Like ``in_data`` for a file."""
+        return self.in_data(imports.content(path))
+
+
+class NamingMethods:
+    """Finds the files with strings that name a method of the protocol, which may replace it."""
+
+    question = "names methods"
+
+    def covers(self, other: Search) -> bool:
+        """Whether the other search is the same."""
+        return isinstance(other, NamingMethods)
+
+    def in_data(self, data: bytes) -> bool:
+        """Whether a file with these bytes has one."""
+        return names_methods(data)
 
     def in_file(self, path: str, imports: Imports, *, once: bool = False) -> bool:  # noqa: ARG002
         """Like ``in_data`` for a file."""

@@ -20,6 +20,7 @@ from ctxlint.model.analyses.certain_raises import (
     backward_is_unreached,
     backward_raises,
     forward_raises_lately,
+    is_replaced,
     is_unreached,
 )
 from ctxlint.model.analyses.reachability import backward_never_runs
@@ -200,13 +201,20 @@ def _is_checked(rule: Rule[Any], subject: Any, settings: Settings, *, in_view: b
     """Whether a rule may report anything about a subject; ``in_view``: only what a use in the project makes certain."""
     if in_view and not rule.may_be_in_view(subject):
         return False
-    if isinstance(subject, FunctionClass) and subject.is_replaced:
+    if isinstance(subject, FunctionClass) and (
+        subject.is_replaced or (rule.about_backward and "backward" in subject.replaced)
+    ):
         return False
     return not rule.about_backward or not (_is_out_of_use(subject, settings) or backward_never_runs(subject))
 
 
 def _may_come_true(rule: Rule[Any], subject: Any, finding: Finding) -> bool:
-    """Whether the place of a finding is reached, if that matters: nothing before it certainly raises."""
+    """Whether the place of a finding is reached, if that matters: nothing before it certainly raises.
+
+    Nothing does of a method that other code replaces.
+    """
+    if isinstance(subject, FunctionClass) and subject.replaced and is_replaced(subject, finding.span):
+        return False
     if rule.says_if_it_runs or not isinstance(subject, FunctionClass):
         return True
     if rule.about_backward and backward_is_unreached(subject):

@@ -18,12 +18,14 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from ctxlint.config.project_files import ConfigurationError
+from ctxlint.model.index.named_patches import NamedMethod, named_methods
 from ctxlint.model.index.outside_facts import NOTHING, KnownNames, OutsideFacts, Target
 from ctxlint.result import Candidate, FileResult
-from ctxlint.run.answers import Mentioning, Other, ProjectAnswers, Storing
+from ctxlint.run.answers import Mentioning, NamingMethods, Other, ProjectAnswers, Storing
 from ctxlint.run.batches import Batches
 from ctxlint.run.facts_about import FactsAboutOne, facts_about, joined
 from ctxlint.run.function_names import ProjectNames, names_in
+from ctxlint.source.ast_tree import tree_of
 from ctxlint.source.discover import Found, path_of
 from ctxlint.source.modules import root_of, root_of_file
 from ctxlint.source.reading import content_or_nothing
@@ -116,6 +118,7 @@ class _Run:
         self.others_by_root: dict[str, list[Other]] = defaultdict(list)
         self.passing_gradients: dict[str, tuple[str, ...]] = {}
         self.stores: dict[str, dict[str, set[str]]] = defaultdict(dict)
+        self.named: dict[str, list[NamedMethod]] = {}
         self.rests: dict[tuple[object, ...], list[Other]] = {}
         self.answers = ProjectAnswers()
         for each in others:
@@ -288,18 +291,9 @@ class _Run:
 
     def outside(self, roots: Container[str] | None = None) -> dict[str, OutsideFacts]:
         """For each file, by its linted path, the facts of others about the Functions that matter there."""
-        by_target: dict[Target, FactsAboutOne] = defaultdict(FactsAboutOne)
-        for _path, facts in self.facts():
-            for target, call in facts.calls:
-                by_target[target].calls.append((facts.path, call))
-            for target in facts.applied:
-                by_target[target].applied.add(facts.path)
-            for target, method in facts.direct_calls:
-                by_target[target].direct_calls.add(method)
-            for target in facts.subclassed:
-                by_target[target].subclassed = True
-            for target in facts.patched:
-                by_target[target].patched.add(facts.path)
+        by_target = self.by_target()
+        for target, method in self.replaced_by_name(roots):
+            by_target[target].patched.add(("", method))
         reported = [
             (path, facts)
             for path, facts in self.facts()
@@ -319,6 +313,22 @@ class _Run:
             if facts.asked:
                 found[path] = self.answers.given_to(facts, found[path], complete=self.is_complete(facts))
         return {path: each for path, each in found.items() if each != NOTHING}
+
+    def by_target(self) -> dict[Target, FactsAboutOne]:
+        """The facts of all files about each Function."""
+        found: dict[Target, FactsAboutOne] = defaultdict(FactsAboutOne)
+        for _path, facts in self.facts():
+            for target, call in facts.calls:
+                found[target].calls.append((facts.path, call))
+            for target in facts.applied:
+                found[target].applied.add(facts.path)
+            for target, method in facts.direct_calls:
+                found[target].direct_calls.add(method)
+            for target in facts.subclassed:
+                found[target].subclassed = True
+            for target, method in facts.patched:
+                found[target].patched.add((facts.path, method))
+        return found
 
     def is_partial(self, facts: FileFacts) -> bool:
         """Whether facts about a file may be missing, because its project was too large to search."""
@@ -343,6 +353,23 @@ class _Run:
             return facts.unset
         storing = self.storing(facts.root)
         return tuple(each for each in facts.unset if storing[each[1]] - {facts.path})
+
+    def replaced_by_name(self, roots: Container[str] | None) -> Iterator[tuple[Target, str]]:
+        """The methods of Functions with findings that some file of their project may replace by their dotted names."""
+        for _path, facts in self.facts():
+            if facts.at_stake and (roots is None or facts.root in roots):
+                for target in map(facts.target, facts.at_stake):
+                    named = self.named_methods(root_of_file(target.path))
+                    place = os.path.relpath(target.path, facts.root)
+                    yield from ((target, each.method) for each in named if each.may_be_of(place, target.qualname))
+
+    def named_methods(self, root: str) -> Sequence[NamedMethod]:
+        """The methods that strings in the files of a project name."""
+        if root not in self.named:
+            paths = self.files_of(root, NamingMethods())
+            texts = (content_or_nothing(path).decode("utf-8", "replace") for path in paths)
+            self.named[root] = [each for text in texts for each in named_methods(tree_of(text))]
+        return self.named[root]
 
     def storing(self, root: str) -> Mapping[str, set[str]]:
         """The files of a project that set, or may set, the attributes which Functions find unset."""

@@ -24,7 +24,7 @@ class FactsAboutOne:
         self.applied: set[str] = set()
         self.direct_calls: set[str] = set()
         self.subclassed = False
-        self.patched: set[str] = set()
+        self.patched: set[tuple[str, str]] = set()
 
     def may_add_findings(self, own: Own) -> bool:
         """Whether it may add a finding about the Function in its own file."""
@@ -35,11 +35,12 @@ class FactsAboutOne:
     def about(self, target: Target, facts: FileFacts) -> OutsideFacts:
         """The facts that are not already among those of the file itself."""
         if target.path != facts.path:  # callers of a Function need no more
-            patched, applied = self.patched - {facts.path}, self.applied - {facts.path}
+            patched = {method for path, method in self.patched if path != facts.path}
+            applied = self.applied - {facts.path}
             return OutsideFacts(
                 applied=(target.key,) * bool(applied),
                 direct_calls=tuple((target.key, method) for method in self.direct_calls),
-                patched=(target.key,) * bool(patched),
+                patched=tuple((target.key, method) for method in patched),
             )
         name = target.qualname
         return OutsideFacts(
@@ -47,7 +48,7 @@ class FactsAboutOne:
             applied=(name,) * bool(self.applied),
             direct_calls=tuple((name, method) for method in self.direct_calls),
             subclassed=(name,) * self.subclassed,
-            patched=(name,) * bool(self.patched),
+            patched=tuple({(name, method) for _path, method in self.patched}),
         )
 
 
@@ -68,7 +69,7 @@ def joined(parts: Iterable[OutsideFacts], *, partial: bool) -> OutsideFacts:
         applied=tuple(sorted(name for each in every for name in each.applied)),
         direct_calls=tuple(sorted(pair for each in every for pair in each.direct_calls)),
         subclassed=tuple(sorted(name for each in every for name in each.subclassed)),
-        patched=tuple(sorted(name for each in every for name in each.patched)),
+        patched=tuple(sorted(pair for each in every for pair in each.patched)),
         partial=partial,
     )
 

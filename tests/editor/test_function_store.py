@@ -477,6 +477,27 @@ def test_configurations_that_the_file_may_change_are_noticed(tmp_path: Path) -> 
     assert ["CTX709" in each for each in codes] == [True, False, True, False]
 
 
+def test_a_method_that_is_replaced_by_its_name_is_noticed(tmp_path: Path) -> None:
+    """In the file itself, and in another one that is saved meanwhile."""
+    checker, uri = Checker(Workspace(lambda _: None, (str(tmp_path),))), (tmp_path / "a.py").as_uri()
+    (tmp_path / ".git").mkdir()
+    other = tmp_path / "other.py"
+    text = STASH.replace("grad * 2", "grad * missing")
+    replaced = f"{text}\n\nfrom lib import register_patch\nregister_patch('a.{{}}.backward', print)\n"
+    found = []
+    name = re.findall(r"class (\w+)", text)[0]
+    for version, (now, elsewhere) in enumerate(
+        ((text, ""), (replaced, ""), (replaced.replace("{}", name), ""), (text, ""), (text, replaced), (text, ""))
+    ):
+        other.write_text(elsewhere.replace("{}", name).rpartition("\n\n")[2], encoding="utf-8")
+        checker.refresh()
+        anew = shown(Checker(Workspace(lambda _: None, (str(tmp_path),))), Document(uri, now, version, "python"))
+        assert shown(checker, Document(uri, now, version, "python")) == anew
+        codes = [each.code for each in checker.check(Document(uri, now, version, "python")).diagnostics]
+        found.append("CTX223" in codes)
+    assert found == [True, True, False, True, False, True]
+
+
 def test_what_others_store_is_noticed(tmp_path: Path) -> None:
     """Also while the class that stores it is half typed."""
     checker, uri = Checker(Workspace(lambda _: None, (str(tmp_path),))), (tmp_path / "a.py").as_uri()

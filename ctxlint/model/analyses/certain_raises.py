@@ -83,12 +83,23 @@ def raises_before(fn: FunctionClass, method: Method, node: cst.CSTNode) -> bool:
 
 def is_unreached(fn: FunctionClass, span: Span) -> bool:
     """Whether what is at a place in a method of this class never runs, as something before it certainly raises."""
-    begun = [(start, each) for each in fn.own_protocol_methods if (start := fn.start(each.node.name)) <= span.start]
-    method = max(begun, key=itemgetter(0))[1] if begun else None
+    method = _method_at(fn, span)
     if method is None or not (certain_raises(fn, method) or _never_called(fn, method)):
         return False
     node = _node_at(fn, method, span)
     return node is not None and raises_before(fn, method, node)
+
+
+def is_replaced(fn: FunctionClass, span: Span) -> bool:
+    """Whether what is at a place is part of a method of this class that other code replaces."""
+    method = _method_at(fn, span)
+    return method is not None and method.name in fn.replaced and span.start < fn.span(method.node).end
+
+
+def _method_at(fn: FunctionClass, span: Span) -> Method | None:
+    """The last method that begins before a place."""
+    begun = [(start, each) for each in fn.own_protocol_methods if (start := fn.start(each.node.name)) <= span.start]
+    return max(begun, key=itemgetter(0))[1] if begun else None
 
 
 def _node_at(fn: FunctionClass, method: Method, span: Span) -> cst.CSTNode | None:

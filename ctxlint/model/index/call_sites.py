@@ -9,7 +9,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctxlint.model.index.apply_calls import APPLIES, ApplyCall, ArgumentKind, Modified
-from ctxlint.model.index.file_index import FileIndex, last_name
+from ctxlint.model.index.file_index import FileIndex, Patch, last_name
 from ctxlint.model.index.fitting_sizes import MAY_FIT, may_fit_sizes
 from ctxlint.model.index.inplace_calls import overwritten
 from ctxlint.model.index.origins import origins
@@ -102,8 +102,10 @@ class CallSites:
         self.testing: dict[Scope, bool] = {}
         """By function, once requested, whether it tests whether gradients are wanted."""
 
-    def collect(self) -> tuple[list[ApplyCall], dict[str, set[str]], set[str]]:
-        """The calls in source order; by class, the protocol methods called directly, or taken; and the patched classes.
+    def collect(self) -> tuple[list[ApplyCall], dict[str, set[str]], dict[str, set[str]]]:
+        """The calls in source order; by class, the protocol methods called directly, or taken, and those replaced.
+
+        A class that is modified in another way has ``ANYTHING`` among the latter.
 
         ``Fn()(x)`` and ``Fn().apply(x)`` are one call.
         """
@@ -117,11 +119,13 @@ class CallSites:
         )
         parts = [self._known_part(part, matter, depends_on) for part in concerned]
         calls = [call for part in parts for call in part.calls]
-        patched = {name for part in parts for name in part.patched}
         direct_calls: dict[str, set[str]] = {}
+        patched: dict[str, set[str]] = {}
         for part in parts:
             for name, methods in part.direct_calls.items():
                 direct_calls.setdefault(name, set()).update(methods)
+            for name, methods in part.patched.items():
+                patched.setdefault(name, set()).update(methods)
             self.elsewhere.targets.update(part.targets)
         within = {call.callee_span for call in calls if call.how in ("construct-call", "construct-apply")}
         whole = [call for call in calls if call.how != "construct" or call.span not in within]
@@ -204,7 +208,7 @@ class CallSites:
     def _part(self, part: FileIndex, matter: frozenset[str]) -> _Found:
         calls: list[ApplyCall] = []
         direct_calls: dict[str, set[str]] = {}
-        patched: set[str] = set()
+        patched: dict[str, set[str]] = {}
         before, self.elsewhere.targets = self.elsewhere.targets, {}
         for record in part.calls:
             if record.name not in matter:
@@ -215,9 +219,9 @@ class CallSites:
                 calls.append(call)
         for node, scope in part.taken:
             self.direct_calls(node, scope, direct_calls)
-        for owner, attribute, scope in part.patches:
-            if attribute in PROTOCOL or attribute in _SWITCHES:
-                self.patch(owner, scope, patched, attribute)
+        for patch in part.patches:
+            if patch.attribute in PROTOCOL or patch.attribute in _SWITCHES:
+                self.patch(patch, patched)
         targets, self.elsewhere.targets = self.elsewhere.targets, before
         return _Found(tuple(calls), direct_calls, patched, targets)
 
@@ -240,20 +244,23 @@ class CallSites:
             known[named] = self.index.names_for(named).union(PROTOCOL, ("", "setattr"))
         return known[named].union(attribute for _owner, attribute, _value, _scope in self.index.attribute_aliases)
 
-    def patches(self, record: CallRecord, patched: set[str]) -> None:
+    def patches(self, record: CallRecord, patched: dict[str, set[str]]) -> None:
         """``setattr(Fn, ...)``."""
         func = record.node.func
         if isinstance(func, ast.Name) and func.id == "setattr" and record.node.args:
             name = record.node.args[1] if len(record.node.args) > 1 else None
-            attribute = name.value if isinstance(name, ast.Constant) else ""
-            self.patch(record.node.args[0], record.scope, patched, attribute)
+            attribute = name.value if isinstance(name, ast.Constant) else ANYTHING
+            self.patch(Patch(record.node.args[0], str(attribute), record.scope, wraps=True), patched)
 
-    def patch(self, owner: ast.expr, scope: Scope, patched: set[str], attribute: object) -> None:
+    def patch(self, patch: Patch, patched: dict[str, set[str]]) -> None:
         """Record that the class that ``owner`` may be is modified: any of the file, if ``cls.backward`` is assigned."""
+        owner, attribute, scope = patch.owner, patch.attribute, patch.scope
         imported = self.elsewhere.function(owner, scope)
         found = self.classes_of(owner, scope) if imported is None else {imported}
-        patched.update(found)
-        if not found and attribute in _OF_FUNCTIONS and isinstance(owner, ast.Name) and owner.id != "self":
+        for name in found:
+            patched.setdefault(name, set()).add(ANYTHING if patch.wraps else attribute)
+        guesses = attribute in _OF_FUNCTIONS and not patch.by_call
+        if not found and guesses and isinstance(owner, ast.Name) and owner.id != "self":
             bound = scope.owner(owner.id)
             if (
                 bound is not None
@@ -261,7 +268,8 @@ class CallSites:
                 and all(each.kind == "other" for each in bound.names[owner.id])
                 and not self.takes(owner.id, bound)
             ):
-                patched.update(self.functions, self.imported_functions(owner))
+                for name in (*self.functions, *self.imported_functions(owner)):
+                    patched.setdefault(name, set()).add(ANYTHING)
 
     def takes(self, name: str, scope: Scope) -> bool:
         """Whether a name is a parameter of the function of a scope: what it patches is known where it is called."""
@@ -1019,7 +1027,7 @@ class _Found(NamedTuple):
 
     calls: tuple[ApplyCall, ...]
     direct_calls: dict[str, set[str]]
-    patched: set[str]
+    patched: dict[str, set[str]]
     targets: dict[str, Target]
 
 
@@ -1153,6 +1161,9 @@ def _is_apply(node: ast.expr | None) -> TypeGuard[ast.Attribute]:
 _LEAVING = (ast.Return, ast.Yield, ast.YieldFrom)
 _OF_FUNCTIONS = ("backward", "vjp")
 """Methods that hardly any other class has, so that a variable with a new one may be a Function."""
+
+ANYTHING = ""
+"""What is replaced of a class that is modified in a way that does not say so, or that keeps the method it replaces."""
 
 _SWITCHES = ("apply", "generate_vmap_rule", "boxed_grads_call")
 """The other attributes that change how torch calls a Function."""

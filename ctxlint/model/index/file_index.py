@@ -90,6 +90,20 @@ class ClassRecord:
         return following is not None and following[1] is not None
 
 
+class Patch(NamedTuple):
+    """An attribute of ``owner`` that code sets, deletes or names in a call.
+
+    ``wraps``: what it sets mentions an attribute of this name, as in ``Fn.forward = wrapped(Fn.forward)``.
+    ``by_call``: a call gets the owner and the name, ``patch(Fn, "forward", f)``, and may do anything.
+    """
+
+    owner: ast.expr
+    attribute: str
+    scope: Scope
+    wraps: bool = False
+    by_call: bool = False
+
+
 class CallRecord(NamedTuple):
     """A call, its scope, and the ``with`` items of that scope around it.
 
@@ -158,8 +172,8 @@ class FileIndex:
     """The owners of ``.apply`` reads, called or not, with their scopes."""
     taken: list[tuple[ast.Attribute, Scope]] = field(default_factory=list)
     """The reads of attributes that have the name of a method of the protocol, ``Fn.forward``, called or not."""
-    patches: list[tuple[ast.expr, str, Scope]] = field(default_factory=list)
-    """Owner, attribute and scope of each ``owner.attribute = …`` and ``del owner.attribute``."""
+    patches: list[Patch] = field(default_factory=list)
+    """Each ``owner.attribute = …`` and ``del owner.attribute``, and each ``f(owner, "forward")``."""
     attribute_aliases: list[tuple[ast.expr, str, ast.Attribute, Scope]] = field(default_factory=list)
     """Owner, attribute, value and scope of each ``owner.attribute = Fn.apply``."""
     renamed: set[tuple[str, str]] = field(default_factory=set)

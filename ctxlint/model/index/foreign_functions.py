@@ -118,7 +118,7 @@ def facts_of(
     heirs: Iterable[str],
     calls: Iterable[ApplyCall],
     direct_calls: Mapping[str, set[str]],
-    patched: Iterable[str],
+    patched: Mapping[str, set[str]],
     applied: Iterable[str],
 ) -> FileFacts:
     """The facts of the file about Functions of other files, and how others may refer to its own ``functions``.
@@ -137,12 +137,15 @@ def facts_of(
         aliases=aliases,
         calls=tuple((targets[call.function], call) for call in calls if call.function in targets),
         applied=tuple(sorted({targets[name] for name in applied if name in targets})),
-        direct_calls=tuple(
-            sorted((targets[name], each) for name in direct_calls if name in targets for each in direct_calls[name])
-        ),
+        direct_calls=_by_target(direct_calls, targets),
         subclassed=tuple(sorted(set(_subclassed(elsewhere, heirs)))),
-        patched=tuple(sorted({targets[name] for name in patched if name in targets})),
+        patched=_by_target(patched, targets),
     )
+
+
+def _by_target(methods: Mapping[str, set[str]], targets: Mapping[str, Target]) -> tuple[tuple[Target, str], ...]:
+    """Some methods of Functions of other files, given those by the names of these Functions here."""
+    return tuple(sorted((targets[name], each) for name in methods if name in targets for each in methods[name]))
 
 
 def _names(unit: Unit) -> Iterator[tuple[str, str]]:

@@ -17,6 +17,7 @@ from ctxlint.model.index.file_index import (
     ClassRecord,
     FileIndex,
     FunctionRecord,
+    Patch,
     lambda_record,
     one_of_several,
 )
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 
 _STRING_ACCESS = {"setattr": 1, "hasattr": 1, "delattr": 1, "getattr": 2}
 """Builtins that may find an attribute missing, or set it, and after how many arguments; ``getattr`` with a default."""
+
+_READING = frozenset({"getattr", "hasattr", "getattr_static"})
+"""Functions that get an object and the name of an attribute, and only read it."""
 
 EXPECT_ERRORS = frozenset(
     {"raises", "warns", "assertRaises", "assertRaisesRegex", "assertRaisesRegexp", "assertWarns", "assertWarnsRegex"}
@@ -305,7 +309,7 @@ class _Indexer:
             self.target(target.value, None, scope, place)
         elif isinstance(target, ast.Attribute):
             self.stored(target.attr, _class_of_receiver(target.value, scope))
-            self.index.patches.append((target.value, target.attr, scope))
+            self.index.patches.append(Patch(target.value, target.attr, scope, wraps=_wraps([value], target.attr)))
             if isinstance(value, ast.Attribute) and value.attr == "apply":
                 self.index.attribute_aliases.append((target.value, target.attr, value, scope))
             self.expression(target.value, scope, place)
@@ -357,12 +361,23 @@ class _Indexer:
             attribute = node.args[1]
             if isinstance(attribute, ast.Constant) and isinstance(attribute.value, str):
                 self.stored(attribute.value, "")
+        if len(node.args) > 1 and type(node.args[1]) is ast.Constant and name not in _READING:
+            owner, method = node.args[0], node.args[1].value
+            if method in PROTOCOL and isinstance(owner, (ast.Name, ast.Attribute)):
+                wraps = _wraps(node.args[2:], method)
+                self.index.patches.append(Patch(owner, method, scope, wraps=wraps, by_call=True))
         return name
 
     def stored(self, attribute: str, owner: str) -> None:
         """Record that an attribute is stored, or named as a string, on an instance or ctx of the class ``owner``."""
         self.index.attributes.add(attribute)
         self.index.attribute_owners.setdefault(attribute, set()).add(owner)
+
+
+def _wraps(values: Iterable[ast.expr | None], method: str) -> bool:
+    """Whether new values of a method of the protocol mention one of its name: they may call it."""
+    given = [each for each in values if each is not None] if method in PROTOCOL else []
+    return any(isinstance(part, ast.Attribute) and part.attr == method for each in given for part in nodes_in(each))
 
 
 def _class_of_receiver(target: ast.expr, scope: Scope) -> str:

@@ -187,7 +187,7 @@ class FileFacts:
     applied: tuple[Target, ...] = ()
     direct_calls: tuple[tuple[Target, str], ...] = ()
     subclassed: tuple[Target, ...] = ()
-    patched: tuple[Target, ...] = ()
+    patched: tuple[tuple[Target, str], ...] = ()
     at_stake: tuple[str, ...] = ()
     module_backwards: bool = False
     operators: bool = False
@@ -230,7 +230,7 @@ class OutsideFacts:
     applied: tuple[str, ...] = ()
     direct_calls: tuple[tuple[str, str], ...] = ()
     subclassed: tuple[str, ...] = ()
-    patched: tuple[str, ...] = ()
+    patched: tuple[tuple[str, str], ...] = ()
     calls_backward: bool = False
     stored: tuple[tuple[str, str], ...] = ()
     declared: tuple[Declaration, ...] = ()
@@ -241,10 +241,10 @@ class OutsideFacts:
     @property
     def subjects(self) -> frozenset[str]:
         """The keys of the Functions that the facts are about."""
-        direct_calls = (key for key, _method in self.direct_calls)
+        methods = (key for key, _method in (*self.direct_calls, *self.patched))
         called = (call.function for call in self.calls)
         stored = (key for key, _attribute in self.stored)
-        return frozenset((*called, *stored, *self.applied, *direct_calls, *self.subclassed, *self.patched))
+        return frozenset((*called, *stored, *self.applied, *methods, *self.subclassed))
 
     @property
     def without_answers(self) -> OutsideFacts:
