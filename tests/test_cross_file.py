@@ -619,6 +619,84 @@ def test_a_method_that_another_file_replaces(change: str) -> None:
     assert "CTX203" not in fixes()
 
 
+VIEWS = """
+import torch
+
+
+class Flat(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.view(-1)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad
+
+
+class Flatten(torch.nn.Module):
+    def forward(self, x):
+        return Flat.apply(x)
+
+
+def flat(x):
+    return Flat.apply(x)
+"""
+
+SHIFTS = "def shifted(x):\n    y = {}(x)\n    y += 1\n    return y\n"
+
+
+@pytest.mark.parametrize(
+    ("package", "use"),
+    [
+        ("from .views import Flatten", "from pkg import Flatten\n\nflatten = Flatten()\n" + SHIFTS.format("flatten")),
+        ("from .views import *", "from pkg import Flatten\n\nflatten = Flatten()\n" + SHIFTS.format("flatten")),
+        ("from .views import Flatten", "import pkg\n\nflatten = pkg.Flatten()\n" + SHIFTS.format("flatten")),
+        ("from .views import flat", "from pkg import flat\n\n" + SHIFTS.format("flat")),
+        ("from .views import flat", "from pkg.inner import flat\n\n" + SHIFTS.format("flat")),
+    ],
+)
+def test_a_result_is_modified_that_comes_through_a_package(package: str, use: str) -> None:
+    write({"pkg/__init__.py": f"{package}\n", "pkg/views.py": VIEWS, "pkg/inner/__init__.py": "from pkg import flat\n"})
+    assert found() == []
+    write({"use.py": use})
+    assert [line.split()[1] for line in found()] == ["CTX406"]
+
+
+WITHOUT_GRAPH = """
+import torch
+from use import shifted
+
+
+class Shift(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return shifted(x)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad
+"""
+
+
+@pytest.mark.parametrize(
+    ("callers", "codes"),
+    [
+        ([], ["CTX406"]),
+        ([WITHOUT_GRAPH], []),
+        (["import torch\nfrom use import shifted\n\nwith torch.no_grad():\n    shifted(torch.ones(2))\n"], []),
+        (["from use import shifted\n\n\ndef train(x):\n    return shifted(x)\n"], ["CTX406"]),
+        ([WITHOUT_GRAPH, "from use import shifted\n\n\ndef train(x):\n    return shifted(x)\n"], ["CTX406"]),
+    ],
+)
+@pytest.mark.parametrize("called", ["flat", "Flat.apply"])
+def test_who_calls_what_modifies_a_result(callers: list[str], codes: list[str], called: str) -> None:
+    """Nothing raises where grad mode is off, in whichever file that is."""
+    name = called.partition(".")[0]
+    write({"views.py": VIEWS, "use.py": f"from views import {name}\n\n\n{SHIFTS.format(called)}"})
+    write({f"caller{number}.py": text for number, text in enumerate(callers)})
+    assert [line.split()[1] for line in found()] == codes
+
+
 PLACEHOLDER = """
 import torch
 

@@ -27,11 +27,12 @@ from ctxlint.model.index.bare_operators import bare_operators, possible_names
 from ctxlint.model.index.call_sites import CallSites, functions_of
 from ctxlint.model.index.foreign_functions import Elsewhere, facts_of
 from ctxlint.model.index.instances import InstanceUse
+from ctxlint.model.index.method_calls import changes_calls
 from ctxlint.model.index.module_backwards import has_a_backward, module_backwards
 from ctxlint.model.index.named_patches import named_methods, names_methods
 from ctxlint.model.index.outside_facts import MODULE_BACKWARDS, NOTHING, OF_NO_FUNCTION, OutsideFacts, Own, Target
 from ctxlint.model.index.project import Definition, Project
-from ctxlint.model.index.project_answers import is_modified
+from ctxlint.model.index.project_answers import modifying_functions, tracked_calls
 from ctxlint.model.index.scopes import LOCAL
 from ctxlint.model.operator_results import operator_results
 from ctxlint.model.operator_schemas import may_register, registers_by_calls
@@ -230,6 +231,7 @@ class Reader:
             again |= {MODULE_BACKWARDS}
         if outside.declared or outside.changed or outside.using:
             again |= self.functions | {OF_NO_FUNCTION}
+            again |= {call.function for call in found.calls if call.modified is not None}
         known = set(before.calls)
         calls = [call for call in found.calls if call.function in again or call not in known]
         file = self.file(outside, self.functions & again, calls)
@@ -268,7 +270,7 @@ class Reader:
             tree=unit.tree,
             instances=unit.instances,
             functions=built,
-            calls=tuple(call for call in calls if call.function in by_name),
+            calls=self.with_tracked_changes(call for call in calls if call.function in by_name),
             modified_results=self.modified_results(outside, calls, by_name),
             transformed_operators=tuple(call for call in calls if call.how == "operator"),
             by_name=by_name,
@@ -293,10 +295,36 @@ class Reader:
             call
             for call in calls
             if call.returned_by
+            and self.gives_result(call.returned_by)
             and (fn := by_name.get(call.function)) is not None
             and returns_view(fn, None) is not None
-            if is_modified(self.unit.index, LOCAL + call.returned_by)
+            if any(map(self.may_be_tracked, modifying_functions(self.unit.index, LOCAL + call.returned_by)))
             or (self.project.ask("modifies", path, call.returned_by) in changed and not outside.partial)
+        )
+
+    def gives_result(self, name: str) -> bool:
+        """Whether a call gives what a function, or ``forward`` of a module, returns: no ``__call__`` or hook does."""
+        owner, _, method = name.rpartition(".")
+        if method != "forward":
+            return True
+        above = self.project.ancestry(Definition(self.unit, owner))
+        records = [each.unit.index.classes.get(each.qualname) for each in above]
+        return not any(each is not None and changes_calls(each) for each in records)
+
+    def may_be_tracked(self, function: str) -> bool:
+        """Whether grad mode may be on where the project calls a function of the file; also if nothing calls it."""
+        if "." in function or not function:
+            return True
+        here, path, changed = tracked_calls(self.unit.index, LOCAL + function), self.unit.path, self.project.changed
+        if "tracks" in here or self.project.ask("tracks", path, function) in changed:
+            return True
+        return not (here or self.project.ask("untracks", path, function) in changed)
+
+    def with_tracked_changes(self, calls: Iterable[ApplyCall]) -> tuple[ApplyCall, ...]:
+        """The calls, without what happens to their results in functions that the project calls with grad mode off."""
+        return tuple(
+            replace(call, modified=None) if call.modified is not None and not self.may_be_tracked(call.inside) else call
+            for call in calls
         )
 
     def operators(self, outside: OutsideFacts) -> tuple[Operator | GivenUp, ...]:

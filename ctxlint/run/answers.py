@@ -5,27 +5,29 @@ The files of a project are searched by their bytes, once for all questions; only
 
 from __future__ import annotations
 
+import os
 import re
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
 from itertools import takewhile
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ctxlint.model.index.named_patches import names_methods
-from ctxlint.model.index.outside_facts import Declaration
+from ctxlint.model.index.outside_facts import Declaration, ProjectQuestion
 from ctxlint.source.ast_tree import tree_of
 from ctxlint.source.discover import path_of
 from ctxlint.source.modules import module_name
+from ctxlint.source.reading import content_or_nothing
 from ctxlint.source.scanner import Mentions
 
 if TYPE_CHECKING:
     import ast
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from ctxlint.config.settings import Settings
-    from ctxlint.model.index.outside_facts import FileFacts, OutsideFacts, ProjectQuestion
+    from ctxlint.model.index.outside_facts import FileFacts, OutsideFacts
     from ctxlint.source.discover import Found
     from ctxlint.source.imports import Imports
     from ctxlint.source.scanner import Search
@@ -43,6 +45,8 @@ class ProjectAnswers:
     def __init__(self) -> None:
         """Nothing is searched before the first question."""
         self._found: dict[tuple[str, ProjectQuestion], list[str]] = {}
+        self._packages: dict[tuple[str, ProjectQuestion], list[ProjectQuestion]] = defaultdict(list)
+        self._runners: dict[tuple[str, ProjectQuestion], list[_Runner]] = defaultdict(list)
 
     def search(
         self, members: Iterable[FileFacts], found_in: Callable[[str, Search], Iterable[Other]], which: Mentioning
@@ -54,18 +58,59 @@ class ProjectAnswers:
         new: dict[str, set[ProjectQuestion]] = defaultdict(set)
         for facts in members:
             if facts.asked:
-                new[facts.root].update(each for each in facts.asked if (facts.root, each) not in self._found)
+                new[facts.root].update(facts.asked)
         for root, asked in new.items():
-            self._found.update(((root, each), []) for each in asked)
-            found = {path_of(each[0]): each for each in found_in(root, Answering(asked))} if asked else {}
-            for path, other in found.items():
-                for each in sorted(asked):
-                    if each.path != path:
-                        self._found[root, each] += [path] * _times_answered(each, other, which)
+            todo = asked
+            while todo := {each for each in todo if (root, each) not in self._found}:
+                self._found.update(((root, each), []) for each in todo)
+                found = {path_of(each[0]): each for each in found_in(root, Answering(todo))}
+                todo = {
+                    lead
+                    for path, other in found.items()
+                    for each in sorted(todo)
+                    if each.path != path
+                    for lead in self._learn(root, each, other, which)
+                }
+
+    def _learn(self, root: str, asked: ProjectQuestion, other: Other, which: Mentioning) -> Iterator[ProjectQuestion]:
+        """Note whether a file answers a question; the questions that this leads to.
+
+        A package that imports a name is asked about like the file that defines it. Where a function modifies what
+        another one returns, it matters who calls it.
+        """
+        path = path_of(other[0])
+        times = _times_answered(asked, other, which)
+        runners = _runners_in(path, asked) if times and asked.deed == "modifies" else ()
+        if runners:
+            self._runners[root, asked] += runners
+            yield from (question for runner in runners for question in (runner.tracked, runner.untracked))
+        else:
+            self._found[root, asked] += [path] * times
+        if os.path.basename(path) in _PACKAGE and _is_passed_on(asked) and which([other], Answering([asked])):
+            again = asked._replace(path=path)
+            self._packages[root, asked].append(again)
+            yield again
+
+    def _answers(self, root: str, asked: ProjectQuestion) -> list[str]:
+        """The files that answer a question, also through packages that pass the name on."""
+        every, todo = dict[ProjectQuestion, None](), [asked]
+        while todo:
+            each = todo.pop()
+            if each not in every:
+                every[each] = None
+                todo += self._packages.get((root, each), ())
+        found = [path for each in every for path in self._found[root, each]]
+        runners = (runner for each in every for runner in self._runners.get((root, each), ()))
+        return [*found, *(runner.path for runner in runners if self._may_be_tracked(root, runner))]
+
+    def _may_be_tracked(self, root: str, runner: _Runner) -> bool:
+        """Whether grad mode may be on where a function is called; also if nothing calls it."""
+        untracked = runner.is_untracked or bool(self._answers(root, runner.untracked))
+        return not untracked or bool(self._answers(root, runner.tracked))
 
     def given_to(self, facts: FileFacts, outside: OutsideFacts, *, complete: bool) -> OutsideFacts:
         """The outside facts of a file with the answers; unless the search was ``complete``, the rest may say no."""
-        found = {each: self._found[facts.root, each] for each in facts.asked}
+        found = {each: self._answers(facts.root, each) for each in facts.asked}
         operators = ((each.name, paths) for each, paths in found.items() if complete and not each.path)
         declared = (Declaration(name, paths[0]) for name, paths in operators if len(paths) == 1)
         names = ((each, paths) for each, paths in found.items() if each.path and not each.about_a_use)
@@ -183,6 +228,41 @@ def _times_answered(asked: ProjectQuestion, other: Other, which: Mentioning) -> 
     return sum(1 for _ in takewhile(lambda times: [*which([other], AnsweringOften(asked, times))], range(1, most + 1)))
 
 
+class _Runner(NamedTuple):
+    """A function in which something happens, and whether its file calls it where grad mode is off."""
+
+    path: str
+    name: str
+    is_untracked: bool
+
+    @property
+    def tracked(self) -> ProjectQuestion:
+        """Who else calls it where grad mode may be on."""
+        return ProjectQuestion("tracks", self.path, self.name)
+
+    @property
+    def untracked(self) -> ProjectQuestion:
+        """Who else calls it where grad mode is off."""
+        return ProjectQuestion("untracks", self.path, self.name)
+
+
+def _runners_in(path: str, asked: ProjectQuestion) -> list[_Runner]:
+    """The functions of a file that modify a result, if no other code does, and it calls none with grad mode on."""
+    from ctxlint.model.index.project_answers import runners_in
+
+    tree = _tree_of(content_or_nothing(path))
+    found = [_Runner(path, *each) for each in runners_in(tree, asked.name)] if tree is not None else []
+    return found if all(each.name for each in found) else []
+
+
+_PACKAGE = ("__init__.py", "__init__.pyi")
+
+
+def _is_passed_on(asked: ProjectQuestion) -> bool:
+    """Whether a question is about those who import a name: they may import it from a package that does."""
+    return bool(asked.path) and asked.deed not in ("sets", "chooses", "passes-created")
+
+
 @lru_cache(maxsize=1)
 def _tree_of(data: bytes) -> ast.Module | None:
     """The tree of a file, for several questions in succession."""
@@ -203,7 +283,8 @@ def _mentions(data: bytes, asked: ProjectQuestion) -> bool:
         return last.encode() in data and any(each in data for each in (b"ersion", b"ERSION", b"hasattr"))
     if asked.deed == "passes-created":  # it may import the name from a package that does, as the answer only silences
         return asked.name.encode() in data and b"requires_grad" in data
-    return _imported(asked).encode() in data and _mentions_of(asked).in_data(data)
+    named = _imported(asked).encode() in data or b"import *" in data
+    return named and _mentions_of(asked).in_data(data)
 
 
 def _as_sought(asked: ProjectQuestion) -> ProjectQuestion:

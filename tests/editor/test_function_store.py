@@ -498,6 +498,27 @@ def test_a_method_that_is_replaced_by_its_name_is_noticed(tmp_path: Path) -> Non
     assert found == [True, True, False, True, False, True]
 
 
+def test_callers_with_grad_mode_off_are_noticed(tmp_path: Path) -> None:
+    checker, uri = Checker(Workspace(lambda _: None, (str(tmp_path),))), (tmp_path / "a.py").as_uri()
+    (tmp_path / ".git").mkdir()
+    text = STASH.replace("        ctx.kept = x\n        return x * 2", "        return x.view(-1)") + (
+        "\n\ndef shifted(x):\n    y = Keep.apply(x)\n    y += 1\n    return y\n"
+    )
+    without = "    with torch.no_grad():\n        return shifted(x)\n"
+    inside = f"{text}\n\ndef evaluate(x):\n{without}"
+    outside = f"import torch\nfrom a import shifted\n\n\ndef evaluate(x):\n{without}"
+    cases = ((text, ""), (inside, ""), (text, ""), (text, outside), (f"{text}\n\ndef f(x):\n    shifted(x)\n", outside))
+    found = []
+    for version, (now, elsewhere) in enumerate(cases):
+        (tmp_path / "other.py").write_text(elsewhere, encoding="utf-8")
+        checker.refresh()
+        anew = shown(Checker(Workspace(lambda _: None, (str(tmp_path),))), Document(uri, now, version, "python"))
+        assert shown(checker, Document(uri, now, version, "python")) == anew
+        codes = [each.code for each in checker.check(Document(uri, now, version, "python")).diagnostics]
+        found.append("CTX406" in codes)
+    assert found == [True, False, True, False, True]
+
+
 def test_what_others_store_is_noticed(tmp_path: Path) -> None:
     """Also while the class that stores it is half typed."""
     checker, uri = Checker(Workspace(lambda _: None, (str(tmp_path),))), (tmp_path / "a.py").as_uri()

@@ -66,15 +66,32 @@ def _calls_of_instances(index: FileIndex) -> dict[str, list[CallRecord]]:
             for name, record in index.classes.items()
             for attribute, maker in _instances_on_self(record)
         }
+        hooked = {_receiver(call) for call in index.calls_named(_HOOKS)}
         found: dict[str, list[CallRecord]] = {}
         for part in index.parts or (index,):
             for call in part.calls:
                 maker = _maker_of_called(call, attributes)
-                if maker is not None:
+                if maker is not None and dotted_name(call.node.func) not in hooked:
                     found.setdefault(maker, []).append(call)
         index.notes[_calls_of_instances] = found
     known: dict[str, list[CallRecord]] = index.notes[_calls_of_instances]
     return known
+
+
+def changes_calls(record: ClassRecord) -> bool:
+    """Whether a call of an instance may give something else than its ``forward`` returns."""
+    attributes = (each for each in nodes_in(record.node) if isinstance(each, ast.Attribute))
+    return "__call__" in record.body.names or any(is_on_self(each) and each.attr in _HOOKS for each in attributes)
+
+
+_HOOKS = frozenset({"register_forward_hook", "register_forward_pre_hook"})
+"""Methods of modules that change what a call of the module gives."""
+
+
+def _receiver(call: CallRecord) -> str:
+    """The object whose method a call calls; empty if it has no name."""
+    func = call.node.func
+    return dotted_name(func.value) or "" if isinstance(func, ast.Attribute) else ""
 
 
 def _instances_on_self(record: ClassRecord) -> Iterator[tuple[str, str]]:

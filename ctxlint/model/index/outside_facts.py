@@ -42,6 +42,8 @@ Deed = Literal[
     "takes",
     "calls",
     "modifies",
+    "tracks",
+    "untracks",
     "sets",
     "chooses",
     "fills",
@@ -68,6 +70,7 @@ class ProjectQuestion(NamedTuple):
     - ``takes``: may import a name that the file imports itself;
     - ``calls``: call a function in the ``forward`` of a module;
     - ``modifies``: modify in place what a function, or a method of a class, returns;
+    - ``tracks``, ``untracks``: call a function where grad mode may be on, or where it is off;
     - ``sets``: may set an attribute of torch that it lacks;
     - ``passes-detached``, ``passes-leaf``, ``passes-created``: may call a function with a detached tensor, a leaf, or
       one that it creates with a ``requires_grad=``, at this ``position``;

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from ctxlint.model.index.file_index import CallRecord, FileIndex
     from ctxlint.model.index.operator_signatures import Rejection
-    from ctxlint.model.index.outside_facts import ProjectQuestion
+    from ctxlint.model.index.outside_facts import Deed, ProjectQuestion
     from ctxlint.model.index.scopes import Scope
 
 _index_of, _nodes_of = lru_cache(maxsize=1)(index_module), lru_cache(maxsize=1)(nodes_in)
@@ -52,7 +52,7 @@ def times_answered(asked: ProjectQuestion, tree: ast.Module | None) -> int:
     if asked.about_a_use:
         return 1
     if tree is None:
-        return asked.deed not in ("declares", "modifies")
+        return asked.deed not in ("declares", "modifies", "tracks")
     match asked.deed:
         case "declares":
             return _declarations(tree, asked.name)
@@ -60,10 +60,8 @@ def times_answered(asked: ProjectQuestion, tree: ast.Module | None) -> int:
             return _changes_table(tree, asked.name)
         case "derives":
             return _derives_from(tree, asked.name)
-        case "calls":
-            return is_called_in_module(_index_of(tree), asked.name)
-        case "modifies":
-            return is_modified(_index_of(tree), asked.name)
+        case "calls" | "modifies" | "tracks" | "untracks":
+            return _calls(_index_of(tree), asked)
         case "takes":
             return _takes(tree, asked.name)
         case "sets":
@@ -284,6 +282,15 @@ def _is_module(node: ast.expr, scope: Scope) -> bool:
     return (meant(node, scope) or written).partition(".")[0] in _MODULES or written in ("F", "np", "nn")
 
 
+def _calls(index: FileIndex, asked: ProjectQuestion) -> bool:
+    """Whether a file calls a function in the way that a question is about."""
+    if asked.deed == "calls":
+        return is_called_in_module(index, asked.name)
+    if asked.deed == "modifies":
+        return any(True for _ in modifying_functions(index, asked.name))
+    return asked.deed in tracked_calls(index, asked.name)
+
+
 def is_called_in_module(index: FileIndex, name: str) -> bool:
     """Whether a file certainly calls a function in the ``forward`` of a module, where gradients may be wanted.
 
@@ -293,20 +300,38 @@ def is_called_in_module(index: FileIndex, name: str) -> bool:
     return any(_is_in_forward(index, each) and not _is_without_gradients(index, each) for each in calls)
 
 
-def is_modified(index: FileIndex, name: str) -> bool:
-    """Whether a file certainly modifies in place what a function or method returns, where gradients may be wanted.
+def modifying_functions(index: FileIndex, name: str) -> Iterator[str]:
+    """The functions of a file that modify in place what a function or method returns, unless grad mode is off there.
 
-    ``name`` is that of a function or method of the file, or of one which it imports.
+    ``name`` is that of a function or method of the file, or of one which it imports. Empty for other code than that of
+    a function of the module.
     """
     for call in _calls_of(index, name):
-        inside = index.function_of(call.scope)
         detached = bool(call.node.args) and all(passes_detached(call.node, at) for at in range(len(call.node.args)))
-        if detached or _is_in_function(index, call):
+        if detached or _is_untracked(index, call):
             continue
-        if inside is None or not _is_without_gradients(index, call):
-            if not call.expects_error and modifies_result(index.body_of(call.scope), call.node, index, call.scope):
-                return True
-    return False
+        if modifies_result(index.body_of(call.scope), call.node, index, call.scope):
+            yield call.scope.qualname if call.scope.kind == "function" and "." not in call.scope.qualname else ""
+
+
+def runners_in(tree: ast.Module, name: str) -> Iterator[tuple[str, bool]]:
+    """The functions of a file that modify a result, and whether it calls each where grad mode is off.
+
+    Empty, as for other code than functions, if it calls one where grad mode may be on.
+    """
+    index = _index_of(tree)
+    for each in dict.fromkeys(modifying_functions(index, name)):
+        calls = tracked_calls(index, LOCAL + each) if each else frozenset()
+        yield ("" if "tracks" in calls else each), bool(calls)
+
+
+def tracked_calls(index: FileIndex, name: str) -> frozenset[Deed]:
+    """How a file calls a function by the grad mode there: ``tracks`` if that may be on, ``untracks`` if it is off.
+
+    ``name`` is that of a function of the file, or of one which it imports.
+    """
+    calls = _calls_of_function(index, name)
+    return frozenset["Deed"]("untracks" if _is_untracked(index, call) else "tracks" for call in calls)
 
 
 def _calls_of(index: FileIndex, name: str) -> Iterator[CallRecord]:
@@ -336,6 +361,11 @@ def _is_in_forward(index: FileIndex, call: CallRecord) -> bool:
     return method == "forward" and any(each.endswith("Module") for each in bases)
 
 
+def _is_untracked(index: FileIndex, call: CallRecord) -> bool:
+    """Whether grad mode is off around a call, or no gradient is wanted."""
+    return _is_in_function(index, call) or _is_without_gradients(index, call)
+
+
 def _is_in_function(index: FileIndex, call: CallRecord) -> bool:
     """Whether a call is in a method of a Function that torch usually runs with grad mode off."""
     owner, _, method = call.scope.qualname.rpartition(".")
@@ -346,11 +376,13 @@ def _is_in_function(index: FileIndex, call: CallRecord) -> bool:
 
 def _is_without_gradients(index: FileIndex, call: CallRecord) -> bool:
     """Whether a call is under ``no_grad`` or the like, or in a function that tests whether gradients are wanted."""
-    function = index.functions[call.scope.qualname].node
-    tests = (each.test for each in nodes_in(function) if isinstance(each, (ast.If, ast.IfExp)))
+    record = index.function_of(call.scope)
+    function = record.node if record is not None else None
+    tests = (each.test for each in nodes_in(function) if isinstance(each, (ast.If, ast.IfExp))) if function else ()
     if call.expects_error or any(word in ast.unparse(test) for test in tests for word in ("grad", "training")):
         return True
-    around = [each.func if isinstance(each, ast.Call) else each for each in (*call.within, *function.decorator_list)]
+    entered = (*call.within, *(function.decorator_list if function is not None else ()))
+    around = [each.func if isinstance(each, ast.Call) else each for each in entered]
     return any((dotted_name(each) or "").rpartition(".")[2] in _OFF for each in around)
 
 
