@@ -125,7 +125,12 @@ class Answering:
     def __init__(self, asked: Iterable[ProjectQuestion]) -> None:
         """``asked`` are the questions."""
         self.asked = tuple(sorted(asked))
-        self._sought = frozenset(map(_as_sought, self.asked))
+        self._special = frozenset(each._replace(position=-1) for each in self.asked if _is_special(each))
+        imported: dict[str, set[str]] = defaultdict(set)
+        for each in self.asked:
+            if not _is_special(each):
+                imported[module_name(each.path)].add(_imported(each))
+        self._importing = Mentions(imported)
 
     @property
     def question(self) -> str:
@@ -138,11 +143,13 @@ class Answering:
 
     def in_data(self, data: bytes) -> bool:
         """Whether a file with these bytes may answer one."""
-        return any(_mentions(data, each) for each in self._sought)
+        return self._importing.in_data(data) or any(_mentions(data, each) for each in self._special)
 
-    def in_file(self, path: str, imports: Imports, *, once: bool = False) -> bool:  # noqa: ARG002
+    def in_file(self, path: str, imports: Imports, *, once: bool = False) -> bool:
         """Like ``in_data`` for a file."""
-        return self.in_data(imports.content(path))
+        if self._importing.in_file(path, imports, once=once):
+            return True
+        return bool(self._special) and any(_mentions(imports.content(path), each) for each in self._special)
 
 
 class Storing:
@@ -287,13 +294,9 @@ def _mentions(data: bytes, asked: ProjectQuestion) -> bool:
     return named and _mentions_of(asked).in_data(data)
 
 
-def _as_sought(asked: ProjectQuestion) -> ProjectQuestion:
-    """A question that the bytes of the same files may answer: the same one for most that are about one name."""
-    special = not asked.path or asked.deed in _SOUGHT_OTHERWISE
-    return asked._replace(position=-1) if special else asked._replace(position=-1, deed="uses")
-
-
-_SOUGHT_OTHERWISE = ("chooses", "modifies", "passes-created", "registers", "sets")
+def _is_special(asked: ProjectQuestion) -> bool:
+    """Whether more than the imports of a file decide whether it may answer a question."""
+    return not asked.path or asked.deed in ("chooses", "passes-created", "registers", "sets")
 
 
 def _imported(asked: ProjectQuestion) -> str:
