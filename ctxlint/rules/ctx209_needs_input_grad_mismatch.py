@@ -29,6 +29,7 @@ class NeedsInputGradMismatch(Rule[FunctionClass]):
     """
     ## What it does
     Reports a gradient that `backward` computes only under `ctx.needs_input_grad[i]` and returns only for another input.
+    Also under `ctx.a` that `forward`, or a function of the project for it, sets to `weight.requires_grad`.
 
     ## Why is this bad?
     If input `i` needs no gradient (a frozen weight) and the other input does, the returned gradient is `None`. Torch
@@ -125,16 +126,20 @@ class NeedsInputGradMismatch(Rule[FunctionClass]):
                 if unbound
                 else f"`{receiver}` silently gets no gradient when only it needs one"
             )
-            if each.by_return:
+            if each.kept:
+                remedy = f"Compute it if `{own}` is set."
+            elif each.by_return:
                 remedy = f"Return it if `{own}` is set."
             elif test is None and shares_its_test(fn, each.name):
                 remedy = f"Test `{own}` too."
             else:
                 remedy = f"Test `{own}`."
+            only = f"only under {tests}, the flag{'' if len(asked) == 1 else 's'} of {quoted(asked)}"
+            if each.kept:
+                only = f"only if {quoted(asked)} {'requires' if len(asked) == 1 else 'require'} a gradient"
             yield Finding(
                 fn.span(test or each.node),
-                f"`{backward.name}` returns {what} for `{receiver}` but computes it only under {tests}, the flag"
-                f"{'' if len(asked) == 1 else 's'} of {quoted(asked)}; {effect}. {remedy}",
-                test_own_flag(fn, each),
+                f"`{backward.name}` returns {what} for `{receiver}` but computes it {only}; {effect}. {remedy}",
+                test_own_flag(fn, each) if not each.kept else None,
                 at(fn, [each.node], "returned here") if test is not None else (),
             )

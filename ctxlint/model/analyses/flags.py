@@ -27,13 +27,14 @@ from ctxlint.model.interpreter.values import (
     NeedsInputGrad,
     Parameter,
     SavedTensor,
+    Scalar,
     Tri,
     before_views,
     is_input,
     is_none,
     leaves,
 )
-from ctxlint.model.syntax import children, dotted, literal_integer, single_index, words_of
+from ctxlint.model.syntax import children, dotted, keywords_of, literal_integer, single_index, words_of
 from ctxlint.records import record
 from ctxlint.source.ast_tree import nodes_in
 from ctxlint.torch_api.operations import IN_PLACE_COLLECTIVES
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from ctxlint.model.function import FunctionClass
-    from ctxlint.model.interpreter.events import Event, Guard
+    from ctxlint.model.interpreter.events import ContextWrite, Event, Guard
     from ctxlint.model.interpreter.method import Method
     from ctxlint.model.interpreter.values import Value
 
@@ -67,10 +68,47 @@ def stored_flags(fn: FunctionClass) -> dict[object, int]:
         if isinstance(value, NeedsInputGrad) and value.index is not None:
             found[name] = value.index
         elif isinstance(node, cst.Attribute) and node.attr.value == "requires_grad":
-            inputs = [each.index for each in fn.inputs if each.name == dotted(node.value)]
-            if inputs and not any(each.name == dotted(node.value) for each in _assigned_in(fn)):
-                found[name] = inputs[0]
+            found |= _flag_of_input(fn, name, dotted(node.value))
+        elif writes[0].by and isinstance(value, Scalar) and value.sort == "bool":
+            found |= _flag_of_input(fn, name, _asked_in_helper(fn, writes[0]))
     return found
+
+
+def _flag_of_input(fn: FunctionClass, attribute: str, name: str | None) -> dict[object, int]:
+    """The input of which an attribute of ctx keeps the flag, if forward does not bind its name again."""
+    inputs = [each.index for each in fn.inputs if each.name == name]
+    return {attribute: inputs[0]} if inputs and not any(each.name == name for each in _assigned_in(fn)) else {}
+
+
+def _asked_in_helper(fn: FunctionClass, write: ContextWrite) -> str | None:
+    """The name ``w`` in ``keep(ctx, w)``, if that function of the project does ``ctx.a = weight.requires_grad``."""
+    calls = (each for method in fn.earlier_methods for each in method.facts.of(GenericCall))
+    call = next((each for each in calls if each.node is write.node), None)
+    definition = call.definition if call is not None else None
+    record = definition.unit.index.functions.get(definition.qualname) if definition is not None else None
+    if record is None or not isinstance(write.node, cst.Call) or any(each.star for each in write.node.args):
+        return None
+    nodes = nodes_in(record.node)
+    stores = [each for each in nodes if isinstance(each, ast.Assign) and _stores(each, write.attribute)]
+    asked = stores[0].value if len(stores) == 1 else None
+    if not isinstance(asked, ast.Attribute) or asked.attr != "requires_grad" or not isinstance(asked.value, ast.Name):
+        return None
+    parameter = asked.value.id
+    if any(isinstance(each, ast.Name) and each.id == parameter and isinstance(each.ctx, ast.Store) for each in nodes):
+        return None
+    return dotted(_passed_for(write.node, record.node.args, parameter) or write.node)
+
+
+def _stores(node: ast.Assign, attribute: str) -> bool:
+    """Whether a statement assigns an attribute of this name, and nothing else."""
+    return len(node.targets) == 1 and isinstance(node.targets[0], ast.Attribute) and node.targets[0].attr == attribute
+
+
+def _passed_for(call: cst.Call, arguments: ast.arguments, parameter: str) -> cst.BaseExpression | None:
+    """What a call without stars passes for a parameter."""
+    positional = [each.arg for each in (*arguments.posonlyargs, *arguments.args)]
+    given = dict(zip(positional, (each.value for each in call.args if each.keyword is None)))
+    return (given | keywords_of(call)).get(parameter)
 
 
 def _assigned_in(fn: FunctionClass) -> Iterator[Assigned]:
@@ -104,9 +142,12 @@ def _any_flag_of(guard: Guard, stored: Mapping[object, int]) -> frozenset[int]:
     return frozenset[int]().union(*alone) if all(alone) else frozenset()
 
 
-def refused_flags(guards: Iterable[Guard]) -> frozenset[int]:
-    """The inputs whose ``needs_input_grad`` flag is certainly not set under this path condition."""
-    return frozenset(_tested(guards, answer=False))
+def refused_flags(guards: Iterable[Guard], stored: Mapping[object, int] = _NONE_STORED) -> frozenset[int]:
+    """The inputs whose flag is certainly not set under this path condition; ``stored`` as for ``flags_of``."""
+    guards = tuple(guards)
+    unset = (each.test for each in guards if not each.holds)
+    kept = (stored[each.attr.value] for each in unset if isinstance(each, cst.Attribute) and each.attr.value in stored)
+    return frozenset((*_tested(guards, answer=False), *kept))
 
 
 def _tested(guards: Iterable[Guard], *, answer: bool) -> Iterator[int]:
@@ -124,27 +165,32 @@ def tested_flags(guards: Iterable[Guard]) -> bool:
     return any(guard.mentions("needs_input_grad") for guard in guards if guard.asks is None and not guard.has_parts)
 
 
-def computed_under(method: Method, name: str, use: Event | None = None) -> frozenset[int] | None:
+def computed_under(
+    method: Method, name: str, use: Event | None = None, stored: Mapping[object, int] = _NONE_STORED
+) -> frozenset[int] | None:
     """The flags under which a name gets a value that is not None, over all its bindings, or those before ``use``.
 
-    None if some binding depends on no single flag, or on a test of flags that cannot be interpreted.
+    None if some binding depends on no single flag, or on a test of flags that cannot be interpreted. ``stored`` as for
+    ``flags_of``.
     """
     found: set[int] = set()
-    for flags in _flags_by_binding(method, name, use):
+    for flags in _flags_by_binding(method, name, use, stored):
         if flags is None:
             return None
         found |= flags
     return frozenset(found) if found else None
 
 
-def _flags_by_binding(method: Method, name: str, use: Event | None = None) -> Iterator[frozenset[int] | None]:
+def _flags_by_binding(
+    method: Method, name: str, use: Event | None = None, stored: Mapping[object, int] = _NONE_STORED
+) -> Iterator[frozenset[int] | None]:
     """The flags that are certainly set at each binding that gives a name a value; None if none are, or unknown."""
     for each in method.facts.of(Assigned):
         if use is not None and not use.may_follow(each):
             continue
         if each.name != name or each.augmented or (each.value is not None and is_none(each.value) is Tri.YES):
             continue
-        flags = flags_of(each.guards)
+        flags = flags_of(each.guards, stored)
         yield flags if flags and not tested_flags(each.guards) else None
 
 
@@ -152,7 +198,8 @@ def _flags_by_binding(method: Method, name: str, use: Event | None = None) -> It
 class Misplaced:
     """A gradient that is computed only for the inputs ``flags`` and returned for the input ``slot``.
 
-    ``by_return``: whole returns depend on the flags, also those of other gradients.
+    ``by_return``: whole returns depend on the flags, also those of other gradients. ``kept``: backward tests what
+    forward keeps, ``ctx.a = x.requires_grad``, and not the flags themselves.
     """
 
     node: cst.CSTNode
@@ -160,6 +207,7 @@ class Misplaced:
     flags: frozenset[int]
     slot: int
     by_return: bool = False
+    kept: bool = False
 
 
 def misplaced_gradients(fn: FunctionClass) -> list[Misplaced]:
@@ -170,6 +218,7 @@ def misplaced_gradients(fn: FunctionClass) -> list[Misplaced]:
     slots: dict[str, set[int]] = {}
     nodes: dict[str, cst.CSTNode] = {}
     found: list[Misplaced] = []
+    stored = stored_flags(fn)
     for returned in fn.gradients:
         for position, slot in enumerate(returned.slots):
             if slot.starred:
@@ -182,13 +231,14 @@ def misplaced_gradients(fn: FunctionClass) -> list[Misplaced]:
             if flag is not None and flag != position:
                 found.append(Misplaced(returned.node, name, frozenset({flag}), position))
     for name, positions in slots.items():
-        flags = computed_under(backward, name)
+        flags = computed_under(backward, name, stored=stored)
         if flags is not None and len(positions) == 1 and not flags & positions:
-            found.append(Misplaced(nodes[name], name, flags, next(iter(positions))))
-    found.extend(_returned_under_flags(fn))
+            kept = stored and computed_under(backward, name) != flags
+            found.append(Misplaced(nodes[name], name, flags, next(iter(positions)), kept=bool(kept)))
+    found.extend(_returned_under_flags(fn, stored))
     names = input_names(fn)
     found = [each for each in found if max(each.slot, *each.flags) < len(names)]
-    found = [each for each in found if not (_always_computed(backward, each) or _have_the_same_flag(fn, each))]
+    found = [each for each in found if not (_always_computed(backward, each, stored) or _have_the_same_flag(fn, each))]
     without = _without_gradients(fn) if found else frozenset[int]()
     return [each for each in found if each.slot not in without and not _decides_a_raise(fn, {each.slot, *each.flags})]
 
@@ -277,7 +327,7 @@ def _have_the_same_flag(fn: FunctionClass, each: Misplaced) -> bool:
     )
 
 
-def _returned_under_flags(fn: FunctionClass) -> Iterator[Misplaced]:
+def _returned_under_flags(fn: FunctionClass, stored: Mapping[object, int]) -> Iterator[Misplaced]:
     """The gradients that only returns under the flags of other inputs give, while another return gives None instead.
 
     Names are left to ``computed_under``.
@@ -287,14 +337,15 @@ def _returned_under_flags(fn: FunctionClass) -> Iterator[Misplaced]:
     for position in range(min((len(each.slots) for each in fn.gradients), default=0)):
         computed = [each for each in fn.gradients if is_none(each.slots[position].value) is not Tri.YES]
         omitted = [each.event.guards for each in fn.gradients if each not in computed]
-        flags = [flags_of(each.event.guards) for each in computed]
+        flags = [flags_of(each.event.guards, stored) for each in computed]
         if not flags or not all(flags) or any(tested_flags(each.event.guards) for each in fn.gradients):
             continue
         asked = frozenset().union(*flags)
-        unset = [refused_flags(guards) for guards in omitted]
+        unset = [refused_flags(guards, stored) for guards in omitted]
         if position not in asked and any(each & asked and position not in each for each in unset):
             if not isinstance(computed[0].slots[position].node, cst.Name):
-                yield Misplaced(computed[0].node, "", asked, position, by_return=True)
+                kept = any(not flags_of(each.event.guards) for each in computed)
+                yield Misplaced(computed[0].node, "", asked, position, by_return=True, kept=kept)
 
 
 def input_names(fn: FunctionClass) -> tuple[str, ...]:
@@ -372,12 +423,12 @@ def _other_gradients(fn: FunctionClass, name: str) -> set[str]:
     return {slot.node.value for each in fn.gradients for slot in each.slots if isinstance(slot.node, cst.Name)} - {name}
 
 
-def _always_computed(backward: Method, gradient: Misplaced) -> bool:
+def _always_computed(backward: Method, gradient: Misplaced, stored: Mapping[object, int]) -> bool:
     """Whether backward raises on every path on which a gradient's flags are not set: it never returns without it."""
     ends = [each.guards for each in backward.facts.returns]
     ends.extend(backward.facts.fall_paths)
-    ways = [*_flags_by_binding(backward, gradient.name)] if gradient.name else [gradient.flags]
-    return all(any(way is not None and way <= flags_of(end) for way in ways) for end in ends)
+    ways = [*_flags_by_binding(backward, gradient.name, None, stored)] if gradient.name else [gradient.flags]
+    return all(any(way is not None and way <= flags_of(end, stored) for way in ways) for end in ends)
 
 
 def flag_of_conditional(node: cst.BaseExpression | None, method: Method | None = None) -> int | None:
