@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxlint.model.analyses.apply_arity import misfit, slip, takes_arguments, wrong_length
+from ctxlint.model.analyses.apply_arity import misfit, misplaced, slip, takes_arguments, wrong_length
 from ctxlint.model.function import SourceFile
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.wording import counted, quoted, them
@@ -22,7 +22,8 @@ class ApplyArity(Rule[SourceFile]):
     Reports calls of `Fn.apply` that pass fewer arguments than `forward` needs, or more than it takes, if `Fn` is
     defined in a linted file. Calls through an alias (`relu = ReLU.apply`, `self.relu = ReLU.apply`) count too. Also another
     number of arguments for `*args` than `forward` unpacks, and fewer before a starred argument than `forward` has parameters
-    before `*args` if other calls show that one is missing.
+    before `*args` if other calls show that one is missing. And an argument that has the name of a parameter with a default, which
+    the call omits, but comes at the place of another one.
 
     ## Why is this bad?
     `apply` passes its arguments to `forward` by position: `TypeError: F.forward() missing 1 required positional
@@ -94,6 +95,7 @@ class ApplyArity(Rule[SourceFile]):
             if call.expects_error or forward is None or not (fn.signature_judgeable and takes_arguments(forward)):
                 continue
             problem = _problem(call, forward, _gradients(fn)) or _problem_of_star(call, fn, forward, file)
+            problem = problem or _problem_of_place(call, forward)
             if problem is not None:
                 called = f"`{call.alias}` (`{fn.name}.apply`)" if call.alias else f"`{fn.name}.apply`"
                 yield Finding(call.span, f"{called} {problem}")
@@ -135,6 +137,15 @@ def _problem(call: ApplyCall, forward: Method, gradients: int | None) -> str | N
         return f"passes {quoted(unknown)}, which `forward` does not take; {_RAISES} Remove {them(unknown)}."
     twice = wrong.twice
     return f"passes {quoted(twice)} by position and by keyword; {_RAISES} Pass {them(twice)} once."
+
+
+def _problem_of_place(call: ApplyCall, forward: Method) -> str | None:
+    """The problem with an argument that has the name of another parameter than the one that it is for."""
+    wrong = misplaced(call, forward)
+    if wrong is None:
+        return None
+    fact = f"passes `{wrong.name}` for `{wrong.takes}`, and nothing for `{wrong.meant}`"
+    return f"{fact}; `forward` raises, or silently computes something else. Pass one argument for each parameter."
 
 
 def _problem_of_star(call: ApplyCall, fn: FunctionClass, forward: Method, file: SourceFile) -> str | None:

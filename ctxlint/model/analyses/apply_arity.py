@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import libcst as cst
 
+from ctxlint.model.analyses.omitted_arguments import are_alike
 from ctxlint.model.function import Binding
 from ctxlint.model.interpreter.signatures import are_moved, misfit_of
-from ctxlint.model.interpreter.values import Tri
+from ctxlint.model.interpreter.values import NONE, Tri
 from ctxlint.model.syntax import children
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def misfit(call: ApplyCall, forward: Method) -> Misfit | None:
 
 
 class Slip(NamedTuple):
-    """An argument ``name`` for the parameter ``meant``, which ``takes`` gets: too few precede the starred one."""
+    """An argument ``name`` for the parameter ``meant``, which ``takes`` gets: too few precede it, or a starred one."""
 
     name: str
     meant: str
@@ -67,6 +68,24 @@ def slip(call: ApplyCall, fn: FunctionClass, forward: Method, calls: Iterable[Ap
         if right != at and names[right : right + 1] != (name,) and Tri.NO in _tensor_or_gradient(fn.inputs[right]):
             return Slip(given[at], name, params[at])
     return None
+
+
+def misplaced(call: ApplyCall, forward: Method) -> Slip | None:
+    """The first argument with the name of an optional parameter that gets none, for another optional one.
+
+    Not if that is the only one, and None by default: forward may take either.
+    """
+    if not call.applies or call.starred or call.double_starred or call.positional != len(call.names):
+        return None
+    params = {param.name: param for param in forward.positional if param.has_default}
+    omitted = {param.name for param in forward.positional[call.positional :]} & params.keys() - {*call.keywords}
+    found = [
+        Slip(given, name, param.name)
+        for given, name, param in zip(call.names, _parameters(call), forward.positional)
+        if name in omitted and param.has_default and not are_alike(name, param.name)
+    ]
+    certain = len(found) > 1 or any(params[each.meant].default != NONE for each in found)
+    return found[0] if certain else None
 
 
 def _tensor_or_gradient(each: Input) -> tuple[Tri, Tri]:

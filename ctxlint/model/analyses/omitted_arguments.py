@@ -36,7 +36,7 @@ class Signature:
 
 
 @record
-class Misplaced:
+class Moved:
     """An argument by position with the name of ``parameter``, which gets none, but for ``taken_by``."""
 
     call: cst.Call
@@ -54,14 +54,14 @@ class WithoutGroup:
     group: str
 
 
-def misplaced_arguments(method: Method) -> Iterator[Misplaced]:
+def misplaced_arguments(method: Method) -> Iterator[Moved]:
     """The arguments of calls of the project that miss their places, as if the function had fewer parameters before.
 
     A single one whose own parameter is None by default may be meant: the function may take either.
     """
     for call, signature in _known_calls(method):
         omitted = _omitted(call, signature)
-        found = [*_misplaced(method, call, signature, omitted)] if omitted else []
+        found = [*_moved(method, call, signature, omitted)] if omitted else []
         if len(found) > 1 or any(not _is_none(omitted[each.parameter]) for each in found):
             yield from found
 
@@ -127,18 +127,18 @@ def _omitted(call: cst.Call, signature: Signature) -> dict[str, ast.expr]:
     return {name: default for name, default in signature.defaults.items() if default is not None and name not in passed}
 
 
-def _misplaced(
+def _moved(
     method: Method, call: cst.Call, signature: Signature, omitted: Mapping[str, ast.expr]
-) -> Iterator[Misplaced]:
+) -> Iterator[Moved]:
     names = [*signature.defaults][: signature.positional]
     by_position: Sequence[cst.BaseExpression] = [each.value for each in call.args if each.keyword is None]
     for taken_by, value in zip(names, by_position):
         own = last_name(value) if isinstance(value, cst.Name) or method.is_on_ctx(value) else ""
-        if own in omitted and signature.defaults[taken_by] is not None and not _are_alike(own, taken_by):
-            yield Misplaced(call, value, own, taken_by)
+        if own in omitted and signature.defaults[taken_by] is not None and not are_alike(own, taken_by):
+            yield Moved(call, value, own, taken_by)
 
 
-def _are_alike(one: str, other: str) -> bool:
+def are_alike(one: str, other: str) -> bool:
     """Whether two parameters may take the same thing, as the dimensions that backward takes in the opposite order."""
     parts = [set(name.strip("_").split("_")) for name in (one, other)]
     return len(one) < 3 or not parts[0].isdisjoint(parts[1]) or one[:3] == other[:3] or one[-3:] == other[-3:]
