@@ -127,9 +127,7 @@ def _omitted(call: cst.Call, signature: Signature) -> dict[str, ast.expr]:
     return {name: default for name, default in signature.defaults.items() if default is not None and name not in passed}
 
 
-def _moved(
-    method: Method, call: cst.Call, signature: Signature, omitted: Mapping[str, ast.expr]
-) -> Iterator[Moved]:
+def _moved(method: Method, call: cst.Call, signature: Signature, omitted: Mapping[str, ast.expr]) -> Iterator[Moved]:
     names = [*signature.defaults][: signature.positional]
     by_position: Sequence[cst.BaseExpression] = [each.value for each in call.args if each.keyword is None]
     for taken_by, value in zip(names, by_position):
