@@ -111,5 +111,5 @@ class OmittedArgument(Rule[FunctionClass]):
             yield Finding(
                 fn.span(call.call),
                 f"`{code_of(call.call.func)}` in `backward` of `{fn.name}` gets no `{call.parameter}`, but `forward` uses "
-                f"`{call.group}`; it silently works in the default group if that is another one. {remedy}",
+                f"`{call.group}`; it silently works in its default group if that is another one. {remedy}",
             )

@@ -23,8 +23,20 @@ if TYPE_CHECKING:
 GROUP = pattern(r"group|pg|.*_group|.*_pg")
 """What a process group is called."""
 
-_REDUCES = pattern(r"^_*(?:all_reduce|reduce_scatter\w*|all_gather\w*|all_to_all\w*)$")
-"""The collectives of torch that all processes of a group take part in, of the default group without one."""
+_GROUP_AT = {
+    "all_reduce": 2,
+    "all_gather": 2,
+    "all_gather_into_tensor": 2,
+    "_all_gather_base": 2,
+    "reduce_scatter": 3,
+    "reduce_scatter_tensor": 3,
+    "_reduce_scatter_base": 3,
+    "all_to_all": 2,
+    "all_to_all_single": 4,
+}
+"""The collectives of torch that all processes of a group take part in, and where it is by position."""
+
+_MODULES = ("torch.distributed", "torch.distributed.distributed_c10d")
 
 
 @record
@@ -78,8 +90,10 @@ def calls_without_group(fn: FunctionClass, backward: Method) -> Iterator[Without
             if GROUP.fullmatch(name) and _is_none(default) and not _mentions_group(call):
                 yield WithoutGroup(call, name, groups[0])
     for call in backward.nodes_of(cst.Call):
-        if _REDUCES.search(last_name(call.func)) and not _mentions_group(call):
-            if module_of(backward, call).startswith("torch.distributed") and not any(each.star for each in call.args):
+        at = _GROUP_AT.get(last_name(call.func))
+        given = [each.keyword is None and not each.star for each in call.args]
+        if at is not None and given.count(True) <= at and not _mentions_group(call):
+            if module_of(backward, call) in _MODULES and not any(each.star for each in call.args):
                 yield WithoutGroup(call, "group", groups[0])
 
 
@@ -157,9 +171,13 @@ def _tests_group(method: Method) -> bool:
     tests = [each.test for each in method.nodes_of(cst.If)]
     tests += [each.test for each in method.nodes_of(cst.IfExp)]
     tests += [each.test for each in method.nodes_of(cst.Assert)]
-    return any("group" in word for test in tests for word in words_of(test))
+    return any(_is_about_group(word) for test in tests for word in words_of(test))
 
 
 def _mentions_group(call: cst.Call) -> bool:
     """Whether any argument is about a group: its size, or the number of a process in it."""
-    return any("group" in word or "rank" in word or "mesh" in word for each in call.args for word in words_of(each))
+    return any(_is_about_group(word) for each in call.args for word in words_of(each))
+
+
+def _is_about_group(word: str) -> bool:
+    return "group" in word or "rank" in word or "mesh" in word or GROUP.fullmatch(word) is not None
