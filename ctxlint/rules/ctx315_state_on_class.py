@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model.analyses.shared_state import shared_gradients, shared_writes
+from ctxlint.model.analyses.shared_state import shared_gradients, shared_outputs, shared_saves, shared_writes
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.syntax import code_of
 from ctxlint.rules.base import Finding, Rule
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.config.settings import Settings
+    from ctxlint.model.analyses.shared_state import SharedBuffer
+    from ctxlint.model.interpreter.method import Method
 
 
 class StateOnClass(Rule[FunctionClass]):
@@ -24,11 +26,13 @@ class StateOnClass(Rule[FunctionClass]):
     an attribute of another class, a global variable, and an item of a global dict that gets an input or a tensor. And one
     of the module that calls the Function, `Fn.apply(self, x)`, which `forward` sets, and `backward` reads as `ctx.module.buffer`.
 
-    Reports gradients that are a buffer of the module around the class, `self.buffer`, which each run of `backward` overwrites.
+    Reports gradients, outputs and saved tensors that are a buffer of the class, of the file, or of the module around the
+    class (`self.buffer`), which each run overwrites.
 
     ## Why is this bad?
     There is one class, and one module, for all calls. Each backward reads what the last forward wrote: with two calls before
-    `backward()`, the first silently gets the second's value. A gradient that is kept until others are ready is overwritten, too.
+    `backward()`, the first silently gets the second's value. A gradient that is kept until others are ready is overwritten,
+    too, and so is the output of the call before.
 
     ## Example
     ```python
@@ -68,8 +72,8 @@ class StateOnClass(Rule[FunctionClass]):
     ## Known limits
     Attributes of a class count if they are accessed through its name, not through `cls`, those of a module if each call in
     view passes `self`, and items if their key is a string. A buffer that is created once, under `if Fn.buffer is None:`, is
-    not reported, nor is an attribute that `backward` sets again: in a reversible network, each call hands its inputs on to
-    the one before.
+    reported only where it is returned or saved. An attribute that `backward` sets again is not reported: in a reversible
+    network, each call hands its inputs on to the one before.
 
     ## References
     - [Extending torch.autograd](https://pytorch.org/docs/stable/notes/extending.html)
@@ -82,15 +86,16 @@ class StateOnClass(Rule[FunctionClass]):
     about_backward = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
-        backward, ctx = fn.judgeable_backward, fn.storing_ctx
-        for node, buffer in shared_gradients(fn, backward) if backward is not None else ():
-            name = code_of(node.value) if isinstance(node, cst.Return) and node.value is not None else code_of(node)
-            what = f"`{buffer}`" if name == buffer else f"`{name}`, which is `{buffer}`,"
+        backward, forward, ctx = fn.judgeable_backward, fn.forward, fn.storing_ctx
+        for each in shared_gradients(fn, backward) if backward is not None else ():
+            what, name = _named(each)
             yield Finding(
-                fn.span(node),
-                f"`backward` returns {what} as a gradient, and overwrites it on each run; with two calls in one graph, the first "
-                f"gradient is silently lost. Return `{name}.clone()`.",
+                fn.span(each.node),
+                f"`backward` returns {what} as a gradient, and overwrites it on each run; if the next run comes before that "
+                f"gradient is used, it is silently lost. Return `{name}.clone()`.",
             )
+        if forward is not None and fn.signature_judgeable and not forward.inherited:
+            yield from _buffers_of_forward(fn, forward)
         for write in shared_writes(fn):
             stored = any(each.attribute == write.attribute for each in fn.context_writes)
             advice = f"Use `{ctx}.{write.attribute}`" if stored else f"Write `{ctx}.{write.attribute} = ...`"
@@ -103,3 +108,29 @@ class StateOnClass(Rule[FunctionClass]):
                 f"`{write.name}` is shared by all calls, and `backward` reads it; "
                 f"with two calls in flight it silently reads the value of the last. {advice}.",
             )
+
+
+def _buffers_of_forward(fn: FunctionClass, forward: Method) -> Iterator[Finding]:
+    for each in shared_outputs(fn, forward):
+        what, name = _named(each)
+        yield Finding(
+            fn.span(each.node),
+            f"`forward` returns {what.removesuffix(',')} and overwrites it on each call; the next call silently replaces the "
+            f"values of this output. Return `{name}.clone()`.",
+        )
+    for each in shared_saves(fn, forward):
+        what, name = _named(each)
+        then = "raises RuntimeError" if each.saved else "silently reads its values"
+        yield Finding(
+            fn.span(each.node),
+            f"`forward` keeps {what.removesuffix(',')} for `backward` and overwrites it on each call; after the next call, "
+            f"`backward` of this one {then}. Keep `{name}.clone()`.",
+        )
+
+
+def _named(shared: SharedBuffer) -> tuple[str, str]:
+    """What is returned or kept, as messages name it, and its code."""
+    node = shared.node
+    name = code_of(node.value) if isinstance(node, cst.Return) and node.value is not None else code_of(node)
+    in_it = "" if name.startswith(shared.buffer) else f", in the memory of `{shared.buffer}`,"
+    return f"`{name}`{in_it}", name

@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.model.index.scopes import LOCAL, dotted_name
 from ctxlint.model.interpreter.events import Assigned, ClassAttribute, Mutation
-from ctxlint.model.interpreter.values import Opaque, Scalar, Tri, is_input, is_tensor, usual_storage
+from ctxlint.model.interpreter.values import (
+    Fresh,
+    Imported,
+    Item,
+    Opaque,
+    Scalar,
+    Tri,
+    is_input,
+    is_tensor,
+    usual_storage,
+)
 from ctxlint.model.syntax import code_of, dotted, root_name, single_index, words_of
 from ctxlint.patterns import pattern
 from ctxlint.records import record
@@ -17,9 +29,9 @@ from ctxlint.source.ast_tree import nodes_in
 from ctxlint.torch_api import operations
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
-    from ctxlint.model.function import FunctionClass
+    from ctxlint.model.function import FunctionClass, Returned
     from ctxlint.model.interpreter.events import Event
     from ctxlint.model.interpreter.method import Method
     from ctxlint.model.interpreter.values import Value
@@ -225,22 +237,157 @@ def _filled_once(event: Event, name: str) -> bool:
     return any(f"{name} is None" in guard.text and guard.holds for guard in event.guards)
 
 
-def shared_gradients(fn: FunctionClass, backward: Method) -> Iterator[tuple[cst.CSTNode, str]]:
-    """The gradients that are an attribute of the ``self`` of an enclosing method, which every run overwrites.
+@record
+class SharedBuffer:
+    """Memory of the class, the module or the file that each run of a method overwrites, and that outlives the run.
 
-    Each comes with the code of that buffer.
+    ``buffer`` is its code; ``node`` is what is returned or kept of it, ``saved`` by ``save_for_backward``.
     """
-    writes = [each for each in backward.facts.of(Mutation) if each.how in operations.OVERWRITING]
-    if not writes or _names_dtypes(fn):
+
+    node: cst.CSTNode
+    buffer: str
+    saved: bool = False
+
+
+def shared_gradients(fn: FunctionClass, backward: Method) -> Iterator[SharedBuffer]:
+    """The gradients that are memory which every run of ``backward`` overwrites."""
+    if not _overwritings(backward) or _names_dtypes(fn):
         return
-    for returned in fn.gradients:
+    yield from _shared(fn, backward, fn.gradients)
+
+
+def shared_outputs(fn: FunctionClass, forward: Method) -> Iterator[SharedBuffer]:
+    """The outputs that are memory which every call overwrites."""
+    if _overwritings(forward):
+        yield from _shared(fn, forward, fn.outputs)
+
+
+def _shared(fn: FunctionClass, method: Method, results: Iterable[Returned]) -> Iterator[SharedBuffer]:
+    for returned in results:
         slots = returned.slots if returned.known else ()
         given = [(slot.value, slot.node) for slot in slots if not slot.starred] or [(returned.value, None)]
         for value, node in given:
-            buffer = _attribute_of_module(fn, backward, value)
-            certain = (each.target for each in writes if returned.event.implies(each) and each.target is not None)
-            if buffer and any(_attribute_of_module(fn, backward, each) == buffer for each in certain):
-                yield node or returned.node, buffer
+            buffer = _overwritten(fn, method, value, returned.event)
+            if buffer:
+                yield SharedBuffer(node or returned.node, buffer)
+
+
+def shared_saves(fn: FunctionClass, forward: Method) -> Iterator[SharedBuffer]:
+    """What ``forward`` keeps on ctx for ``backward`` of memory which every call overwrites."""
+    if not _overwritings(forward):
+        return
+    for save in fn.saves:
+        for slot in save.arguments:
+            buffer = _overwritten(fn, forward, slot.value, save) if save.by == "" and slot.node is not None else ""
+            if buffer and fn.saved_reads:
+                yield SharedBuffer(slot.node or save.node, buffer, saved=True)
+    for write in fn.context_writes:
+        buffer = _overwritten(fn, forward, write.value, write) if write.by == "" and write.value is not None else ""
+        if buffer and write.attribute in fn.reads_by_attribute:
+            yield SharedBuffer(write.value_node or write.node, buffer)
+
+
+def _overwritings(method: Method) -> list[Mutation]:
+    return [each for each in method.facts.of(Mutation) if each.how in operations.OVERWRITING]
+
+
+def _overwritten(fn: FunctionClass, method: Method, value: Value, event: Event) -> str:
+    """The memory that a value is, if each run that gets to an event has overwritten it with its own; else empty."""
+    buffer = _place(fn, method, value)
+    if not buffer:
+        return ""
+    certain = [each for each in method.facts.of(Mutation) if each.target is not None and event.implies(each)]
+    writes = [each for each in certain if each.target is not None and _place(fn, method, each.target) == buffer]
+    replaced = any(each.how in operations.OVERWRITING for each in writes)
+    varying = {param.name for param in method.own_params}.union(method.binders) - {buffer}
+    differs = any(not varying.isdisjoint(words_of(each.statement or each.node)) for each in writes)
+    return buffer if replaced and differs else ""
+
+
+def _place(fn: FunctionClass, method: Method, value: Value) -> str:
+    """The code of what a value is at each call: an attribute of the class or its module, a global; empty if unknown."""
+    origin = _unsliced(fn, usual_storage(value))
+    if isinstance(origin, Item) and isinstance(origin.of, Imported) and isinstance(origin.key, str):
+        origin = Imported(f"{origin.of.name}{origin.key}")
+    if isinstance(origin, Imported):
+        owner, _, attribute = origin.name.rpartition(".")
+        return f"{fn.name}.{attribute}" if owner == LOCAL + fn.qualname and _is_made_once(fn, attribute) else ""
+    if isinstance(origin, Opaque) and isinstance(origin.node, cst.Name):
+        return origin.node.value if _is_tensor_of_module(fn, method, origin.node.value) else ""
+    if isinstance(origin, Fresh):
+        return _lasting_global(method, origin)
+    return _attribute_of_module(fn, method, origin) if origin is not None else ""
+
+
+def _unsliced(fn: FunctionClass, origin: Value | None) -> Value | None:
+    """What a slice such as ``Fn.buffer[:n]`` is taken from; any other value itself."""
+    while isinstance(origin, Item) and _has_slices(origin.key):
+        origin = origin.of
+    node = origin.node if isinstance(origin, Opaque) else None
+    while isinstance(node, cst.Subscript) and _has_slices(node):
+        node = node.value
+    if not isinstance(node, (cst.Name, cst.Attribute)):
+        return origin
+    path = dotted(node) or ""
+    return Imported(LOCAL + path.replace(fn.name, fn.qualname, 1)) if path.startswith(f"{fn.name}.") else Opaque(node)
+
+
+def _has_slices(node: object) -> bool:
+    """Whether a subscript has slices only."""
+    return isinstance(node, cst.Subscript) and all(isinstance(each.slice, cst.Slice) for each in node.slice)
+
+
+def _is_made_once(fn: FunctionClass, attribute: str, without: frozenset[str] = frozenset()) -> bool:
+    """Whether an attribute of the class is created with it, or where it is None, and never bound otherwise in it.
+
+    One that is created together with others, where one of these is None, counts if that is created once itself.
+    """
+    events = [each for method in fn.own_protocol_methods for each in method.facts.of(ClassAttribute)]
+    writes = [each for each in events if each.written and (each.owner, each.attribute) == (fn.qualname, attribute)]
+    if not (writes or _is_saveable(fn.class_attributes.get(attribute))):
+        return False
+    for write in (each for each in writes if not _filled_once(each, f".{attribute}")):
+        tested = {each[1] for guard in write.guards if guard.holds for each in _NONE_TEST.finditer(guard.text)}
+        without |= {attribute}
+        if not any(_is_made_once(fn, each, without) for each in tested - without):
+            return False
+    stores = re.findall(rf"(\w+)\.{re.escape(attribute)}\s*=(?!=)", code_of(fn.node))
+    return sum(each not in (fn.storing_ctx, fn.reading_ctx) for each in stores) == len(writes)
+
+
+_NONE_TEST = pattern(r"\.(\w+) is None")
+
+
+def _is_tensor_of_module(fn: FunctionClass, method: Method, name: str) -> bool:
+    """Whether the file binds a name once, to a new tensor, and the method does not bind it."""
+    if _is_local(method, name) or fn.tree is None:
+        return False
+    if any(isinstance(each, ast.Global) and name in each.names for each in nodes_in(fn.tree)):
+        return False
+    named = [each for each in nodes_in(fn.tree) if isinstance(each, ast.Name) and each.id == name]
+    targets = [each for each in named if not isinstance(each.ctx, ast.Load)]
+    values = [
+        each.value
+        for each in fn.tree.body
+        if isinstance(each, ast.Assign) and len(targets) == 1 and each.targets == targets
+    ]
+    made = [dotted_name(each.func) for each in values if isinstance(each, ast.Call)]
+    return any(path in _CREATING for path in made)
+
+
+_CREATING = frozenset(f"torch.{name}" for name in operations.BUFFERS)
+
+
+def _lasting_global(method: Method, made: Fresh) -> str:
+    """The global variable that gets a tensor only where it is None."""
+    declared = _declared_global(method)
+    bound = [each for each in method.facts.of(Assigned) if each.name in declared] if declared else []
+    names = {each.name for each in bound if each.value == made}
+    return next((each.name for each in bound if {each.name} == names and _only_filled_once(bound, each.name)), "")
+
+
+def _only_filled_once(bound: list[Assigned], name: str) -> bool:
+    return all(_filled_once(each, name) for each in bound if each.name == name)
 
 
 def _names_dtypes(fn: FunctionClass) -> bool:

@@ -53,6 +53,7 @@ from ctxlint.model.interpreter.values import (
     Slot,
     Tri,
     Value,
+    is_attribute_of_class,
     is_container,
     is_none,
     is_tensor,
@@ -177,7 +178,7 @@ def _store_item(walk: Walk, target: cst.Subscript, value: Value, node: cst.BaseE
         walk.state.escape(value)
         if isinstance(holder, Choice) or is_container(holder) is Tri.YES:
             return
-        if not isinstance(holder, (Imported, Scalar, Constant)):
+        if is_attribute_of_class(holder) or not isinstance(holder, (Imported, Scalar, Constant)):
             mutated(walk, target, target.value, holder, "[...] =", chosen=_is_chosen_by_values(target))
 
 

@@ -413,13 +413,21 @@ def _function_call(walk: Walk, node: cst.Call, callee: str | None) -> Value:
 def _outside_function(walk: Walk, node: cst.Call, callee: str, arguments: Arguments) -> Value:
     """What a function returns that the project does not define, as far as its name shows."""
     if callee.startswith(LOCAL):
-        return Opaque(node)
+        return _method_of_attribute(walk, node, arguments)
     same = _same_function(callee, arguments)
     if same is not None:
         return same
     if walk.resolver is not None and not callee.startswith(_NEVER_RESOLVED):
         callee = walk.resolver.of_torch(callee) or callee
     return torch_function(walk, node, callee, arguments)
+
+
+def _method_of_attribute(walk: Walk, node: cst.Call, arguments: Arguments) -> Value:
+    """``Fn.buffer.copy_(x)``, for an attribute of a class that is in this file."""
+    func = node.func
+    if not isinstance(func, cst.Attribute) or not isinstance(func.value, cst.Attribute):
+        return Opaque(node)
+    return tensor_method(walk, node, func, walk.peek(func.value), func.attr.value, arguments)
 
 
 def _same_function(callee: str | None, arguments: Arguments) -> Value | None:

@@ -10,6 +10,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from ctxlint.effort import spend
+from ctxlint.model.index.scopes import LOCAL
 from ctxlint.records import record
 
 if TYPE_CHECKING:
@@ -104,6 +105,11 @@ class Scalar(Value):
     sort: str
     node: cst.CSTNode | None = None
     kind: Kind = Kind.UNKNOWN
+
+
+def is_attribute_of_class(value: Value) -> TypeGuard[Imported]:
+    """Whether it is what ``Fn.buffer`` refers to, for a class of the same file: an attribute, a method or a class."""
+    return isinstance(value, Imported) and value.name.startswith(LOCAL) and "." in value.name
 
 
 def is_array(value: Value) -> bool:

@@ -23,6 +23,7 @@ from ctxlint.model.interpreter.values import (
     Argument,
     Constant,
     Imported,
+    Item,
     Mapping,
     Opaque,
     Parameter,
@@ -34,6 +35,7 @@ from ctxlint.model.interpreter.values import (
     Tri,
     Value,
     Variadic,
+    is_attribute_of_class,
     is_tensor,
 )
 from ctxlint.model.summaries.applied import applied_result
@@ -183,6 +185,7 @@ class CalleeResolver:
 
         ``attributes`` are the values of those of ctx that the caller has set.
         """
+        arguments, keywords = self._with_attributes(arguments, keywords)
         if not name.startswith(LOCAL):
             arguments, keywords = self._for_another_file(arguments, keywords)
         passed = _passed(attributes, arguments, keywords)
@@ -232,6 +235,7 @@ class CalleeResolver:
         attributes: MappingOf[str, Value],
     ) -> tuple[Definition, Summary] | None:
         """Like ``callee``, for a function as a value."""
+        arguments, keywords = self._with_attributes(arguments, keywords)
         if function.definition.unit is not self.unit:
             arguments, keywords = self._for_another_file(arguments, keywords)
         passed = _passed(attributes, arguments, keywords, function.captured)
@@ -255,6 +259,24 @@ class CalleeResolver:
             made = promised_class(self.summaries.project, definition)
             summary = summary if made is None else replace(summary, returned=ProjectObject(made, (), call))
         return definition, summary
+
+    def _with_attributes(
+        self, arguments: tuple[Slot, ...], keywords: MappingOf[str, Slot]
+    ) -> tuple[tuple[Slot, ...], MappingOf[str, Slot]]:
+        """Arguments with an attribute of a class of this file, ``Fn.buffer``, as an object, unless it is a function."""
+        if any(is_attribute_of_class(each.value) for each in (*arguments, *keywords.values())):
+            keywords = {name: self._as_object(slot) for name, slot in keywords.items()}
+            return tuple(map(self._as_object, arguments)), keywords
+        return arguments, keywords
+
+    def _as_object(self, slot: Slot) -> Slot:
+        value, index = slot.value, self.unit.index
+        if not is_attribute_of_class(value):
+            return slot
+        owner, _, attribute = value.name.rpartition(".")
+        if any(value.name[len(LOCAL) :] in each for each in (index.functions, index.classes)):
+            return slot
+        return Slot(Item(Imported(owner), f".{attribute}"), slot.node, slot.starred)
 
     def _for_another_file(
         self, arguments: tuple[Slot, ...], keywords: MappingOf[str, Slot]
