@@ -649,6 +649,20 @@ class GradModeTest:
 
 
 @record
+class KernelBelowAutograd:
+    """A kernel of an operator, registered for a device, that is ``apply`` of a Function, or returns what that gives.
+
+    ``kernel`` is its code or name, ``operator`` the name without a namespace, and ``key`` as it is written.
+    """
+
+    span: Span
+    kernel: str
+    function: str
+    operator: str
+    key: str
+
+
+@record
 class GivenUp:
     """A Function, or the gradient of an operator, whose analysis takes too much work."""
 
@@ -689,6 +703,8 @@ class SourceFile:
     """The fakes that do not fit their operators."""
     grad_mode_tests: tuple[GradModeTest, ...] = ()
     """Where custom operators ask for grad mode."""
+    kernels_below_autograd: tuple[KernelBelowAutograd, ...] = ()
+    """The Functions that are registered as kernels of a device."""
     module_backwards: tuple[ModuleBackward, ...] = ()
     """The methods of modules that look as if autograd called them."""
     broken: tuple[BrokenStatement, ...] = ()

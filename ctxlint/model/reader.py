@@ -34,6 +34,7 @@ from ctxlint.model.index.outside_facts import MODULE_BACKWARDS, NOTHING, OF_NO_F
 from ctxlint.model.index.project import Definition, Project
 from ctxlint.model.index.project_answers import modifying_functions, tracked_calls
 from ctxlint.model.index.scopes import LOCAL
+from ctxlint.model.operator_kernels import function_applied_in, kernels_below_autograd
 from ctxlint.model.operator_results import operator_results
 from ctxlint.model.operator_schemas import may_register, registers_by_calls
 from ctxlint.model.operators import has_fakes_of_others, in_source, needs_project, operators_of, registrable
@@ -47,7 +48,7 @@ from ctxlint.torch_api.autograd import LEGACY_IMPORTS
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Mapping
 
-    from ctxlint.model.function import ApplyCall, FunctionClass, Operator
+    from ctxlint.model.function import ApplyCall, FunctionClass, KernelBelowAutograd, Operator
     from ctxlint.model.index.bare_operators import BareOperator
     from ctxlint.model.index.file_index import ClassRecord
     from ctxlint.model.index.module_backwards import ModuleBackward
@@ -281,6 +282,7 @@ class Reader:
             rejected_operators=tuple(each for each in results if isinstance(each, RejectedOperator)),
             fake_mismatches=tuple(each for each in results if isinstance(each, FakeMismatch)),
             grad_mode_tests=tuple(each for each in results if isinstance(each, GradModeTest)),
+            kernels_below_autograd=self.kernels_below_autograd(outside),
             module_backwards=() if outside.calls_backward else self.module_backwards,
             broken=(*unit.broken, *unit.slices.broken),
             too_complex=(*given_up, *(each for each in registered if isinstance(each, GivenUp))),
@@ -353,7 +355,22 @@ class Reader:
             return ()
         others = [other for path in outside.using if (other := self.project.unit(path)) is not None]
         path, changed = self.unit.path, self.project.changed
-        return tuple(bare_operators(self.unit, others, lambda name: self.project.ask("calls", path, name) in changed))
+        return tuple(
+            bare_operators(
+                self.unit,
+                others,
+                lambda name: self.project.ask("calls", path, name) in changed,
+                lambda node: function_applied_in(node, self.unit, self.project),
+            )
+        )
+
+    def kernels_below_autograd(self, outside: OutsideFacts) -> tuple[KernelBelowAutograd, ...]:
+        """The Functions that are registered as kernels of a device for operators without a gradient in the project."""
+        found = tuple(kernels_below_autograd(self.unit, self.project))
+        asked = [self.project.ask("differentiates", self.unit.path, each.operator) for each in found]
+        if outside.partial:
+            return ()
+        return tuple(each for each, question in zip(found, asked) if question not in self.project.changed)
 
     def operator_results(self) -> tuple[OperatorResult, ...]:
         """The returns of custom operators that torch rejects, and the writes that it does not know of."""

@@ -1,4 +1,4 @@
-"""CTX819: setup_context of a custom operator as a positional argument."""
+"""CTX819: setup_context of a custom operator as a positional argument, and a Function as the kernel of a device."""
 
 from __future__ import annotations
 
@@ -17,11 +17,16 @@ if TYPE_CHECKING:
 class OperatorRegistration(Rule[SourceFile]):
     """
     ## What it does
-    Reports a call of `register_autograd` that passes `setup_context` as a positional argument.
+    Reports a call of `register_autograd` that passes `setup_context` as a positional argument. Also `apply` of a Function, or
+    a function that only calls it, registered as the kernel of an operator for a device: `lib.impl("f", F.apply, "CPU")`.
 
     ## Why is this bad?
     `register_autograd` takes `setup_context` by keyword only. The call raises `TypeError: register_autograd() takes 2
     positional arguments but 3 were given` as soon as the file is imported.
+
+    A kernel for a device runs below autograd. Torch warns at backward that `an autograd kernel was not registered to the
+    Autograd key(s)`, and that this `may lead to silently incorrect behavior`: `torch.func.grad` gives 0, and so does code that
+    `torch.compile` traces with a fake of the operator.
 
     ## Example
     ```python
@@ -71,7 +76,8 @@ class OperatorRegistration(Rule[SourceFile]):
     Safe: the call raises without it. Not offered for an argument in parentheses of its own.
 
     ## Known limits
-    Only operators whose definition is in the project, by their name as a string, or if a single decorator makes them.
+    Only operators whose definition is in the project, by their name as a string, or if a single decorator makes them. A kernel
+    counts if its name and its dispatch key are strings, and the file registers none for autograd.
 
     ## References
     - [torch.library.register_autograd](https://pytorch.org/docs/stable/library.html#torch.library.register_autograd)
@@ -98,3 +104,15 @@ class OperatorRegistration(Rule[SourceFile]):
                 f"TypeError. Write {shown}{'' if written.isidentifier() else ' in front of it'}.",
                 None if in_parentheses else fix,
             )
+        for kernel in file.kernels_below_autograd if settings.torch.reach(2, 1) else ():
+            runs = "" if kernel.kernel.endswith(".apply") else f", which runs `{kernel.function}.apply`,"
+            wanted = _AUTOGRAD_KEYS.get(kernel.key.upper(), "Autograd")
+            yield Finding(
+                kernel.span,
+                f"`{kernel.kernel}`{runs} is registered for `{kernel.key}`, below autograd; torch warns at backward, and "
+                f"`torch.func.grad`, or `torch.compile` with a fake, silently loses the gradient. Use `{wanted}` as well.",
+            )
+
+
+_AUTOGRAD_KEYS = {key.upper(): f"Autograd{key}" for key in ("CPU", "CUDA", "XPU", "MPS", "HPU", "XLA", "PrivateUse1")}
+"""The dispatch keys of autograd for the devices, by theirs in capitals."""

@@ -218,7 +218,7 @@ class AnsweringOften:
         """Whether a file with these bytes answers it."""
         if not _mentions(data, self._asked):
             return False
-        if self._asked.about_a_use:
+        if self._asked.about_a_use or self._asked.deed == "differentiates":
             return True
         from ctxlint.model.index.project_answers import times_answered
 
@@ -267,7 +267,7 @@ _PACKAGE = ("__init__.py", "__init__.pyi")
 
 def _is_passed_on(asked: ProjectQuestion) -> bool:
     """Whether a question is about those who import a name: they may import it from a package that does."""
-    return bool(asked.path) and asked.deed not in ("sets", "chooses", "passes-created")
+    return bool(asked.path) and asked.deed not in ("chooses", "differentiates", "passes-created", "sets")
 
 
 @lru_cache(maxsize=1)
@@ -278,6 +278,8 @@ def _tree_of(data: bytes) -> ast.Module | None:
 
 def _mentions(data: bytes, asked: ProjectQuestion) -> bool:
     """Whether a file may answer a question, according to its bytes: it imports the name, or declares an operator."""
+    if asked.deed == "differentiates":
+        return asked.name.encode() in data and any(each in data for each in (b"Autograd", b"register_autograd"))
     if not asked.path:
         words = reversed(asked.name.split("::"))  # the name of the operator is rarer than its namespace
         return all(word.encode() in data for word in words) and _DECLARES(data) is not None
@@ -296,7 +298,7 @@ def _mentions(data: bytes, asked: ProjectQuestion) -> bool:
 
 def _is_special(asked: ProjectQuestion) -> bool:
     """Whether more than the imports of a file decide whether it may answer a question."""
-    return not asked.path or asked.deed in ("chooses", "passes-created", "registers", "sets")
+    return not asked.path or asked.deed in ("chooses", "differentiates", "passes-created", "registers", "sets")
 
 
 def _imported(asked: ProjectQuestion) -> str:

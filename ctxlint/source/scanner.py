@@ -33,7 +33,7 @@ def holds_candidate(data: bytes) -> bool:
         return True
     if b"library" in data and any(map(data.__contains__, _DEFINING_OPERATORS)):
         return True
-    if b"register_fake" in data or b"mutates_args" in data or b"register_custom_op" in data:
+    if any(map(data.__contains__, (b"register_fake", b"mutates_args", b"register_custom_op", b".impl("))):
         return True
     return may_hold_gradient(data) or contains_hidden_words(data)
 

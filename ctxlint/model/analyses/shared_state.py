@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model.index.scopes import LOCAL, dotted_name
+from ctxlint.model.index.scopes import LOCAL
 from ctxlint.model.interpreter.events import Assigned, ClassAttribute, Mutation
 from ctxlint.model.interpreter.values import (
     Fresh,
@@ -305,15 +305,13 @@ def _overwritten(fn: FunctionClass, method: Method, value: Value, event: Event) 
 
 
 def _place(fn: FunctionClass, method: Method, value: Value) -> str:
-    """The code of what a value is at each call: an attribute of the class or its module, a global; empty if unknown."""
+    """The code of what a value is at each call: an attribute of the class or its module, a global."""
     origin = _unsliced(fn, usual_storage(value))
     if isinstance(origin, Item) and isinstance(origin.of, Imported) and isinstance(origin.key, str):
         origin = Imported(f"{origin.of.name}{origin.key}")
     if isinstance(origin, Imported):
         owner, _, attribute = origin.name.rpartition(".")
         return f"{fn.name}.{attribute}" if owner == LOCAL + fn.qualname and _is_made_once(fn, attribute) else ""
-    if isinstance(origin, Opaque) and isinstance(origin.node, cst.Name):
-        return origin.node.value if _is_tensor_of_module(fn, method, origin.node.value) else ""
     if isinstance(origin, Fresh):
         return _lasting_global(method, origin)
     return _attribute_of_module(fn, method, origin) if origin is not None else ""
@@ -356,26 +354,6 @@ def _is_made_once(fn: FunctionClass, attribute: str, without: frozenset[str] = f
 
 
 _NONE_TEST = pattern(r"\.(\w+) is None")
-
-
-def _is_tensor_of_module(fn: FunctionClass, method: Method, name: str) -> bool:
-    """Whether the file binds a name once, to a new tensor, and the method does not bind it."""
-    if _is_local(method, name) or fn.tree is None:
-        return False
-    if any(isinstance(each, ast.Global) and name in each.names for each in nodes_in(fn.tree)):
-        return False
-    named = [each for each in nodes_in(fn.tree) if isinstance(each, ast.Name) and each.id == name]
-    targets = [each for each in named if not isinstance(each.ctx, ast.Load)]
-    values = [
-        each.value
-        for each in fn.tree.body
-        if isinstance(each, ast.Assign) and len(targets) == 1 and each.targets == targets
-    ]
-    made = [dotted_name(each.func) for each in values if isinstance(each, ast.Call)]
-    return any(path in _CREATING for path in made)
-
-
-_CREATING = frozenset(f"torch.{name}" for name in operations.BUFFERS)
 
 
 def _lasting_global(method: Method, made: Fresh) -> str:

@@ -19,16 +19,23 @@ if TYPE_CHECKING:
 
 @record
 class BareOperator:
-    """An operator, made of ``function``, that has no gradient; ``span`` is the name of that."""
+    """An operator, made of ``function``, that has no gradient; ``span`` is the name of that.
+
+    ``applied`` is the Function whose ``apply`` gives what it returns, if that is all that it does.
+    """
 
     span: Span
     function: str
+    applied: str = ""
 
 
 def bare_operators(
-    unit: Unit, others: Iterable[Unit], called_elsewhere: Callable[[str], bool]
+    unit: Unit,
+    others: Iterable[Unit],
+    called_elsewhere: Callable[[str], bool],
+    applied_in: Callable[[ast.FunctionDef | ast.AsyncFunctionDef], str],
 ) -> Iterator[BareOperator]:
-    """The operators of a file without a gradient that the ``forward`` of a module calls.
+    """The operators of a file without a gradient that the ``forward`` of a module calls, or that apply a Function.
 
     ``others`` are files that may register gradients for operators of this one.
     """
@@ -36,9 +43,10 @@ def bare_operators(
         given = [each for other in others for each in _registered(other)]
         if None in given or not {function, name, name.rpartition("::")[2]}.isdisjoint(given):
             continue
-        if is_called_in_module(unit.index, LOCAL + function) or called_elsewhere(function):
-            node = unit.index.functions[function].node
-            yield BareOperator(span_of_name(unit, node), function)
+        node = unit.index.functions[function].node
+        applied = applied_in(node) if unit.source.holds("apply") else ""
+        if applied or is_called_in_module(unit.index, LOCAL + function) or called_elsewhere(function):
+            yield BareOperator(span_of_name(unit, node), function, applied)
 
 
 def possible_names(unit: Unit) -> Iterator[str]:
@@ -95,6 +103,11 @@ def _registered(unit: Unit) -> tuple[str | None, ...]:
 
 
 def _registrations(unit: Unit) -> Iterator[str | None]:
+    for part in unit.index.parts or (unit.index,):
+        for each in part.functions.values():
+            for decorator in each.node.decorator_list:
+                if isinstance(decorator, ast.Attribute) and decorator.attr == "register_autograd":
+                    yield _written_out(unit, dotted_name(decorator.value))
     for node in (each.node for each in unit.index.calls_named(frozenset({"register_autograd"}))):
         func = node.func
         owner = dotted_name(func.value) if isinstance(func, ast.Attribute) else "library"

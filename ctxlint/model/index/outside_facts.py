@@ -35,6 +35,7 @@ class Target(NamedTuple):
 
 Deed = Literal[
     "declares",
+    "differentiates",
     "changes",
     "uses",
     "registers",
@@ -64,6 +65,7 @@ class ProjectQuestion(NamedTuple):
     ``path`` is the file of what the name denotes; empty for an operator. The files that
 
     - ``declares``: declare an operator, whose ``name`` is that in ``torch.ops``: ``"lib::scale"``;
+    - ``differentiates``: may register a gradient, or a kernel for autograd, of an operator with this ``name``;
     - ``changes``: may change a dict;
     - ``uses``: may use a function; ``registers``: the same, of the files that register gradients;
     - ``derives``: may have a subclass of a class;
