@@ -14,7 +14,8 @@ from ctxlint.model.syntax import children, dotted, keywords_of
 from ctxlint.torch_api import operations
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
+    from typing import TypeGuard
 
     from ctxlint.model.function import FunctionClass, Returned
     from ctxlint.model.interpreter.method import Method
@@ -27,6 +28,16 @@ _CONSTANT = frozenset(
     str.split("empty empty_like full full_like new_empty new_full new_ones new_tensor ones ones_like tensor")
 )
 """Functions of torch whose result is not computed from tensors: a gradient of 1 is a deliberate one."""
+
+
+_NEVER_CHANGED = ("saved_tensors", "needs_input_grad")
+_STATEMENTS = (cst.Expr, cst.AugAssign, cst.Assign, cst.AnnAssign, cst.Return)
+
+
+def _is_in_place(node: cst.BaseExpression) -> TypeGuard[cst.Call]:
+    """Whether a call writes to the tensor whose method it is, and only reads its arguments."""
+    func = node.func if isinstance(node, cst.Call) and "out" not in keywords_of(node) else None
+    return isinstance(func, cst.Attribute) and func.attr.value in operations.INPLACE_METHODS
 
 
 def independent_gradients(fn: FunctionClass, returned: Returned) -> Iterator[tuple[int, cst.BaseExpression]]:
@@ -85,8 +96,29 @@ class _Sources:
         if todo:  # an incoming gradient
             return False
         names -= {self.context}
+        if any(map(self._reads_what_changes, parts)):
+            return False
         saved = any(map(self._reads_saved, parts))
         return saved and not self._stores() and not self._calls_constant(names, node) and not self._aliased(names)
+
+    def _reads_what_changes(self, part: cst.CSTNode) -> bool:
+        """Whether a part reads ``.grad``, which ``autograd.backward`` may fill, or what a statement changes on ctx."""
+        grads = (each for each in self.method.nodes_of(cst.Attribute) if each.attr.value == "grad")
+        if any(self._inside(each, part) for each in grads):
+            return True
+        kept = (nodes for name, nodes in self.method.context_attributes.items() if name not in _NEVER_CHANGED)
+        return any(any(self._inside(each, part) for each in nodes) and self._may_change(nodes) for nodes in kept)
+
+    def _may_change(self, nodes: Sequence[cst.CSTNode]) -> bool:
+        """Whether a statement that binds nothing may write to what one of some expressions is: not to an operand."""
+        for node in nodes:
+            statement = next((each for each in self.method.above(node) if isinstance(each, _STATEMENTS)), None)
+            call = statement.value if isinstance(statement, cst.Expr) else None
+            if isinstance(statement, cst.AugAssign) and self._inside(node, statement.target):
+                return True
+            if call is not None and not (_is_in_place(call) and not self._inside(node, call.func)):
+                return True
+        return False
 
     def _stores(self) -> bool:
         """Whether backward itself stores something in ctx."""
