@@ -649,6 +649,15 @@ class GradModeTest:
 
 
 @record
+class BackwardWithCast:
+    """The gradient ``function`` of an ``operator``, with ``custom_bwd``, at the registration."""
+
+    span: Span
+    operator: str
+    function: str
+
+
+@record
 class KernelBelowAutograd:
     """A kernel of an operator, registered for a device, that is ``apply`` of a Function, or returns what that gives.
 
@@ -705,6 +714,8 @@ class SourceFile:
     """Where custom operators ask for grad mode."""
     kernels_below_autograd: tuple[KernelBelowAutograd, ...] = ()
     """The Functions that are registered as kernels of a device."""
+    cast_backwards: tuple[BackwardWithCast, ...] = ()
+    """The gradients of custom operators that have ``custom_bwd``."""
     module_backwards: tuple[ModuleBackward, ...] = ()
     """The methods of modules that look as if autograd called them."""
     broken: tuple[BrokenStatement, ...] = ()

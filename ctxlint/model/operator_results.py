@@ -8,6 +8,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, NamedTuple
 
+import libcst as cst
+
 from ctxlint.effort import Effort, EffortExceeded
 from ctxlint.model.analyses.grad_mode_tests import grad_mode_tests
 from ctxlint.model.analyses.reverted_writes import lasting
@@ -38,6 +40,7 @@ from ctxlint.model.interpreter.values import (
     Item,
     Opaque,
     Parameter,
+    Scalar,
     Sequence,
     Slot,
     Value,
@@ -53,8 +56,6 @@ from ctxlint.patterns import pattern
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator, Mapping
     from collections.abc import Sequence as Sequence_
-
-    import libcst as cst
 
     from ctxlint.model.index.module_unit import Unit
     from ctxlint.model.index.project import Project
@@ -177,7 +178,8 @@ def _walked(unit: Unit, resolver: Resolver, qualname: str) -> _Walked | None:
     scope = Scope("function", qualname, unit.index.functions[qualname].scope)
     params = params_of(node, scope)
     plain = [each for each in params if each.kind in (ParameterKind.POSITIONAL, ParameterKind.KEYWORD_ONLY)]
-    facts = interpret(node, bound_plain(plain), scope, resolver, bound_names(node, unit.source.has_walrus))
+    whole = {each.name: Scalar("int") for each in plain if each.annotation in ("builtins.int", "int", "torch.SymInt")}
+    facts = interpret(node, bound_plain(plain) | whole, scope, resolver, bound_names(node, unit.source.has_walrus))
     return _Walked(node, part, params, facts) if facts.complete and not facts.is_generator else None
 
 
@@ -195,9 +197,21 @@ def _lasting_writes(facts: MethodFacts, tensors: Container[str]) -> dict[str, Mu
     restored = set[str]()
     for each in lasting(facts.of(Mutation)):
         name = _written(each, tensors)
-        if name is not None and found.setdefault(name, each) is not each and each.how in _RESTORING:
+        first = found.setdefault(name, each) if name is not None else each
+        if name is not None and first is not each and each.how in _RESTORING and not _are_other_elements(first, each):
             restored.add(name)  # perhaps its old values
     return {name: each for name, each in found.items() if name not in restored}
+
+
+def _are_other_elements(first: Mutation, second: Mutation) -> bool:
+    """Whether two writes are to parts of a tensor with different numbers: ``cache[0, at]``, ``cache[1, at]``."""
+    numbers = [_first_index(each.target_node) for each in (first, second)]
+    return None not in numbers and numbers[0] != numbers[1]
+
+
+def _first_index(node: cst.CSTNode | None) -> str | None:
+    part = node.slice[0].slice if isinstance(node, cst.Subscript) and isinstance(node.value, cst.Name) else None
+    return part.value.value if isinstance(part, cst.Index) and isinstance(part.value, cst.Integer) else None
 
 
 _RESTORING = frozenset(["copy_", "bitwise_not_", "logical_not_", "neg_", "negative_", "reciprocal_"])

@@ -242,8 +242,12 @@ def _decorated(node: ast.FunctionDef | ast.AsyncFunctionDef, unit: Unit, project
 
 
 def _is_of_a_device(texts: list[str]) -> bool:
-    """Whether an implementation is for a device, by the name and the dispatch keys: not for tracing or autograd."""
-    return bool(texts) and not any("Meta" in each or "Autograd" in each for each in texts[1:])
+    """Whether an implementation is for a device, by the name and the dispatch keys: not for tracing or autograd.
+
+    Or for all devices, if torch does not look into it.
+    """
+    keys = [each for each in texts[1:] if each != "CompositeExplicitAutograd"]
+    return bool(texts) and not any("Meta" in each or "Autograd" in each for each in keys)
 
 
 def _full_name(namespace: str | None, text: str) -> str:

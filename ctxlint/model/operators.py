@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ctxlint.effort import Effort, EffortExceeded
 from ctxlint.model.analyses.outputs import is_floating
 from ctxlint.model.analyses.returns import returned_by
-from ctxlint.model.function import Binding, GivenUp, Method, MethodFacts, Operator, ParameterKind
+from ctxlint.model.function import BackwardWithCast, Binding, GivenUp, Method, MethodFacts, Operator, ParameterKind
 from ctxlint.model.index.file_index import is_one_of_several
 from ctxlint.model.index.project import Definition
 from ctxlint.model.index.project_answers import operator_decorators
@@ -28,7 +28,7 @@ from ctxlint.source.ast_tree import nodes_in, parameter_names
 from ctxlint.source.scanner import NAMES_OF_CTX
 from ctxlint.source.source import Position
 from ctxlint.torch_api.extensions import OPERATORS_OF_TORCH
-from ctxlint.torch_api.known_decorators import TRACING_DECORATORS
+from ctxlint.torch_api.known_decorators import SIGNATURE_KEEPING_DECORATORS, TRACING_DECORATORS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator, Mapping
@@ -129,6 +129,41 @@ def operators_of(
                 found = _operator(home, call, used)
                 if found is not None:
                     yield replace(found, registered_here=False)
+
+
+def cast_backwards(unit: Unit, project: Project, resolver_of: Callable[[Unit], Resolver]) -> Iterator[BackwardWithCast]:
+    """The gradients under ``custom_bwd`` that a file registers: no ctx has the state that it reads."""
+    registrations = _registrations(unit)
+    home = _Home(unit, unit, project, resolver_of, _operator_names(unit) if registrations else {})
+    for call in registrations:
+        given = _registration(call)
+        owner = _named_operator(home, given.operator, call.scope) if given is not None else None
+        if given is None or owner is None or call.expects_error:
+            continue
+        backward = _record(home, given.backward, call.scope)
+        setup = _record(home, given.setup, call.scope) if given.setup is not None else None
+        if backward is None or (given.setup is not None and (setup is None or _may_keep_state(setup))):
+            continue
+        names = [_resolved(_called(each), backward.scope) or "" for each in backward.node.decorator_list]
+        if len(names) == 1 and names[0].endswith(".custom_bwd") and names[0] in SIGNATURE_KEEPING_DECORATORS:
+            yield BackwardWithCast(unit.source.span_of(given.backward), owner.name, backward.node.name)
+
+
+def _record(home: _Home, node: ast.expr, scope: Scope) -> FunctionRecord | None:
+    """The function of the project that an expression certainly denotes."""
+    found = home.function(node, scope)
+    record = found.unit.index.functions.get(found.qualname) if found is not None else None
+    return record if record is not None and record.certain else None
+
+
+def _may_keep_state(setup: FunctionRecord) -> bool:
+    """Whether a ``setup_context`` may keep what ``custom_bwd`` reads: it does more than to save and set attributes."""
+    nodes = nodes_in(setup.node)
+    ctx = next(iter(parameter_names(setup.node.args)), "")
+    owners = [each.value for each in nodes if isinstance(each, ast.Attribute)]
+    used = [each for each in nodes if isinstance(each, ast.Name) and each.id == ctx]
+    mentioned = any(isinstance(each, ast.Attribute) and each.attr == "_fwd_used_autocast" for each in nodes)
+    return bool(setup.node.decorator_list) or mentioned or not all(each in owners for each in used)
 
 
 def _otherwise_used(unit: Unit, other: Unit) -> Iterator[str]:

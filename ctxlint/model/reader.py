@@ -37,7 +37,14 @@ from ctxlint.model.index.scopes import LOCAL
 from ctxlint.model.operator_kernels import function_applied_in, kernels_below_autograd
 from ctxlint.model.operator_results import operator_results
 from ctxlint.model.operator_schemas import may_register, registers_by_calls
-from ctxlint.model.operators import has_fakes_of_others, in_source, needs_project, operators_of, registrable
+from ctxlint.model.operators import (
+    cast_backwards,
+    has_fakes_of_others,
+    in_source,
+    needs_project,
+    operators_of,
+    registrable,
+)
 from ctxlint.model.summaries.resolver import CalleeResolver
 from ctxlint.model.summaries.summaries import Summaries
 from ctxlint.profiling import stage
@@ -48,7 +55,7 @@ from ctxlint.torch_api.autograd import LEGACY_IMPORTS
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Mapping
 
-    from ctxlint.model.function import ApplyCall, FunctionClass, KernelBelowAutograd, Operator
+    from ctxlint.model.function import ApplyCall, BackwardWithCast, FunctionClass, KernelBelowAutograd, Operator
     from ctxlint.model.index.bare_operators import BareOperator
     from ctxlint.model.index.file_index import ClassRecord
     from ctxlint.model.index.module_backwards import ModuleBackward
@@ -283,6 +290,7 @@ class Reader:
             fake_mismatches=tuple(each for each in results if isinstance(each, FakeMismatch)),
             grad_mode_tests=tuple(each for each in results if isinstance(each, GradModeTest)),
             kernels_below_autograd=self.kernels_below_autograd(outside),
+            cast_backwards=self.cast_backwards if unit.source.holds("register_autograd") else (),
             module_backwards=() if outside.calls_backward else self.module_backwards,
             broken=(*unit.broken, *unit.slices.broken),
             too_complex=(*given_up, *(each for each in registered if isinstance(each, GivenUp))),
@@ -362,6 +370,13 @@ class Reader:
                 lambda name: self.project.ask("calls", path, name) in changed,
                 lambda node: function_applied_in(node, self.unit, self.project),
             )
+        )
+
+    @property
+    def cast_backwards(self) -> tuple[BackwardWithCast, ...]:
+        """The gradients of custom operators that have ``custom_bwd``."""
+        return tuple(
+            cast_backwards(self.unit, self.project, partial(CalleeResolver, summaries=Summaries(self.project)))
         )
 
     def kernels_below_autograd(self, outside: OutsideFacts) -> tuple[KernelBelowAutograd, ...]:

@@ -44,14 +44,15 @@ class MarkDirtyMisuse(Rule[FunctionClass]):
     """
     ## What it does
     Reports `mark_dirty` of a tensor that `forward` does not return, of a tensor that is not an input, and of a value
-    that is not a tensor.
+    that is not a tensor. Also of an input for which a call in view passes a leaf that requires a gradient, or a view of one.
 
     ## Why is this bad?
     A marked tensor must be an input, and the same object must be an output; a view of it is not enough. Otherwise
     `apply` raises `RuntimeError: Some elements marked as dirty during the forward method were not returned as output`,
     in evaluation as well. A tensor that is returned but is not an input causes a UserWarning, `ctx.mark_dirty()
     received a tensor that was not an input`, or, if it is a view, a RuntimeError with the same words. A list raises
-    `RuntimeError: mark_dirty can only accept variables`.
+    `RuntimeError: mark_dirty can only accept variables`, and a leaf `RuntimeError: a leaf Variable that requires grad has been
+    used in an in-place operation`.
 
     ## Example
     ```python
@@ -115,6 +116,28 @@ class MarkDirtyMisuse(Rule[FunctionClass]):
                 too_many = _more_than_outputs(fn, method, call) if not messages else None
                 for message in messages if too_many is None else [too_many]:
                     yield Finding(fn.span(call.node), message, related=way_to(fn, call))
+                leaf = _passed_leaf(fn, call) if not messages and too_many is None else None
+                if leaf is not None:
+                    yield Finding(fn.span(call.node), leaf, related=way_to(fn, call))
+
+
+def _passed_leaf(fn: FunctionClass, mark: ContextCall) -> str | None:
+    """The problem with a call that passes a leaf that requires a gradient, or a view of one, for a marked input."""
+    if mark.guards or not fn.signature_judgeable:
+        return None
+    marked = {each.value.index: each.value.name for each in mark.arguments if is_input(each.value)}
+    for call in fn.calls if marked else ():
+        if not call.applies or call.gradients_off or call.under_no_grad or call.expects_error:
+            continue
+        for at, code in call.modifiable:
+            if at in marked:
+                what = "a view of a leaf" if code.endswith("]") else "a leaf"
+                unless = " unless that is frozen" * code.startswith("self.")
+                return (
+                    f"`{marked[at]}` is marked dirty, but the call on {call.place} passes `{code}`, {what} that requires a "
+                    f"gradient; torch raises RuntimeError there{unless}. Pass `{code}.clone()`."
+                )
+    return None
 
 
 def _judged(fn: FunctionClass, method: Method, call: ContextCall, argument: Slot) -> str | None:

@@ -19,10 +19,14 @@ class OperatorRegistration(Rule[SourceFile]):
     ## What it does
     Reports a call of `register_autograd` that passes `setup_context` as a positional argument. Also `apply` of a Function, or
     a function that only calls it, registered as the kernel of an operator for a device: `lib.impl("f", F.apply, "CPU")`.
+    And a gradient under `custom_bwd`.
 
     ## Why is this bad?
     `register_autograd` takes `setup_context` by keyword only. The call raises `TypeError: register_autograd() takes 2
     positional arguments but 3 were given` as soon as the file is imported.
+
+    `custom_bwd` reads the autocast mode that `custom_fwd` keeps on the ctx of a Function. An operator has no ctx when it runs:
+    its backward raises `AttributeError: '...' object has no attribute '_fwd_used_autocast'`.
 
     A kernel for a device runs below autograd. Torch warns at backward that `an autograd kernel was not registered to the
     Autograd key(s)`, and that this `may lead to silently incorrect behavior`: `torch.func.grad` gives 0, and so does code that
@@ -103,6 +107,12 @@ class OperatorRegistration(Rule[SourceFile]):
                 f"`register_autograd` takes `setup_context` by keyword only; this call for `{operator.name}` raises "
                 f"TypeError. Write {shown}{'' if written.isidentifier() else ' in front of it'}.",
                 None if in_parentheses else fix,
+            )
+        for each in file.cast_backwards if settings.torch.reach(2, 4) else ():
+            yield Finding(
+                each.span,
+                f"`{each.function}` has `custom_bwd`, but nothing keeps the autocast mode on the ctx of `{each.operator}`; torch "
+                "raises AttributeError (`_fwd_used_autocast`) at backward. Drop `custom_bwd`.",
             )
         for kernel in file.kernels_below_autograd if settings.torch.reach(2, 1) else ():
             runs = "" if kernel.kernel.endswith(".apply") else f", which runs `{kernel.function}.apply`,"

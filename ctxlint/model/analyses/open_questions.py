@@ -26,6 +26,7 @@ def own(fn: FunctionClass) -> Own:
         waits=_depends_on_apply(fn),
         has_backward=fn.backward is not None,
         decided=decided_by_calls(fn) or any(call.settled for call in fn.calls),
+        marks=bool(fn.context_calls("mark_dirty")),
     )
 
 

@@ -89,6 +89,8 @@ class ApplyCall:
     """Positions of arguments that are certainly frozen parameters or buffers of a module: ``self.weight``."""
     leaves: tuple[int, ...] = ()
     """Positions of arguments that look like a leaf that requires grad, or a view of one: ``self.weight``."""
+    modifiable: tuple[tuple[int, str], ...] = ()
+    """Positions of arguments that certainly are a leaf that requires grad, or a view of one, each with its code."""
     created: tuple[int, ...] = ()
     """Positions of arguments that the caller creates with a ``requires_grad=`` that may be true: leaves, if it is."""
     tracked: tuple[int, ...] = ()

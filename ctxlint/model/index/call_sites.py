@@ -483,6 +483,7 @@ class CallSites:
             frozen=tuple(frozen),
             leaves=tuple(leaves),
             tracked=tuple(at for at, each in enumerate(arguments[: len(plain)]) if self.is_tracked(each, record.scope)),
+            modifiable=tuple(self.leaves_given(arguments[: len(plain)], record)) if how in APPLIES else (),
             created=self.created(arguments[: len(plain)], record.scope),
             stored=tuple(stored),
             any_layout=tuple(any_layout),
@@ -539,6 +540,21 @@ class CallSites:
             alone = [name for name in map(_name_of, tensors) if name not in others or not name]
             if alone:
                 yield at, alone[0]
+
+    def leaves_given(self, arguments: list[ast.expr], record: CallRecord) -> Iterator[tuple[int, str]]:
+        """The positions of arguments that certainly are leaves that require grad, or views of some, with their code."""
+        for at, argument in enumerate(arguments):
+            leaf = argument
+            while isinstance(leaf, ast.Subscript) and _is_basic(leaf.slice):
+                leaf = leaf.value
+            if not isinstance(leaf, (ast.Name, ast.Attribute)) or record.is_hidden(leaf):
+                continue
+            value = self.bound_value(leaf, record.scope) if isinstance(leaf, ast.Name) else None
+            made = isinstance(value, ast.Call) and (creates_parameter(value) or _is_of_torch(value))
+            flags = flags_of(value) if isinstance(value, ast.Call) and made else []
+            created = bool(flags) and all(isinstance(each, ast.Constant) and each.value is True for each in flags)
+            if created or self.is_parameter(leaf, record.scope):
+                yield at, ast.unparse(argument)
 
     def requires_gradient(self, node: ast.expr, scope: Scope) -> bool:
         """Whether an expression certainly is a tensor that is created to require grad, or a parameter of ``self``."""
@@ -1103,6 +1119,18 @@ def _is_none_by_default(name: str, parameters: ast.arguments) -> bool:
 
 _GROUP = pattern(r"(?:\w+_)?group|pg")
 """The name of a process group."""
+
+
+def _is_of_torch(call: ast.Call) -> bool:
+    return (dotted_name(call.func) or "").startswith("torch.")
+
+
+def _is_basic(index: ast.expr) -> bool:
+    """Whether an index gives a view: slices and whole numbers."""
+    parts = index.elts if isinstance(index, ast.Tuple) else [index]
+    return all(
+        isinstance(each, ast.Slice) or (isinstance(each, ast.Constant) and type(each.value) is int) for each in parts
+    )
 
 
 def _tests_in(node: ast.AST) -> list[ast.expr]:

@@ -121,7 +121,8 @@ class Own(NamedTuple):
     ``required`` is the number of required inputs. A call with one of ``numbers`` of inputs adds information; if
     ``numbers`` is None, a call with more than ``required`` does. ``inputs`` are the inputs in order; ``waits``: there
     may be more findings if it is applied; ``has_backward``: there are none if a result of it is differentiated;
-    ``decided``: the calls in its own file rule something out, which another call may not.
+    ``decided``: the calls in its own file rule something out, which another call may not. ``marks``: it marks inputs as
+    dirty, which must be no leaves.
     """
 
     qualname: str
@@ -131,6 +132,7 @@ class Own(NamedTuple):
     waits: bool
     has_backward: bool = True
     decided: bool = False
+    marks: bool = False
 
     def learns_from(self, call: ApplyCall) -> bool:
         """Whether a call passes something of a known kind, frozen or optional inputs, or misses a backward or more.
@@ -145,6 +147,8 @@ class Own(NamedTuple):
             return True
         if not call.applies or call.expects_error:
             return False
+        if call.modifiable and self.marks:
+            return True
         # Also for an input that may be a tuple according to a test of its type.
         if ArgumentKind.TENSORS in call.arguments:
             return True

@@ -36,6 +36,7 @@ from ctxlint.model.interpreter.values import (
     NONE,
     UNKNOWN,
     Alias,
+    Constant,
     Context,
     ContextAttribute,
     Fresh,
@@ -312,7 +313,7 @@ def _item_of(
     if isinstance(value, (Variadic, TensorTuple)) and isinstance(node.slice[0].slice, cst.Slice):
         return _slice_of(value, node)
     if tensor_when_used(value):
-        if _basic_index(node):
+        if _basic_index(walk, node):
             return View(value, node, layout=changed_layout(node))
         picked = walk.peek(index) if index is not None else UNKNOWN
         if isinstance(picked, Scalar) and picked.sort == "int":
@@ -344,7 +345,14 @@ def _is_function(slot: Slot) -> bool:
     return isinstance(slot.value, (Imported, ProjectFunction))
 
 
-def _basic_index(node: cst.Subscript) -> bool:
+def _is_int(value: Value) -> bool:
+    """Whether it is certainly an int, and no bool, which selects a copy."""
+    return (isinstance(value, Scalar) and value.sort == "int") or (
+        isinstance(value, Constant) and type(value.value) is int
+    )
+
+
+def _basic_index(walk: Walk, node: cst.Subscript) -> bool:
     """Whether a subscript consists of slices, integers, None and ``...`` only, so that the result is a view."""
     for element in node.slice:
         part = element.slice
@@ -355,7 +363,7 @@ def _basic_index(node: cst.Subscript) -> bool:
             value = value.expression
         if isinstance(value, (cst.Integer, cst.Ellipsis)):
             continue
-        if isinstance(value, cst.Name) and value.value == "None":
+        if isinstance(value, cst.Name) and (value.value == "None" or _is_int(walk.peek(value))):
             continue
         return False
     return True
