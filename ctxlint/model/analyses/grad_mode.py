@@ -96,7 +96,7 @@ def untracked_if_copied(fn: FunctionClass, method: Method, value: Value | None) 
 
     ``x.reshape(-1)`` of an input, with grad mode off: a copy requires no gradient, a view has the flag of its base.
     On other paths, the value is such a tensor, too, or requires no gradient anyway, or it is the input, which is copied
-    only in other layouts.
+    only in other layouts, or where a test holds that is not about gradients.
     """
     options = value.options() if value is not None else ()
     found = [_input_if_not_copied(method, option) for option in options]
@@ -107,7 +107,7 @@ def untracked_if_copied(fn: FunctionClass, method: Method, value: Value | None) 
     return (
         (first.input, first.name)
         if first is not None
-        and all(untracked(fn, method, each) or (first.for_layout and each == first.input) for each in others)
+        and all(untracked(fn, method, each) or (first.sometimes and each == first.input) for each in others)
         else None
     )
 
@@ -146,11 +146,15 @@ def untracked_if_laid_out(method: Method, value: Value | None) -> tuple[Paramete
 
 
 class _Copied(NamedTuple):
-    """An input, the name of a call that may copy it, and whether that happens only in certain layouts of the input."""
+    """An input, the name of a call that may copy it, and whether that happens only in certain layouts of the input.
+
+    ``sometimes``: or if a test around it holds, which is about something else than gradients.
+    """
 
     input: Parameter
     name: str
     for_layout: bool
+    sometimes: bool
 
 
 def _input_if_not_copied(method: Method, value: Value) -> _Copied | None:
@@ -168,11 +172,10 @@ def _input_if_not_copied(method: Method, value: Value) -> _Copied | None:
         return None
     guards = [guard for each in method.facts.of(LayoutAsked) if each.node is call for guard in each.guards]
     asked = {word for each in guards for word in each.words}
-    return _Copied(
-        base,
-        last_name(call.func),
-        not operations.LAYOUT_QUERIES.isdisjoint(asked) and not any("grad" in each for each in asked),
-    )
+    for_layout = not operations.LAYOUT_QUERIES.isdisjoint(asked) and not any("grad" in each for each in asked)
+    tests = [each.test for each in method.above(call) if isinstance(each, cst.If)]
+    under_test = bool(tests) and not any("grad" in word for test in tests for word in words_of(test))
+    return _Copied(base, last_name(call.func), for_layout, for_layout or under_test)
 
 
 def _may_copy(view: View) -> bool:
