@@ -97,6 +97,7 @@ class JvpArity(Rule[FunctionClass]):
                     f"`jvp` of `{fn.name}` takes {counted(len(jvp.positional), 'tangent')} but `forward` takes {all_inputs(fn)}; "
                     f"torch raises TypeError under forward-mode AD. Take one tangent for each input.",
                 )
+                return  # what it returns matters only then
         if jvp.facts.modelled and not jvp.facts.returns and jvp.facts.falls_through is Tri.YES:
             yield Finding(
                 fn.span(jvp.node.name),

@@ -134,10 +134,17 @@ def doer(fn: FunctionClass, method: Method, event: ContextEvent | Unpacking) -> 
 
 
 def name_with_the_words_of(method: Method, name: str) -> str | None:
-    """The name in a method that has the words of another one in another order, as ``x_grad`` for ``grad_x``."""
-    words = sorted(name.split("_"))
+    """The name in a method that has the words of another one in another order, as ``x_grad`` for ``grad_x``.
+
+    Or with underscores at other ends, as ``scale`` for ``scale_``.
+    """
+    words = _words(name)
     names = sorted({*method.binders, *(each.name for each in method.own_params)} - {name})
-    return next((each for each in names if len(words) > 1 and sorted(each.split("_")) == words), None)
+    return next((each for each in names if words and "_" in name + each and _words(each) == words), None)
+
+
+def _words(name: str) -> list[str]:
+    return sorted(filter(None, name.split("_")))
 
 
 def moment(method: Method) -> str:
