@@ -16,7 +16,7 @@ from ctxlint.model.index.python_names import RECEIVERS
 from ctxlint.model.interpreter.signatures import is_context_name, used_as_context
 from ctxlint.model.syntax import dotted
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
-from ctxlint.rules.wording import if_it_runs, moment, refusal
+from ctxlint.rules.wording import if_called, if_it_runs, moment, refusal
 from ctxlint.torch_api.autograd import CONTEXT_ONLY
 
 if TYPE_CHECKING:
@@ -180,7 +180,7 @@ def _without_ctx(fn: FunctionClass, method: Method, what: str) -> str | None:
     written = ", ".join([*receiver, "ctx", *(_written(param.node) for param in method.own_params)])
     advice = f"Write `{method.name}({written})`."
     if not method.own_params:
-        return f"{what} takes no parameters; torch passes the ctx and raises TypeError {moment(method)}. {advice}"
+        return f"{what} takes no parameters; torch passes the ctx and raises TypeError {moment(method)}{if_called(fn, method)}. {advice}"
     first = method.own_params[0].name
     later = next((param for param in method.own_params[1:] if is_context_name(param.name)), None)
     if later is not None and len(method.own_params) == len(method.positional):

@@ -104,7 +104,7 @@ class NameOfForward(Rule[FunctionClass]):
         for method in fn.earlier_methods:
             if not method.inherited:
                 yield from _misused(fn, method)
-                yield from _undefined(fn, method, set())
+                yield from _unknown(fn, method) if method is fn.setup_context else _undefined(fn, method, set())
         mapped = ("vmap",) * ("setup_context" in fn.methods)  # without it, torch raises before: CTX107
         others = (fn.methods.get(name) for name in ("jvp", *mapped, "symbolic"))
         for later in (backward, *others):
@@ -324,6 +324,8 @@ def _begins_like_its_input(fn: FunctionClass, node: cst.Name) -> bool:
 
 def _remedy(fn: FunctionClass, backward: Method, name: str) -> str:
     """Where backward can read it, if forward stores it under this name."""
+    if backward is fn.setup_context:
+        return _remedy_in_setup(fn, backward, name)
     if backward not in fn.reading_methods:
         return _remedy_without_ctx(fn, backward, name)
     ctx = backward.ctx_name
@@ -343,6 +345,13 @@ def _remedy(fn: FunctionClass, backward: Method, name: str) -> str:
             return f"Unpack it as `{name}`, not as a second `{here}`"
         return f"Write `{here}`, the name it has here"
     return f"Unpack it from `{ctx}.saved_tensors`" if places else "Pass it on through ctx"
+
+
+def _remedy_in_setup(fn: FunctionClass, setup: Method, name: str) -> str:
+    """What to write in ``setup_context``, which gets the inputs and the output of forward."""
+    if len(setup.positional) < 2 or all(each.name != name for each in fn.inputs):
+        return "Compute it from the inputs or the output, or return it from `forward`"
+    return f"Unpack it from `{setup.positional[0].name}`"
 
 
 def _remedy_without_ctx(fn: FunctionClass, method: Method, name: str) -> str:

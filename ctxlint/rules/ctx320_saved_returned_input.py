@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxlint.model.analyses.mutations import is_returned
+from ctxlint.model.analyses.rejections import saved_returned_inputs
 from ctxlint.model.function import FunctionClass
-from ctxlint.model.interpreter.values import Parameter, Tri, is_tensor
 from ctxlint.rules.base import Finding, Rule
 
 if TYPE_CHECKING:
@@ -86,20 +85,9 @@ class SavedReturnedInput(Rule[FunctionClass]):
     subject = FunctionClass
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
-        setup = fn.methods.get("setup_context")
-        if setup is None or setup.inherited or fn.escapes or not fn.outputs or not fn.signature_judgeable:
-            return
-        if fn.context_calls("mark_dirty") or fn.context_calls("mark_non_differentiable"):
-            return
-        for name in ("save_for_backward", "save_for_forward"):
-            for call in fn.context_calls(name):
-                for argument in call.arguments if not call.guards else ():
-                    value = argument.value
-                    if not isinstance(value, Parameter) or is_tensor(value) is not Tri.YES or argument.node is None:
-                        continue
-                    if all(is_returned([each], value) is Tri.YES for each in fn.outputs):
-                        yield Finding(
-                            fn.span(argument.node),
-                            f"`{name}` gets the input `{value.name}`, which `forward` of `{fn.name}` returns unchanged; torch "
-                            f"raises RuntimeError at `apply`. Return `{value.name}.view_as({value.name})`.",
-                        )
+        for method, name, node in saved_returned_inputs(fn):
+            yield Finding(
+                fn.span(node),
+                f"`{method}` gets the input `{name}`, which `forward` of `{fn.name}` returns unchanged; torch "
+                f"raises RuntimeError at `apply`. Return `{name}.view_as({name})`.",
+            )

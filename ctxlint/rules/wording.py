@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model.analyses.certain_raises import raises_inside_before, reached
+from ctxlint.model.analyses.certain_raises import backward_is_unreached, raises_inside_before, reached
 from ctxlint.model.analyses.conditional_code import Runs
 from ctxlint.model.analyses.context_parameter import works_by_accident
 from ctxlint.model.analyses.mutations import usually_no_copy
@@ -190,7 +190,12 @@ def refusal(fn: FunctionClass, method: Method) -> str:
         return (
             " and shifts every input by one" if method.name == "forward" else " and shifts the other arguments by one"
         )
-    return f" and raises TypeError {moment(method)}"
+    return f" and raises TypeError {moment(method)}{if_called(fn, method)}"
+
+
+def if_called(fn: FunctionClass, method: Method) -> str:
+    """`` if it is called`` for a method that runs after ``apply``, if that raises."""
+    return " if it is called" if method in fn.reading_methods and backward_is_unreached(fn) else ""
 
 
 def place_of_gradients(fn: FunctionClass, returned: Returned) -> Span:

@@ -220,8 +220,9 @@ def _raising(fn: FunctionClass, method: Method) -> Iterator[cst.CSTNode]:
     yield from _refused_flags(fn, method)
     yield from _untracked(fn, method)
     yield from _bare_supers(method)
-    if method is fn.backward:
+    if method is fn.backward or method is fn.setup_context:
         yield from (node for node, _error in names_of_forward(fn, method))
+    if method is fn.backward:
         yield from (each.node for each in required_nones(fn))
     if method in fn.reading_methods:
         yield from (each.node for each in _misread(fn, method) if not each.conditional)

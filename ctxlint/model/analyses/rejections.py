@@ -11,6 +11,7 @@ from ctxlint.model.analyses.context_parameter import works_by_accident
 from ctxlint.model.analyses.input_unpackings import unfit_unpackings
 from ctxlint.model.analyses.legacy import may_mean_an_instance
 from ctxlint.model.analyses.misnamed import misnamed
+from ctxlint.model.analyses.mutations import is_returned
 from ctxlint.model.analyses.outputs import hides_tensors, never_wants_gradients, unfit_outputs
 from ctxlint.model.analyses.unreturned_marks import always_marks_unreturned
 from ctxlint.model.analyses.unsavable_values import never_saves
@@ -18,8 +19,13 @@ from ctxlint.model.function import Binding, Style
 from ctxlint.model.interpreter.events import Escape
 from ctxlint.model.interpreter.method import ParameterKind
 from ctxlint.model.interpreter.signatures import is_context_name
+from ctxlint.model.interpreter.values import Parameter, Tri, is_tensor
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import libcst as cst
+
     from ctxlint.model.function import FunctionClass, Method
 
 
@@ -64,7 +70,29 @@ def taken_by_setup(method: Method) -> Taken:
 
 def results_are_rejected(fn: FunctionClass) -> bool:
     """Whether ``apply`` raises for what forward or setup_context does, wherever a gradient is needed."""
-    return always_marks_unreturned(fn) or never_saves(fn) or _unpacks_too_much(fn)
+    if always_marks_unreturned(fn) or never_saves(fn):
+        return True
+    return _unpacks_too_much(fn) or any(saved_returned_inputs(fn))
+
+
+def saved_returned_inputs(fn: FunctionClass) -> Iterator[tuple[str, str, cst.BaseExpression]]:
+    """The inputs that forward returns as they are and ``setup_context`` saves: torch raises RuntimeError at ``apply``.
+
+    Each as the name of the method that saves it, its own, and the argument.
+    """
+    setup = fn.methods.get("setup_context")
+    if setup is None or setup.inherited or fn.escapes or not fn.outputs or not fn.signature_judgeable:
+        return
+    if fn.context_calls("mark_dirty") or fn.context_calls("mark_non_differentiable"):
+        return
+    for name in ("save_for_backward", "save_for_forward"):
+        for call in fn.context_calls(name):
+            for argument in call.arguments if not call.guards else ():
+                value = argument.value
+                if not isinstance(value, Parameter) or is_tensor(value) is not Tri.YES or argument.node is None:
+                    continue
+                if all(is_returned([each], value) is Tri.YES for each in fn.outputs):
+                    yield name, value.name, argument.node
 
 
 def takes_no_outputs(fn: FunctionClass) -> bool:
@@ -79,7 +107,10 @@ def takes_no_outputs(fn: FunctionClass) -> bool:
 
 
 def _is_misfit(fn: FunctionClass, method: Method) -> bool:
-    """Whether a method of this class has no parameter for the ctx, or one in front of it, and none to spare."""
+    """Whether a method of this class has no parameter for the ctx, or one in front of it, and none to spare.
+
+    With the ctx in another place, each parameter gets the value of another.
+    """
     if not fn.signature_judgeable or fn.legacy_state is not None or method.inherited or not method.signature_known:
         return False
     if method.name in fn.called_directly or may_mean_an_instance(fn) or misnamed(fn):
@@ -88,7 +119,7 @@ def _is_misfit(fn: FunctionClass, method: Method) -> bool:
         used_as_base = method.name == "forward" and (fn.has_subclass or not (fn.applied or fn.backward is not None))
         unknown = method is fn.backward and (not fn.outputs or any(each.count is None for each in fn.outputs))
         late = any(is_context_name(each.name) for each in method.own_params[1:])
-        return not (used_as_base or unknown or late or works_by_accident(fn, method))
+        return late or not (used_as_base or unknown or works_by_accident(fn, method))
     second = method.receiver is not None and method.binding is Binding.STATIC and fn.applied
     return second and not works_by_accident(fn, method)
 
