@@ -522,6 +522,8 @@ class Operator:
     gradients: tuple[Returned, ...]
     floating: frozenset[int] = frozenset()
     """The numbers of the outputs that are certainly floating-point tensors."""
+    vectors: frozenset[int] = frozenset()
+    """The numbers of the outputs that have a single dimension, as the fake shows."""
     registered_here: bool = True
     """Whether the linted file registers the gradient: otherwise another one does, with functions of this file."""
     setup_used: bool = False

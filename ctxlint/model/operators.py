@@ -19,6 +19,7 @@ from ctxlint.model.function import BackwardWithCast, Binding, GivenUp, Method, M
 from ctxlint.model.index.file_index import is_one_of_several
 from ctxlint.model.index.project import Definition
 from ctxlint.model.index.project_answers import operator_decorators
+from ctxlint.model.index.result_layouts import results_of
 from ctxlint.model.index.scopes import LOCAL, Scope, dotted_name, resolutions
 from ctxlint.model.interpreter.interpret import interpret
 from ctxlint.model.interpreter.parameter_binding import bound_parameters, bound_plain
@@ -406,9 +407,35 @@ def _assembled(
         setup_context=setup,
         gradients=tuple(returned_by(method)),
         floating=_floating(function, params, returned_by(method), Scope("function", qualname, unit.index.module)),
+        vectors=_vectors(home, owner.function),
         setup_used=setup is not None and setup.node.name.value in used,
         setup_by_position=_by_position(home.unit, call, owner, given),
     )
+
+
+def _vectors(home: _Home, operator: Definition) -> frozenset[int]:
+    """The results of an operator with a single dimension, as its fake shows, in a file that the registration knows."""
+    others = home.project.imported(home.unit) if operator.unit is not home.unit else ()
+    units = {id(each): each for each in (operator.unit, home.unit, *others)}
+    for unit in units.values():
+        if not unit.source.holds("register_fake") and not unit.source.holds("impl_abstract"):
+            continue
+        there = home._replace(unit=unit, names=_operator_names(unit))
+        for node, fake in _registered_fakes(unit):
+            owner = _named_operator(there, node, unit.index.module)
+            if owner is not None and owner.function.qualname == operator.qualname:
+                return _vectors_of(fake)
+    return frozenset()
+
+
+def _vectors_of(fake: FunctionRecord) -> frozenset[int]:
+    """The results of a function that have a single dimension on each path."""
+    names = {name: name for name in parameter_names(fake.node.args)}
+    found = results_of(fake.node, names, frozenset())
+    vectors = [[laid is not None and laid.is_vector for _node, laid in each] for each in found.returns]
+    if not found.complete or len({len(each) for each in vectors}) != 1:
+        return frozenset()
+    return frozenset(at for at, each in enumerate(zip(*vectors)) if all(each))
 
 
 def _by_position(unit: Unit, call: CallRecord, owner: _Owner, given: _Registration) -> Span | None:

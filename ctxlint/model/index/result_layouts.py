@@ -49,6 +49,11 @@ class Laid:
     order: str = ""
     order_of: str = ""
 
+    @property
+    def is_vector(self) -> bool:
+        """Whether it certainly has a single dimension."""
+        return self.sizes is not None and len(self.sizes) == 1 and self.sizes[0].at != LEADING and not self.like
+
 
 _Value = Laid | Size | None
 
