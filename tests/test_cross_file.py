@@ -723,6 +723,7 @@ REPLACEMENTS = {
     "a context manager": "from unittest import mock\n\nwith mock.patch('pkg.ops.Gather.forward', print): ...",
     "an attribute": "import pkg.ops\n\npkg.ops.Gather.forward = print",
     "setattr": "from pkg import ops\n\nsetattr(ops.Gather, 'forward', print)",
+    "each of several": "from pkg import ops\n\nfor each in (ops.Gather, *ops.more):\n    each.backward = print",
     "a function": "from lib import put\nfrom pkg.ops import Gather\n\nput(Gather, 'forward', print)",
     "pytest": "from pkg.ops import Gather\n\n\ndef test(monkeypatch):\n    monkeypatch.setattr(Gather, 'forward', print)",
 }

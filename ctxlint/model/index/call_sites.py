@@ -278,13 +278,13 @@ class CallSites:
         return any(isinstance(each, ast.arg) and each.arg == name for each in params)
 
     def imported_functions(self, at: ast.expr) -> Iterator[str]:
-        """The keys of the Functions that the module imports, for code at a place."""
+        """The keys of the Functions that the module imports, also with their module, for code at a place."""
         module = self.index.module
         for name, bounds in module.names.items():
             if any(each.kind == "import" for each in bounds):
-                key = self.elsewhere.function(ast.copy_location(ast.Name(name, ast.Load()), at), module)
-                if key is not None:
-                    yield key
+                node = ast.copy_location(ast.Name(name, ast.Load()), at)
+                key = self.elsewhere.function(node, module)
+                yield from (key,) if key is not None else self.elsewhere.functions_of_module(node, module)
 
     def direct_calls(self, node: ast.Attribute, scope: Scope, found: dict[str, set[str]]) -> None:
         """``Fn.backward``, ``Fn().backward``, ``super().forward``, ``cls.forward``, to call it or to hand it on.

@@ -60,6 +60,14 @@ class Elsewhere:
         found = self.project.module_denoted(self.unit, path, scope, node.lineno) if path is not None else None
         return found if found != self.path else None
 
+    def functions_of_module(self, node: ast.expr, scope: Scope) -> Iterator[str]:
+        """The keys of the Functions of the module that an expression certainly denotes."""
+        path = self.module(node, scope)
+        unit = self.project.unit(path) if path is not None else None
+        for name in unit.index.classes if unit is not None else ():
+            if unit is not None and self.project.is_function(Definition(unit, name)):
+                yield self.key_of(Target(os.path.abspath(unit.path), name))
+
     def _is_known(self, node: ast.expr, scope: Scope) -> bool:
         path = dotted_name(node) if self.names or self.resolves_all else None
         if path is None or self.resolves_all:

@@ -518,7 +518,17 @@ def _stored_by(target: ast.expr) -> frozenset[str]:
 
 
 def _bound(nodes: Iterable[ast.AST]) -> Iterator[str]:
-    return (each.id for each in nodes if isinstance(each, ast.Name) and not isinstance(each.ctx, ast.Load))
+    """The names that some nodes bind or delete: assignments, imports, definitions, handlers and patterns."""
+    for each in nodes:
+        if isinstance(each, ast.Name):
+            if not isinstance(each.ctx, ast.Load):
+                yield each.id
+        elif isinstance(each, ast.alias):
+            yield (each.asname or each.name).partition(".")[0]
+        elif isinstance(each, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar, ast.FunctionDef, ast.ClassDef)):
+            yield each.name or ""
+        elif isinstance(each, ast.MatchMapping):
+            yield each.rest or ""
 
 
 _STORED = Collected(_bound)

@@ -194,7 +194,16 @@ class _Tests:
     def is_chosen(self, name: str) -> bool:
         """Whether a name is one of the function's own, or a switch of the module."""
         switches = self.module.names.get(name, ())
-        return name in self.own or any(type(each.value).__name__ == "Constant" for each in switches)
+        if name in self.own or any(type(each.value).__name__ == "Constant" for each in switches):
+            return True
+        return name in self.rebound
+
+    @cached_property
+    def rebound(self) -> frozenset[str]:
+        """The names of other scopes that the function binds itself, so that they differ from call to call."""
+        nodes = (each for statement in self.body for each in nodes_in(statement))
+        declared = (each for each in nodes if isinstance(each, (ast.Global, ast.Nonlocal)))
+        return frozenset(name for each in declared for name in each.names)
 
 
 def _raises(block: cst.BaseSuite) -> bool:
@@ -220,6 +229,6 @@ _NUMBER_OF_PROCESSES = pattern(r"(?:world|group|parallel)_?(?:world_)?size$|grou
 
 _PLACE = pattern(r"\.is_cuda$|\.is_contiguous\(\)$")
 
-_OTHER_BUSINESS = pattern(r"grad|training|inference|debug|test", re.IGNORECASE)
+_OTHER_BUSINESS = pattern(r"grad|training|inference|debug|test|\brand|random|bernoulli", re.IGNORECASE)
 
 _NAME = pattern(r"(?<![\w.])[A-Za-z_]\w*")
