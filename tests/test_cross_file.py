@@ -738,6 +738,28 @@ def test_a_method_that_another_file_replaces_in_some_way(way: str) -> None:
     assert found() == []
 
 
+SETTING_A_NAME = {
+    "an attribute": "import pkg.ops\n\npkg.ops.counts = 2",
+    "under another name": "def prepare():\n    from pkg import ops as o\n    o.counts = 2",
+    "setattr": "from pkg import ops\n\nsetattr(ops, 'counts', 2)",
+    "any name": "from pkg import ops\n\nfor name in ('counts', 'sizes'):\n    setattr(ops, name, 2)",
+    "a dict": "from pkg import ops\n\nops.__dict__['counts'] = 2",
+    "vars": "from pkg import ops\n\nvars(ops).update(counts=2)",
+    "modules": "import sys\n\nsys.modules['pkg.ops'].counts = 2",
+    "builtins": "import builtins\n\nbuiltins.counts = 2",
+    "pytest": "def test(monkeypatch):\n    monkeypatch.setattr('pkg.ops.counts', 2)",
+}
+
+
+@pytest.mark.parametrize("way", SETTING_A_NAME)
+def test_a_name_that_another_file_sets_for_the_module(way: str) -> None:
+    text = PLACEHOLDER.replace("grad_output * ctx.scale", "grad_output * 2")
+    write({"pkg/__init__.py": "", "pkg/ops.py": text, "other.py": "def f(x, counts):\n    x.counts = counts\n"})
+    assert [line.split()[1] for line in found()] == ["CTX223"]
+    write({"patch.py": SETTING_A_NAME[way]})
+    assert found() == []
+
+
 NO_REPLACEMENTS = {
     "another class": "from lib import register_patch\n\nregister_patch('pkg.ops.Scatter.forward', print)",
     "a class of that name": "from lib import register_patch\n\nregister_patch('lib.layers.Gather.forward', print)",

@@ -114,6 +114,7 @@ class Builder:
         *,
         known_in_part: bool = False,
         taken_names: frozenset[str] = frozenset(),
+        assigned_names: frozenset[str] = frozenset(),
     ) -> None:
         self.unit = unit
         self.project = project
@@ -126,6 +127,7 @@ class Builder:
         self.applied = applied
         self.known_in_part = known_in_part
         self.taken_names = taken_names
+        self.assigned_names = assigned_names
         self.subclassed = frozenset(
             base[len(LOCAL) :]
             for record in unit.index.classes.values()
@@ -223,7 +225,7 @@ class Builder:
             is_alternative=record.alternative,
             releases=releases_with(record, self.unit.index),
             taken_names=self.taken_names,
-            enclosing_names=record.scope.function_locals(),
+            enclosing_names=record.scope.function_locals() | self.assigned_names,
             absent_names=self.absent_names(methods.values()),
         )
         return without_untaken_arms(function)

@@ -263,7 +263,7 @@ class FunctionClass:
     taken_names: frozenset[str] = frozenset()
     """Deprecated names of torch that the file imports, and that other files import from it."""
     enclosing_names: frozenset[str] = frozenset()
-    """Local names of enclosing functions, which methods can see."""
+    """Local names of enclosing functions, which methods can see, and names that other files set in the module."""
     absent_names: frozenset[str] = frozenset()
     """The names in methods of files with star imports that none of these certainly binds."""
 

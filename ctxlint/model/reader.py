@@ -26,6 +26,7 @@ from ctxlint.model.index.attribute_stores import stored_on_others, unset_attribu
 from ctxlint.model.index.bare_operators import bare_operators, possible_names
 from ctxlint.model.index.call_sites import CallSites, functions_of
 from ctxlint.model.index.foreign_functions import Elsewhere, facts_of
+from ctxlint.model.index.free_names import free_names
 from ctxlint.model.index.instances import InstanceUse
 from ctxlint.model.index.method_calls import changes_calls
 from ctxlint.model.index.module_backwards import has_a_backward, module_backwards
@@ -440,6 +441,7 @@ class Reader:
             outside.stored,
             known_in_part=outside.partial,
             taken_names=self.taken_names(),
+            assigned_names=self.assigned_names(),
         )
         effort, store = Effort(), STORE.get()
         functions: list[FunctionClass] = []
@@ -471,6 +473,12 @@ class Reader:
         imported = [name for name, found in bounds if any(each.target in LEGACY_IMPORTS for each in found)]
         asked = [name for name in imported if any(name in text for text in self.texts)]
         return frozenset(name for name in asked if self.project.ask("takes", path, name) in self.project.changed)
+
+    def assigned_names(self) -> frozenset[str]:
+        """The names that Functions of the file read, that it does not bind, and that another file may set for it."""
+        asked = sorted(free_names(self.unit.index, self.functions))
+        path, changed = self.unit.path, self.project.changed
+        return frozenset(name for name in asked if self.project.ask("assigns", path, name) in changed)
 
     @cached_property
     def texts(self) -> tuple[str, ...]:

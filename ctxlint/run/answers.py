@@ -267,7 +267,7 @@ _PACKAGE = ("__init__.py", "__init__.pyi")
 
 def _is_passed_on(asked: ProjectQuestion) -> bool:
     """Whether a question is about those who import a name: they may import it from a package that does."""
-    return bool(asked.path) and asked.deed not in ("chooses", "differentiates", "passes-created", "sets")
+    return bool(asked.path) and asked.deed not in ("assigns", "chooses", "differentiates", "passes-created", "sets")
 
 
 @lru_cache(maxsize=1)
@@ -287,6 +287,9 @@ def _mentions(data: bytes, asked: ProjectQuestion) -> bool:
         return False
     if asked.deed == "sets":
         return asked.name.encode() in data or any(each in data for each in (b"setattr", b"__dict__", b"sys.modules"))
+    if asked.deed == "assigns":
+        module = module_name(asked.path).encode("utf-8", "surrogatepass")
+        return asked.name.encode() in data and (module in data or b"builtins" in data)
     if asked.deed == "chooses":
         last = asked.name.rpartition(".")[2]
         return last.encode() in data and any(each in data for each in (b"ersion", b"ERSION", b"hasattr"))
@@ -298,7 +301,7 @@ def _mentions(data: bytes, asked: ProjectQuestion) -> bool:
 
 def _is_special(asked: ProjectQuestion) -> bool:
     """Whether more than the imports of a file decide whether it may answer a question."""
-    return not asked.path or asked.deed in ("chooses", "differentiates", "passes-created", "registers", "sets")
+    return not asked.path or asked.deed in ("assigns", "chooses", "differentiates", "passes-created", "registers", "sets")
 
 
 def _imported(asked: ProjectQuestion) -> str:

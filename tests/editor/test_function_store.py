@@ -22,6 +22,7 @@ from ctxlint.model.index.passed_tensors import parameters_among
 from ctxlint.model.interpreter.interpret import interpret
 from ctxlint.model.interpreter.walk import Walk
 from ctxlint.model.reader import Reader
+from ctxlint.run.in_project import forget_other_files
 from tests.editor.texts import HEAD, missing_none
 from tests.explain.contracts import hints_of
 
@@ -490,6 +491,7 @@ def test_a_method_that_is_replaced_by_its_name_is_noticed(tmp_path: Path) -> Non
         ((text, ""), (replaced, ""), (replaced.replace("{}", name), ""), (text, ""), (text, replaced), (text, ""))
     ):
         other.write_text(elsewhere.replace("{}", name).rpartition("\n\n")[2], encoding="utf-8")
+        forget_other_files()
         checker.refresh()
         anew = shown(Checker(Workspace(lambda _: None, (str(tmp_path),))), Document(uri, now, version, "python"))
         assert shown(checker, Document(uri, now, version, "python")) == anew
@@ -511,11 +513,29 @@ def test_callers_with_grad_mode_off_are_noticed(tmp_path: Path) -> None:
     found = []
     for version, (now, elsewhere) in enumerate(cases):
         (tmp_path / "other.py").write_text(elsewhere, encoding="utf-8")
+        forget_other_files()
         checker.refresh()
         anew = shown(Checker(Workspace(lambda _: None, (str(tmp_path),))), Document(uri, now, version, "python"))
         assert shown(checker, Document(uri, now, version, "python")) == anew
         codes = [each.code for each in checker.check(Document(uri, now, version, "python")).diagnostics]
         found.append("CTX406" in codes)
+    assert found == [True, False, True, False, True]
+
+
+def test_a_name_that_another_file_sets_is_noticed(tmp_path: Path) -> None:
+    checker, uri = Checker(Workspace(lambda _: None, (str(tmp_path),))), (tmp_path / "a.py").as_uri()
+    (tmp_path / ".git").mkdir()
+    text, sets = STASH.replace("grad * 2", "grad * missing"), "import a\n\na.missing = 2\n"
+    cases = ((text, ""), (text, sets), (text.replace("missing", "other"), sets), (text, sets), (text, ""))
+    found = []
+    for version, (now, elsewhere) in enumerate(cases):
+        (tmp_path / "patch.py").write_text(elsewhere, encoding="utf-8")
+        forget_other_files()
+        checker.refresh()
+        anew = shown(Checker(Workspace(lambda _: None, (str(tmp_path),))), Document(uri, now, version, "python"))
+        assert shown(checker, Document(uri, now, version, "python")) == anew
+        codes = [each.code for each in checker.check(Document(uri, now, version, "python")).diagnostics]
+        found.append("CTX223" in codes)
     assert found == [True, False, True, False, True]
 
 

@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from ctxlint.model.index.file_index import last_name
+from ctxlint.model.index.free_names import sets_in
 from ctxlint.model.index.indexer import index_module
 from ctxlint.model.index.method_calls import calls_of_method
 from ctxlint.model.index.operator_signatures import rejections
@@ -25,6 +26,7 @@ from ctxlint.model.index.passed_tensors import (
 from ctxlint.model.index.results import modifies_result
 from ctxlint.model.index.scopes import LOCAL, dotted_name, resolve
 from ctxlint.source.ast_tree import nodes_in
+from ctxlint.source.modules import module_name
 from ctxlint.torch_api.autograd import GRADIENTS_OFF
 from ctxlint.torch_api.known_decorators import OPERATOR_DECORATORS
 
@@ -66,6 +68,8 @@ def times_answered(asked: ProjectQuestion, tree: ast.Module | None) -> int:
             return _takes(tree, asked.name)
         case "sets":
             return may_set(tree, asked.name)
+        case "assigns":
+            return sets_in(tree, module_name(asked.path), asked.name)
         case "chooses":
             return _chooses(tree, asked.name)
         case "fills":
