@@ -51,6 +51,23 @@ def defaults_of(arguments: ast.arguments) -> dict[str, ast.expr]:
     return {each.arg: value for each, value in (*by_position, *by_name) if value is not None}
 
 
+def gives_back(function: ast.AST | None) -> bool:
+    """Whether a plain function, or a lambda, of one parameter certainly returns that: at its end, and nowhere else."""
+    if isinstance(function, ast.Lambda):
+        returned: ast.expr | None = function.body
+    elif isinstance(function, ast.FunctionDef) and not function.decorator_list:
+        last = function.body[-1]
+        returned = last.value if isinstance(last, ast.Return) else None
+    else:
+        return False
+    nodes = nodes_in(function)
+    inner = [each for each in nodes if isinstance(each, (ast.Return, ast.FunctionDef, ast.Lambda))]
+    stored = {each.id for each in nodes if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
+    params = [each.arg for each in (*function.args.posonlyargs, *function.args.args)]
+    plain = len(params) == 1 and len(inner) == 1 + isinstance(function, ast.FunctionDef)
+    return plain and isinstance(returned, ast.Name) and returned.id == params[0] not in stored
+
+
 class _Fields(dict[type[ast.AST], tuple[str, ...]]):
     """The names of the fields that may contain nodes, by node type."""
 

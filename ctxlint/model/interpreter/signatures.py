@@ -15,6 +15,7 @@ from ctxlint.model.interpreter.method import Binding, Decorator, Param, Paramete
 from ctxlint.model.interpreter.values import NONE, Opaque, Scalar, Tri, Value, constant
 from ctxlint.model.syntax import children, code_of, dotted
 from ctxlint.patterns import pattern
+from ctxlint.source.ast_tree import gives_back
 from ctxlint.source.nesting import too_deep
 from ctxlint.torch_api import autograd, types
 from ctxlint.torch_api import known_decorators as decorators
@@ -134,17 +135,10 @@ def _every_binding_keeps(path: str, scope: Scope, meaning: Callable[[str], Meani
         return False
     for bound, resolved in zip(bounds, meant):
         name = resolved or _called_with_keywords(bound.value, owner)
-        if _is_identity(bound.value) if name is None else _keeps_signature(name, meaning(name)) is Tri.YES:
+        if gives_back(bound.value) if name is None else _keeps_signature(name, meaning(name)) is Tri.YES:
             continue
         return False
     return True
-
-
-def _is_identity(value: ast.expr | None) -> bool:
-    """Whether it is ``lambda function: function``."""
-    if not isinstance(value, ast.Lambda) or not isinstance(value.body, ast.Name):
-        return False
-    return [each.arg for each in (*value.args.posonlyargs, *value.args.args)] == [value.body.id]
 
 
 def _called_with_keywords(value: ast.expr | None, owner: Scope) -> str | None:

@@ -14,7 +14,7 @@ from ctxlint.model.interpreter.sequences import literal
 from ctxlint.model.interpreter.values import UNKNOWN, ProjectFunction, Slot
 from ctxlint.model.summaries.callables import owner_of
 from ctxlint.model.summaries.shapes import Shape
-from ctxlint.source.ast_tree import nodes_in
+from ctxlint.source.ast_tree import gives_back, nodes_in
 from ctxlint.torch_api.known_decorators import SIGNATURE_KEEPING_DECORATORS
 
 if TYPE_CHECKING:
@@ -130,21 +130,4 @@ def _passes_on(unit: Unit, value: ast.expr) -> bool:
     if meant in SIGNATURE_KEEPING_DECORATORS:
         return True
     record = unit.index.functions.get(meant[len(LOCAL) :]) if meant.startswith(LOCAL) else None
-    return record is not None and record.certain and _gives_back(record.node)
-
-
-def _gives_back(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    """Whether a plain function of one parameter ends in its only ``return``, with that."""
-    arguments = function.args
-    params = [each.arg for each in (*arguments.posonlyargs, *arguments.args)]
-    if len(params) != 1 or function.decorator_list or not isinstance(function, ast.FunctionDef):
-        return False
-    own = [each for each in nodes_in(function) if isinstance(each, (ast.Return, ast.FunctionDef, ast.Lambda))]
-    last = function.body[-1]
-    returned = last.value if isinstance(last, ast.Return) else None
-    return len(own) == 2 and isinstance(returned, ast.Name) and returned.id == params[0] not in _stored(function)
-
-
-def _stored(function: ast.FunctionDef) -> set[str]:
-    """The names that a function, or one in it, assigns."""
-    return {each.id for each in nodes_in(function) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
+    return record is not None and record.certain and gives_back(record.node)
