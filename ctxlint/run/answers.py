@@ -267,7 +267,11 @@ _PACKAGE = ("__init__.py", "__init__.pyi")
 
 def _is_passed_on(asked: ProjectQuestion) -> bool:
     """Whether a question is about those who import a name: they may import it from a package that does."""
-    return bool(asked.path) and asked.deed not in ("assigns", "chooses", "differentiates", "passes-created", "sets")
+    return bool(asked.path) and asked.deed not in _WITHOUT_IMPORTS
+
+
+_WITHOUT_IMPORTS = ("assigns", "chooses", "differentiates", "passes-created", "sets")
+"""The deeds of files that need not import the name."""
 
 
 @lru_cache(maxsize=1)
@@ -301,7 +305,7 @@ def _mentions(data: bytes, asked: ProjectQuestion) -> bool:
 
 def _is_special(asked: ProjectQuestion) -> bool:
     """Whether more than the imports of a file decide whether it may answer a question."""
-    return not asked.path or asked.deed in ("assigns", "chooses", "differentiates", "passes-created", "registers", "sets")
+    return not asked.path or asked.deed in ("registers", *_WITHOUT_IMPORTS)
 
 
 def _imported(asked: ProjectQuestion) -> str:
