@@ -22,7 +22,7 @@ from ctxlint.model.analyses.foreign_names import (
 from ctxlint.model.analyses.grad_mode import differentiated_untracked
 from ctxlint.model.analyses.none_tests import required_nones
 from ctxlint.model.analyses.outputs import hidden_outputs
-from ctxlint.model.analyses.rejections import is_rejected, results_are_rejected
+from ctxlint.model.analyses.rejections import is_rejected, results_are_rejected, unfit_inputs
 from ctxlint.model.analyses.saved_tensors import mismatched, saved_counts, saving_call
 from ctxlint.model.analyses.shape_unpackings import shape_mismatches
 from ctxlint.model.analyses.unbound_locals import read_too_early
@@ -222,6 +222,8 @@ def _raising(fn: FunctionClass, method: Method) -> Iterator[cst.CSTNode]:
     yield from _bare_supers(method)
     if method is fn.backward or method is fn.setup_context:
         yield from (node for node, _error in names_of_forward(fn, method))
+    if method is fn.setup_context:
+        yield from unfit_inputs(fn)
     if method is fn.backward:
         yield from (each.node for each in required_nones(fn))
     if method in fn.reading_methods:

@@ -70,9 +70,7 @@ def taken_by_setup(method: Method) -> Taken:
 
 def results_are_rejected(fn: FunctionClass) -> bool:
     """Whether ``apply`` raises for what forward or setup_context does, wherever a gradient is needed."""
-    if always_marks_unreturned(fn) or never_saves(fn):
-        return True
-    return _unpacks_too_much(fn) or any(saved_returned_inputs(fn))
+    return always_marks_unreturned(fn) or never_saves(fn) or any(saved_returned_inputs(fn))
 
 
 def saved_returned_inputs(fn: FunctionClass) -> Iterator[tuple[str, str, cst.BaseExpression]]:
@@ -158,11 +156,11 @@ def stores_autocast_state(fn: FunctionClass) -> bool:
     )
 
 
-def _unpacks_too_much(fn: FunctionClass) -> bool:
-    """Whether setup_context always unpacks another number of inputs than forward takes."""
+def unfit_inputs(fn: FunctionClass) -> Iterator[cst.CSTNode]:
+    """Where ``setup_context`` always unpacks another number of inputs than forward takes."""
     setup, forward = fn.setup_context, fn.forward
     if setup is None or forward is None or setup.inherited or len(setup.positional) < 2 or not fn.signature_judgeable:
-        return False
+        return
     if not forward.signature_known or fn.variadic_inputs is not None or fn.required_inputs < len(fn.inputs):
-        return False
-    return any(unfit_unpackings(setup, setup.positional[0].name, len(fn.inputs)))
+        return
+    yield from (each.node for each in unfit_unpackings(setup, setup.positional[0].name, len(fn.inputs)))
