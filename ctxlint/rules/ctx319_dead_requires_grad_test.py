@@ -288,6 +288,8 @@ def _decides(method: Method, node: cst.CSTNode) -> bool:
 def _is_handed_on(method: Method, node: cst.CSTNode) -> bool:
     """Whether it is only passed as such a flag, perhaps through a name: ``torch.zeros(n, requires_grad=flag)``."""
     around = method.parents.get(node)
+    while isinstance(around, cst.BooleanOperation):  # `x.requires_grad or weight.requires_grad`
+        node, around = around, method.parents.get(around)
     if isinstance(around, cst.Arg):
         call = method.parents[around]
         named = around.keyword.value if around.keyword is not None else ""
