@@ -35,6 +35,7 @@ IMPERATIVES = frozenset(
         "Derive",
         "Drop",
         "Give",
+        "Handle",
         "Import",
         "Keep",
         "Leave",

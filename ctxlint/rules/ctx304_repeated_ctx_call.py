@@ -149,11 +149,11 @@ def _of_save(fn: FunctionClass, method: Method, earlier: ContextCall, later: Con
     """
     dropped, alone = "the tensors passed there are silently dropped.", unpacked_alone(fn, later)
     if later.method.startswith("save_for") and not later.happens_with(earlier):
-        return f"{dropped} Save once on each path."
+        return f"{dropped} Pass what `backward` reads to one call on each path."
     if alone is Tri.YES and earlier.by:
         return ""
     if alone is Tri.YES and returns_between(method, later, earlier):
-        return f"{dropped} Save once on each path."
+        return f"{dropped} Pass what `backward` reads to one call on each path."
     if alone is Tri.YES:
         return "that call has no effect, because `backward` unpacks as many tensors as this one saves. Drop that call."
     if alone is Tri.UNKNOWN:

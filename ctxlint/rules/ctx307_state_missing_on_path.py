@@ -105,7 +105,7 @@ def _message(skipped: SkippedState, ctx: str) -> str:
                 f"{skips}; `backward` raises {skipped.error} when only other inputs need a gradient. "
                 f"Test `any({ctx}.needs_input_grad)` instead."
             )
-        return f"{skips}; `backward` then raises {skipped.error}. {_KEEP} before the return, or raise a clear error."
+        return f"{skips}; `backward` then raises {skipped.error}. Handle that path in `backward` too, or raise a clear error."
     if skipped.flags:
         who = f"`{skipped.only}` needs" if skipped.only else "other inputs need"
         remedy = f"Test `any({ctx}.needs_input_grad)` instead." if skipped.decides_more else "Drop the test."
@@ -121,7 +121,7 @@ def _message(skipped: SkippedState, ctx: str) -> str:
         )
     if skipped.trains:
         reason = ", as torch keeps nothing where no gradient is needed" if verb == "Call" else ""
-        remedy = f"{_KEEP} in that mode too, or raise a clear error."
+        remedy = "Handle that mode in `backward` too, or raise a clear error."
         if skipped.suffices and not skipped.decides_more:
             remedy = f"{verb} it there too{reason}."
         return (
@@ -131,9 +131,9 @@ def _message(skipped: SkippedState, ctx: str) -> str:
     if not skipped.holds:
         return (
             f"{provider} is skipped under `{skipped.condition}`; `backward` then raises {skipped.error}. "
-            f"{_KEEP} in that case too, or raise a clear error."
+            "Handle that case in `backward` too, or raise a clear error."
         )
-    remedy = f"{_KEEP} in the other case too, or raise a clear error."
+    remedy = "Handle the other case in `backward` too, or raise a clear error."
     if skipped.of_absent:
         remedy = "Set it to `None` in the other case, and test that in `backward`."
     elif skipped.suffices:
@@ -141,7 +141,3 @@ def _message(skipped: SkippedState, ctx: str) -> str:
     return (
         f"{provider} {happens} only under `{skipped.condition}`; `backward` raises {skipped.error} otherwise. {remedy}"
     )
-
-
-_KEEP = "Keep what `backward` needs"
-"""What else that is on the other path, and whether its formula holds there, only the author knows."""

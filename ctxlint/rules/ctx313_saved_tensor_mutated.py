@@ -17,7 +17,7 @@ from ctxlint.model.interpreter.values import SavedTensor, Tri, is_detached, stor
 from ctxlint.model.syntax import code_of
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.related import at, way_to
-from ctxlint.rules.wording import under_flag
+from ctxlint.rules.wording import quoted, under_flag
 from ctxlint.torch_api import operations
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ class SavedTensorMutated(Rule[FunctionClass]):
                 noticed = counted if kind is not None else any(map(_is_noticed, same))
                 yield Finding(
                     fn.span(first.mutation.node),
-                    _message(fn, first, noticed=noticed),
+                    _message(fn, first, [each.name for each in alike], noticed=noticed),
                     related=(*way_to(fn, first.mutation), *_related(fn, alike[1:])),
                     rests_on=_written(first),
                 )
@@ -159,15 +159,22 @@ def _is_noticed(mutation: Mutation) -> bool:
     return _is_counted(mutation) and mutation.how.endswith(("_", "=")) and not mutation.guards
 
 
-def _message(fn: FunctionClass, change: ChangedInBackward, *, noticed: bool) -> str:
-    """The finding about a change; ``noticed``: torch notices one of the changes of the same tensor."""
+def _message(fn: FunctionClass, change: ChangedInBackward, alike: list[str], *, noticed: bool) -> str:
+    """The finding about a change; ``noticed``: torch notices one of the changes of the same tensor.
+
+    ``alike`` are the names of it and of others for which the same holds.
+    """
     name = change.name
     if change.buffer is not None:
         verb = "updates" if computes(change.mutation) else "fills"
         fact = f"{verb if change.buffer is Buffer.RESULT else 'overwrites'} the saved input `{name}`"
         lost = "hooks that give back another tensor silently lose the result" if change.buffer is Buffer.RESULT else ""
         effects = ", and ".join(filter(None, (lost, "a second backward raises RuntimeError" if noticed else "")))
-        return f"`{change.mutation.doer}` {fact}; {effects}. Keep it as `{fn.reading_ctx}.{name}` instead of saving it."
+        names = list(dict.fromkeys(alike))
+        remedy = f"Keep it as `{fn.reading_ctx}.{name}` instead of saving it."
+        if len(names) > 1:
+            remedy = f"Keep {quoted(names)} on `{fn.reading_ctx}` instead of saving them."
+        return f"`{change.mutation.doer}` {fact}; {effects}. {remedy}"
     partly = ", which `forward` returns on some paths" if change.partly else ""
     if change.mutation.how == KERNEL and change.saved and noticed:
         return (

@@ -34,7 +34,7 @@ def assumed_contiguous(use: LayoutUse) -> str:
     if use.how == FOREIGN:
         other = f"`{use.other}`" if use.other else "another tensor"
         unless = f"unless both have the same layout, it {_ELSE_WRONG}"
-        return f"{passed} with strides of {other}; {unless}. Pass its strides as well, or make both contiguous."
+        return f"{passed} with strides of {other}; {unless}. Make both contiguous, or pass the strides of each."
     if use.how == OTHERS:
         return f"{passed} with strides of other tensors only; it {_WRONG_IF_EXPANDED}. Pass its strides as well."
     if use.how == KERNEL:
