@@ -177,11 +177,17 @@ _IF_IT_RUNS = {Runs.ALWAYS: "", Runs.STATEMENT: " if this line runs", Runs.OPERA
 
 def if_backward_gets_there(fn: FunctionClass, message: str) -> str:
     """A message about what happens at backward, with the condition that nothing raises before it."""
+    return if_it_gets_there(fn.backward.name if fn.backward is not None else "backward", message)
+
+
+def if_it_gets_there(method: str, message: str) -> str:
+    """A message about what a method does, with the condition that nothing raises before it."""
     fact, mark, consequence = message.partition("; ")
-    backward = fn.backward.name if fn.backward is not None else "backward"
+    if not mark or "gets that far" in message:
+        return message
     and_if = consequence.startswith("if ")
     rest = consequence.removeprefix("if ").replace(" at backward", "", 1)
-    return f"{fact}{mark}if `{backward}` gets that far{' and ' if and_if else ', '}{rest}" if mark else message
+    return f"{fact}{mark}if `{method}` gets that far{' and ' if and_if else ', '}{rest}"
 
 
 def refusal(fn: FunctionClass, method: Method) -> str:

@@ -22,6 +22,7 @@ from ctxlint.model.analyses.certain_raises import (
     forward_raises_lately,
     is_replaced,
     is_unreached,
+    method_at,
 )
 from ctxlint.model.analyses.reachability import backward_never_runs
 from ctxlint.model.analyses.skipped_state import may_lack_state
@@ -217,24 +218,33 @@ def _may_come_true(rule: Rule[Any], subject: Any, finding: Finding) -> bool:
         return False
     if rule.says_if_it_runs or not isinstance(subject, FunctionClass):
         return True
-    if rule.about_backward and backward_is_unreached(subject):
+    if rule.about_backward and backward_is_unreached(subject, plainly=True):
         return False
-    return rule.holds_unreached or not is_unreached(subject, finding.span)
+    return rule.holds_unreached or not is_unreached(subject, finding.span, plainly=True)
 
 
 def _as_it_stands(rule: Rule[Any], subject: Any, finding: Finding) -> Finding:
-    """The finding, with the condition of what torch does with gradients where backward raises before.
+    """The finding, with the condition of what it claims where something raises before.
 
-    Always, or after some path through forward, which may be that of the call in the message.
+    For what torch does with gradients: always, or after some path through forward, which may be that of the call in
+    the message.
     """
-    if not rule.about_gradients or not isinstance(subject, FunctionClass):
+    if not isinstance(subject, FunctionClass) or rule.says_if_it_runs:
         return finding
-    raises = backward_raises(subject) or forward_raises_lately(subject) or all_are_shifted(subject)
-    if not (raises or is_unreached(subject, finding.span) or may_lack_state(subject)):
+    where = None if rule.about_gradients or rule.about_backward else method_at(subject, finding.span)
+    if rule.about_gradients:
+        raises = backward_raises(subject) or forward_raises_lately(subject) or all_are_shifted(subject)
+        raises = raises or may_lack_state(subject) or is_unreached(subject, finding.span)
+    else:
+        raises = rule.about_backward and backward_is_unreached(subject)
+        raises = raises or (not rule.holds_unreached and is_unreached(subject, finding.span))
+    if not raises:
         return finding
-    from ctxlint.rules.wording import if_backward_gets_there
+    from ctxlint.rules.wording import if_backward_gets_there, if_it_gets_there
 
-    return replace(finding, message=if_backward_gets_there(subject, finding.message))
+    if where is None:
+        return replace(finding, message=if_backward_gets_there(subject, finding.message))
+    return replace(finding, message=if_it_gets_there(where.name, finding.message))
 
 
 def _is_out_of_use(subject: Any, settings: Settings) -> bool:

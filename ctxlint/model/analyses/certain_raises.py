@@ -76,27 +76,33 @@ def _removed_names(method: Method) -> Iterator[cst.CSTNode]:
             yield call.node
 
 
-def raises_before(fn: FunctionClass, method: Method, node: cst.CSTNode) -> bool:
+def raises_before(fn: FunctionClass, method: Method, node: cst.CSTNode, *, plainly: bool = False) -> bool:
     """Whether something certainly raises on every path to a node: before it in the method, or in forward."""
-    return _never_called(fn, method) or any(_raises_before(fn, method, node))
+    return _never_called(fn, method, plainly=plainly) or any(_raises_before(fn, method, node, plainly=plainly))
 
 
-def is_unreached(fn: FunctionClass, span: Span) -> bool:
-    """Whether what is at a place in a method of this class never runs, as something before it certainly raises."""
-    method = _method_at(fn, span)
-    if method is None or not (certain_raises(fn, method) or _never_called(fn, method)):
+def is_unreached(fn: FunctionClass, span: Span, *, plainly: bool = False) -> bool:
+    """Whether what is at a place in a method of this class never runs, as something before it certainly raises.
+
+    ``plainly``: it raises by itself, not because torch rejects something. For the latter there is a finding as well,
+    which hides no other one.
+    """
+    method = method_at(fn, span)
+    if method is None or not (
+        certain_raises(fn, method, plainly=plainly) or _never_called(fn, method, plainly=plainly)
+    ):
         return False
     node = _node_at(fn, method, span)
-    return node is not None and raises_before(fn, method, node)
+    return node is not None and raises_before(fn, method, node, plainly=plainly)
 
 
 def is_replaced(fn: FunctionClass, span: Span) -> bool:
     """Whether what is at a place is part of a method of this class that other code replaces."""
-    method = _method_at(fn, span)
+    method = method_at(fn, span)
     return method is not None and method.name in fn.replaced and span.start < fn.span(method.node).end
 
 
-def _method_at(fn: FunctionClass, span: Span) -> Method | None:
+def method_at(fn: FunctionClass, span: Span) -> Method | None:
     """The last method that begins before a place."""
     begun = [(start, each) for each in fn.own_protocol_methods if (start := fn.start(each.node.name)) <= span.start]
     return max(begun, key=itemgetter(0))[1] if begun else None
@@ -120,13 +126,13 @@ _WITH_PLACES = (*_LINES, cst.BaseSmallStatement, cst.BaseExpression, cst.Arg)
 """The nodes that findings are about: their places are known without those around them."""
 
 
-def _never_called(fn: FunctionClass, method: Method) -> bool:
+def _never_called(fn: FunctionClass, method: Method, *, plainly: bool = False) -> bool:
     """Whether a method never runs, as torch cannot call it, or one that runs before it certainly raises."""
-    if _is_rejected(fn, method):
+    if not plainly and _is_rejected(fn, method):
         return True
     if method in fn.reading_methods:
-        return backward_is_unreached(fn)
-    return method is fn.setup_context and _always_raises(fn, fn.forward)
+        return backward_is_unreached(fn, plainly=plainly)
+    return method is fn.setup_context and _always_raises(fn, fn.forward, plainly=plainly)
 
 
 def _is_rejected(fn: FunctionClass, method: Method) -> bool:
@@ -137,20 +143,22 @@ def _is_rejected(fn: FunctionClass, method: Method) -> bool:
     return notes[method.name]
 
 
-def _raises_before(fn: FunctionClass, method: Method, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+def _raises_before(
+    fn: FunctionClass, method: Method, node: cst.CSTNode, *, plainly: bool = False
+) -> Iterator[cst.CSTNode]:
     """What certainly raises before a node of a method, on each path to it."""
-    return (each for each in certain_raises(fn, method) if _comes_first(method, each, node))
+    return (each for each in certain_raises(fn, method, plainly=plainly) if _comes_first(method, each, node))
 
 
-def backward_is_unreached(fn: FunctionClass) -> bool:
+def backward_is_unreached(fn: FunctionClass, *, plainly: bool = False) -> bool:
     """Whether a defect keeps autograd from calling backward: ``apply`` certainly raises, or only returns containers."""
-    if _always_raises(fn, fn.forward) or _always_raises(fn, fn.setup_context):
+    if any(_always_raises(fn, each, plainly=plainly) for each in (fn.forward, fn.setup_context)):
         return True
     if backward_is_unreached not in fn.notes:
         outputs = fn.outputs if fn.count_judgeable else ()
         hidden = bool(outputs) and all(hidden_outputs(fn, each) for each in outputs)
-        fn.notes[backward_is_unreached] = hidden or results_are_rejected(fn)
-    return bool(fn.notes[backward_is_unreached])
+        fn.notes[backward_is_unreached] = hidden, hidden or results_are_rejected(fn)
+    return bool(fn.notes[backward_is_unreached][not plainly])
 
 
 def backward_raises(fn: FunctionClass) -> bool:
@@ -158,13 +166,13 @@ def backward_raises(fn: FunctionClass) -> bool:
     return _always_raises(fn, fn.backward)
 
 
-def _always_raises(fn: FunctionClass, method: Method | None) -> bool:
+def _always_raises(fn: FunctionClass, method: Method | None, *, plainly: bool = False) -> bool:
     """Whether a method raises whenever it is called."""
-    if method is None or _is_rejected(fn, method):
+    if method is None or (not plainly and _is_rejected(fn, method)):
         return method is not None
     return any(
         runs(method, each) is Runs.ALWAYS and not any(map(_is_uncertain, method.above(each)))
-        for each in certain_raises(fn, method)
+        for each in certain_raises(fn, method, plainly=plainly)
     )
 
 
@@ -179,14 +187,16 @@ def forward_raises_lately(fn: FunctionClass) -> bool:
     )
 
 
-def certain_raises(fn: FunctionClass, method: Method) -> tuple[cst.CSTNode, ...]:
+def certain_raises(fn: FunctionClass, method: Method, *, plainly: bool = False) -> tuple[cst.CSTNode, ...]:
     """The nodes of a method that raise whenever they are evaluated."""
-    notes: dict[str, tuple[tuple[cst.CSTNode, ...], ...]] = fn.notes.setdefault(certain_raises, {})
-    if method.name not in notes:
-        both = unbound_names(fn, method), _raising(fn, method)
+    notes: dict[tuple[str, bool], tuple[tuple[cst.CSTNode, ...], ...]] = fn.notes.setdefault(certain_raises, {})
+    key = (method.name, plainly)
+    if key not in notes:
+        rejected = () if plainly else _rejected(fn, method)
+        both = unbound_names(fn, method), chain(_raising(fn, method), rejected)
         names, others = (tuple(each for each in nodes if each in method.parents) for nodes in both)
-        notes[method.name] = _with_tests(method, (*names, *others)), _with_tests(method, others)
-    found, without_names = notes[method.name]
+        notes[key] = _with_tests(method, (*names, *others)), _with_tests(method, others)
+    found, without_names = notes[key]
     if found != without_names and may_create_names(fn):  # the whole text decides: asked again for each rule
         return without_names
     return found
@@ -217,15 +227,8 @@ def _raising(fn: FunctionClass, method: Method) -> Iterator[cst.CSTNode]:
     for call in method.facts.of(MisfitCall):
         if call.misfit is not None and call.misfit.is_certain and not call.tried:
             yield call.node
-    yield from _refused_flags(fn, method)
-    yield from _untracked(fn, method)
-    yield from _bare_supers(method)
     if method is fn.backward or method is fn.setup_context:
         yield from (node for node, _error in names_of_forward(fn, method))
-    if method is fn.setup_context:
-        yield from unfit_inputs(fn)
-    if method is fn.backward:
-        yield from (each.node for each in required_nones(fn))
     if method in fn.reading_methods:
         yield from (each.node for each in _misread(fn, method) if not each.conditional)
         yield from (each.here.statement for each in shape_mismatches(fn, method))
@@ -233,6 +236,17 @@ def _raising(fn: FunctionClass, method: Method) -> Iterator[cst.CSTNode]:
         yield from (read.node for read, _store, what in lost_attributes(fn) if what == "output")
     ends = chain(method.nodes_of(cst.Raise), _ends(method))
     yield from (each for each in ends if not never_runs(fn, method, each))
+
+
+def _rejected(fn: FunctionClass, method: Method) -> Iterator[cst.CSTNode]:
+    """What torch rejects in a method."""
+    yield from _refused_flags(fn, method)
+    yield from _untracked(fn, method)
+    yield from _bare_supers(method)
+    if method is fn.setup_context:
+        yield from unfit_inputs(fn)
+    if method is fn.backward:
+        yield from (each.node for each in required_nones(fn))
 
 
 def _refused_flags(fn: FunctionClass, method: Method) -> Iterator[cst.CSTNode]:
