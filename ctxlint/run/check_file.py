@@ -231,13 +231,14 @@ def _as_it_stands(rule: Rule[Any], subject: Any, finding: Finding) -> Finding:
     """
     if not isinstance(subject, FunctionClass) or rule.says_if_it_runs:
         return finding
-    where = None if rule.about_gradients or rule.about_backward else method_at(subject, finding.span)
-    if rule.about_gradients:
+    about_backward = rule.about_gradients or rule.about_backward
+    where = None if about_backward else method_at(subject, finding.span)
+    raises = about_backward and backward_is_unreached(subject)
+    if rule.about_gradients and not raises:
         raises = backward_raises(subject) or forward_raises_lately(subject) or all_are_shifted(subject)
         raises = raises or may_lack_state(subject) or is_unreached(subject, finding.span)
-    else:
-        raises = rule.about_backward and backward_is_unreached(subject)
-        raises = raises or (not rule.holds_unreached and is_unreached(subject, finding.span))
+    elif not raises:
+        raises = not rule.holds_unreached and is_unreached(subject, finding.span)
     if not raises:
         return finding
     from ctxlint.rules.wording import if_backward_gets_there, if_it_gets_there
