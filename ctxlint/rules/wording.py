@@ -185,9 +185,11 @@ def if_it_gets_there(method: str, message: str) -> str:
     fact, mark, consequence = message.partition("; ")
     if not mark or "gets that far" in message:
         return message
-    and_if = consequence.startswith("if ")
+    and_if = " and " if consequence.startswith("if ") else ", "
     rest = consequence.removeprefix("if ").replace(" at backward", "", 1)
-    return f"{fact}{mark}if `{method}` gets that far{' and ' if and_if else ', '}{rest}"
+    return fitting(
+        f"{fact}{mark}if `{method}` gets that far{and_if}{rest}", f"{fact}{mark}if it gets that far{and_if}{rest}"
+    )
 
 
 def refusal(fn: FunctionClass, method: Method) -> str:
