@@ -168,7 +168,7 @@ def unlike_results(unit: Unit, fake: Fake) -> Iterator[FakeMismatch]:
         return
     there = results_of(operator, {name: name for name in written}, numbers)
     alike = [each for each in there.returns if len(each) == len(here.returns[0])]
-    tested = _tested(operator) if alike else set()
+    tested = _tested(operator) if alike else _Tested(frozenset(), frozenset())
     for at in range(len(here.returns[0])):
         ours = [each[at] for each in here.returns]
         wrong = [(result[at], found) for result in alike if (found := _always(ours, result[at][1], tested)) is not None]
@@ -188,7 +188,7 @@ def unlike_results(unit: Unit, fake: Fake) -> Iterator[FakeMismatch]:
             )
 
 
-def _always(ours: list[tuple[ast.expr, Laid | None]], theirs: Laid | None, tested: set[str]) -> _Difference | None:
+def _always(ours: list[tuple[ast.expr, Laid | None]], theirs: Laid | None, tested: _Tested) -> _Difference | None:
     """How the result of every return of a fake differs from one of the operator's; None if one may agree."""
     first: _Difference | None = None
     for _node, laid in ours:
@@ -196,14 +196,23 @@ def _always(ours: list[tuple[ast.expr, Laid | None]], theirs: Laid | None, teste
         if laid is None or theirs is None or found is None:
             return None
         given = found.of or (found.fault in _OF_SHAPES and (laid.like or theirs.like))
-        if given and tested & _ABOUT[found.fault]:
+        if given and tested.attributes & _ABOUT[found.fault]:
             return None
+        if found.fault is FakeFault.LAYOUT and found.of in tested.vectors:
+            return None  # a new tensor like a vector is contiguous, whatever its stride
         first = first or found
     return first
 
 
-def _tested(operator: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
-    """The attributes that an operator mentions in a comparison, an assertion or a test.
+class _Tested(NamedTuple):
+    """The attributes that an operator mentions in a test, and the parameters that it asks whether they are vectors."""
+
+    attributes: frozenset[str]
+    vectors: frozenset[str]
+
+
+def _tested(operator: ast.FunctionDef | ast.AsyncFunctionDef) -> _Tested:
+    """What an operator mentions in a comparison, an assertion or a test.
 
     All that matter if it calls a function that is named as one that checks arguments.
     """
@@ -211,11 +220,20 @@ def _tested(operator: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
     tests = [each.test for each in nodes if isinstance(each, (ast.Assert, ast.If, ast.IfExp))]
     compared = [each for each in nodes if isinstance(each, ast.Compare)]
     calls = [each for each in nodes if isinstance(each, ast.Call) and each.args]
+    vectors = frozenset(name for each in compared for name in _as_vectors(each))
     if any(CHECKING.search(dotted_name(each.func) or "") for each in calls):
-        return {attribute for attributes in _ABOUT.values() for attribute in attributes}
+        return _Tested(frozenset().union(*_ABOUT.values()), vectors)
     called = [each.args[0] for each in calls if _asks(each.args[0])]
     inside = (node for each in (*tests, *compared, *called) for node in nodes_in(each))
-    return {each.attr for each in inside if isinstance(each, ast.Attribute)}
+    return _Tested(frozenset(each.attr for each in inside if isinstance(each, ast.Attribute)), vectors)
+
+
+def _as_vectors(test: ast.Compare) -> Iterator[str]:
+    """The tensor whose number of dimensions a test compares with 1: ``x.dim() != 1``, ``x.ndim == 1``."""
+    asked = test.left.func if isinstance(test.left, ast.Call) else test.left
+    one = any(isinstance(each, ast.Constant) and each.value == 1 for each in test.comparators)
+    if one and isinstance(asked, ast.Attribute) and asked.attr in ("dim", "ndim", "ndimension"):
+        yield dotted_name(asked.value) or ""
 
 
 def _asks(node: ast.expr) -> bool:
