@@ -747,7 +747,8 @@ SETTING_A_NAME = {
     "vars": "from pkg import ops\n\nvars(ops).update(counts=2)",
     "modules": "import sys\n\nsys.modules['pkg.ops'].counts = 2",
     "builtins": "import builtins\n\nbuiltins.counts = 2",
-    "pytest": "def test(monkeypatch):\n    monkeypatch.setattr('pkg.ops.counts', 2)",
+    "pytest": "def test(monkeypatch):\n    monkeypatch.setattr('pkg.ops.counts', 2, raising=False)",
+    "mock": "from unittest import mock\n\nwith mock.patch('pkg.ops.counts', 2, create=True):\n    pass",
 }
 
 
@@ -758,6 +759,23 @@ def test_a_name_that_another_file_sets_for_the_module(way: str) -> None:
     assert [line.split()[1] for line in found()] == ["CTX223"]
     write({"patch.py": SETTING_A_NAME[way]})
     assert found() == []
+
+
+NEEDING_A_NAME = {
+    "pytest": "def test(monkeypatch):\n    monkeypatch.setattr('pkg.ops.counts', 2)",
+    "pytest, by module": "from pkg import ops\n\n\ndef test(monkeypatch):\n    monkeypatch.setattr(ops, 'counts', 2)",
+    "mock": "from unittest import mock\n\nwith mock.patch('pkg.ops.counts', 2):\n    pass",
+    "another name": "import pkg.ops\n\npkg.ops.sizes = 2",
+    "read": "import pkg.ops\n\nassert pkg.ops.counts == 2",
+}
+
+
+@pytest.mark.parametrize("way", NEEDING_A_NAME)
+def test_a_name_that_another_file_does_not_create(way: str) -> None:
+    """Pytest and ``unittest.mock`` raise AttributeError for a name that the module lacks."""
+    text = PLACEHOLDER.replace("grad_output * ctx.scale", "grad_output * 2")
+    write({"pkg/__init__.py": "", "pkg/ops.py": text, "patch.py": NEEDING_A_NAME[way]})
+    assert [line.split()[1] for line in found()] == ["CTX223"]
 
 
 NO_REPLACEMENTS = {

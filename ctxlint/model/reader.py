@@ -26,7 +26,7 @@ from ctxlint.model.index.attribute_stores import stored_on_others, unset_attribu
 from ctxlint.model.index.bare_operators import bare_operators, possible_names
 from ctxlint.model.index.call_sites import CallSites, functions_of
 from ctxlint.model.index.foreign_functions import Elsewhere, facts_of
-from ctxlint.model.index.free_names import free_names
+from ctxlint.model.index.free_names import ANY_NAME, free_names
 from ctxlint.model.index.instances import InstanceUse
 from ctxlint.model.index.method_calls import changes_calls
 from ctxlint.model.index.module_backwards import has_a_backward, module_backwards
@@ -476,9 +476,13 @@ class Reader:
 
     def assigned_names(self) -> frozenset[str]:
         """The names that Functions of the file read, that it does not bind, and that another file may set for it."""
-        asked = sorted(free_names(self.unit.index, self.functions))
-        path, changed = self.unit.path, self.project.changed
-        return frozenset(name for name in asked if self.project.ask("assigns", path, name) in changed)
+        free = free_names(self.unit.index, self.functions)
+        if not free:
+            return free
+        asked, changed = self.project.ask("assigns", self.unit.path, ""), self.project.changed
+        if asked._replace(name=ANY_NAME) in changed:
+            return free
+        return frozenset(name for name in free if asked._replace(name=name) in changed)
 
     @cached_property
     def texts(self) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from functools import lru_cache
 from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
+from ctxlint.model.index.free_names import ANY_NAME, assigned_in, may_set_any
 from ctxlint.model.index.named_patches import names_methods
 from ctxlint.model.index.outside_facts import Declaration, ProjectQuestion
 from ctxlint.source.ast_tree import tree_of
@@ -114,7 +115,13 @@ class ProjectAnswers:
         operators = ((each.name, paths) for each, paths in found.items() if complete and not each.path)
         declared = (Declaration(name, paths[0]) for name, paths in operators if len(paths) == 1)
         names = ((each, paths) for each, paths in found.items() if each.path and not each.about_a_use)
-        changed = (each for each, paths in names if paths or not complete)
+        changed = [each for each, paths in names if paths or not complete]
+        changed += [
+            each._replace(name=name)
+            for each in changed
+            if each.deed == "assigns"
+            for name in (_assigned_in(found[each], each) if complete else (ANY_NAME,))
+        ]
         using = sorted({path for each, paths in found.items() if each.about_a_use and complete for path in paths})
         return replace(outside, declared=tuple(declared), changed=tuple(changed), using=tuple(using))
 
@@ -253,6 +260,12 @@ class _Runner(NamedTuple):
         return ProjectQuestion("untracks", self.path, self.name)
 
 
+def _assigned_in(paths: Iterable[str], asked: ProjectQuestion) -> list[str]:
+    """The names that some files set in the module that a question is about."""
+    trees = (_tree_of(content_or_nothing(path)) for path in paths)
+    return sorted({name for tree in trees for name in assigned_in(tree, module_name(asked.path))})
+
+
 def _runners_in(path: str, asked: ProjectQuestion) -> list[_Runner]:
     """The functions of a file that modify a result, if no other code does, and it calls none with grad mode on."""
     from ctxlint.model.index.project_answers import runners_in
@@ -274,7 +287,7 @@ _WITHOUT_IMPORTS = ("assigns", "chooses", "differentiates", "passes-created", "s
 """The deeds of files that need not import the name."""
 
 
-@lru_cache(maxsize=1)
+@lru_cache(maxsize=4)
 def _tree_of(data: bytes) -> ast.Module | None:
     """The tree of a file, for several questions in succession."""
     return tree_of(data.decode("utf-8", "replace"))
@@ -292,8 +305,7 @@ def _mentions(data: bytes, asked: ProjectQuestion) -> bool:
     if asked.deed == "sets":
         return asked.name.encode() in data or any(each in data for each in (b"setattr", b"__dict__", b"sys.modules"))
     if asked.deed == "assigns":
-        module = module_name(asked.path).encode("utf-8", "surrogatepass")
-        return asked.name.encode() in data and (module in data or b"builtins" in data)
+        return may_set_any(data, module_name(asked.path))
     if asked.deed == "chooses":
         last = asked.name.rpartition(".")[2]
         return last.encode() in data and any(each in data for each in (b"ersion", b"ERSION", b"hasattr"))

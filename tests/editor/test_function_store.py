@@ -22,18 +22,20 @@ from ctxlint.model.index.passed_tensors import parameters_among
 from ctxlint.model.interpreter.interpret import interpret
 from ctxlint.model.interpreter.walk import Walk
 from ctxlint.model.reader import Reader
-from ctxlint.run.in_project import forget_other_files
+from ctxlint.run.in_project import Surroundings, forget_other_files
 from tests.editor.texts import HEAD, missing_none
 from tests.explain.contracts import hints_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     import libcst as cst
 
     from ctxlint.model.function import FunctionClass, SourceFile
     from ctxlint.model.index.file_index import ClassRecord
     from ctxlint.model.index.outside_facts import OutsideFacts
+    from ctxlint.run.answers import Other
+    from ctxlint.source.scanner import Search
 
 PROGRAMS = sorted((Path(__file__).parents[2] / "fixtures" / "programs").glob("*/*.py"))
 WORDS = ["x", "grad_output", "scale", "ctx", "None", "self", "Function", "helper", "torch"]
@@ -537,6 +539,27 @@ def test_a_name_that_another_file_sets_is_noticed(tmp_path: Path) -> None:
         codes = [each.code for each in checker.check(Document(uri, now, version, "python")).diagnostics]
         found.append("CTX223" in codes)
     assert found == [True, False, True, False, True]
+
+
+def test_a_name_that_is_being_typed_is_no_new_question(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "patch.py").write_text("import a\n\na.missing = 2\n", encoding="utf-8")
+    searches: list[object] = []
+    search = Surroundings._mentioning
+
+    def noted(self: Surroundings, others: Iterable[Other], what: Search) -> list[Other]:
+        searches.append(what)
+        return search(self, others, what)
+
+    monkeypatch.setattr(Surroundings, "_mentioning", noted)
+    checker, uri = Checker(Workspace(lambda _: None, (str(tmp_path),))), (tmp_path / "a.py").as_uri()
+    found = []
+    for version in range(len("missing") + 1):
+        text = STASH.replace("grad * 2", f"grad * 2{' * missing'[: version + 3] if version else ''}")
+        codes = [each.code for each in checker.check(Document(uri, text, version, "python")).diagnostics]
+        found.append(("CTX223" in codes, len(searches)))
+    assert [each for each, _number in found] == [False, *[True] * 6, False]
+    assert len({number for _each, number in found[1:]}) == 1
 
 
 def test_what_others_store_is_noticed(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import TYPE_CHECKING
 
 from ctxlint.model.index.file_index import last_name
@@ -50,32 +51,70 @@ def _bound(nodes: Iterable[ast.AST]) -> Iterator[str]:
                 yield name
 
 
-def sets_in(tree: ast.Module | None, module: str, name: str) -> bool:
-    """Whether a file may set a name of a module, whose own name has this last part, or of Python's builtins."""
+ANY_NAME = "*"
+
+
+def assigned_in(tree: ast.Module | None, module: str) -> frozenset[str]:
+    """The names that a file may set in a module, whose own name has this last part, or in Python's builtins."""
     if tree is None:
-        return True
+        return frozenset({ANY_NAME})
     nodes = nodes_in(tree)
     imported = (each for each in nodes if isinstance(each, ast.alias) and each.asname is not None)
     modules = {module, "builtins", "__builtins__"}
     modules.update(each.asname for each in imported if each.asname is not None and last_name(each.name) in modules)
-    return any(_may_set(node, modules, module, name) for node in nodes)
+    return frozenset(name for node in nodes for name in _assigned(node, modules, module))
 
 
-def _may_set(node: ast.AST, modules: set[str], module: str, name: str) -> bool:
+def _assigned(node: ast.AST, modules: set[str], module: str) -> Iterator[str]:
     match node:
-        case ast.Attribute(value=receiver, attr=attribute, ctx=ast.Store()) if attribute == name:
-            return _is_among(modules, receiver)
+        case ast.Attribute(value=receiver, attr=name, ctx=ast.Store()) if _is_among(modules, receiver):
+            yield name
+        case ast.Subscript(value=names, slice=key, ctx=ast.Store()) if _is_dict_of(modules, names):
+            yield _text_of(key)
+        case ast.Assign(value=names) | ast.Return(value=names) if _is_dict_of(modules, names):
+            yield ANY_NAME
+        case ast.Call() if not _needs_name(node):
+            yield from _assigned_by(node, modules, module)
+
+
+def _assigned_by(call: ast.Call, modules: set[str], module: str) -> Iterator[str]:
+    of_dict = isinstance(call.func, ast.Attribute) and _is_dict_of(modules, call.func.value)
+    if any(_is_dict_of(modules, each) for each in call.args):
+        yield ANY_NAME
+    elif of_dict and last_name(dotted_name(call.func) or "") not in _READING_DICTS:
+        yield from (each.arg or ANY_NAME for each in call.keywords)
+        yield from (ANY_NAME for _ in call.args)
+    elif len(call.args) > 1 and _is_among(modules, call.args[0]):
+        if last_name(dotted_name(call.func) or "") not in _READING:
+            yield _text_of(call.args[1])
+    elif call.args:
+        owner, _, name = _text_of(call.args[0]).rpartition(".")  # ``"pkg.ops.scale"``
+        if f".{owner}".endswith(f".{module}"):
+            yield name
+
+
+def _needs_name(call: ast.Call) -> bool:
+    """Whether a call raises for a name that the module lacks, as by pytest and ``unittest.mock``."""
+    path = (dotted_name(call.func) or "").split(".")
+    told = any(each.arg in ("create", "raising", None) for each in call.keywords)
+    return not told and ("patch" in path or (len(path) > 1 and path[-1] == "setattr"))
+
+
+def _text_of(node: ast.expr) -> str:
+    """The text of a string; any name for what is none."""
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ANY_NAME
+
+
+def _is_dict_of(modules: set[str], node: ast.expr | None) -> bool:
+    """Whether an expression is the dict of the names of a module: ``ops.__dict__``, ``vars(ops)``."""
+    match node:
         case ast.Attribute(value=receiver, attr="__dict__") | ast.Call(func=ast.Name("vars"), args=[receiver]):
             return _is_among(modules, receiver)
-        case ast.Call(func=func, args=[receiver, key, *_]) if last_name(dotted_name(func) or "") not in _READING:
-            named = not isinstance(key, ast.Constant) or key.value == name
-            return (named and _is_among(modules, receiver)) or _names(receiver, module, name)
-        case ast.Call(args=[text]):
-            return _names(text, module, name)
     return False
 
 
 _READING = ("getattr", "hasattr")
+_READING_DICTS = ("copy", "get", "items", "keys", "values")
 
 
 def _is_among(modules: set[str], node: ast.expr) -> bool:
@@ -85,7 +124,18 @@ def _is_among(modules: set[str], node: ast.expr) -> bool:
     return last_name(dotted_name(node) or "") in modules
 
 
-def _names(node: ast.expr, module: str, name: str) -> bool:
-    """Whether an argument is the dotted name: ``"pkg.ops.scale"``."""
-    text = node.value if isinstance(node, ast.Constant) else None
-    return isinstance(text, str) and f".{text}".endswith(f".{module}.{name}")
+def may_set_any(data: bytes, module: str) -> bool:
+    """Whether a file with these bytes may set some name of a module, or of Python's builtins."""
+    if b"builtins" in data:
+        return True
+    name = re.escape(module.encode("utf-8", "surrogatepass"))
+    if re.search(name, data) is None:
+        return False
+    if any(each in data for each in _INDIRECTLY):
+        return True
+    names = b"|".join([name, *map(re.escape, re.findall(rb"\b%b\s+as\s+(\w+)" % name, data))])
+    assigned = rb"\b(?:%b)\s*\.\s*\w+\s*[^\s\w()=]{0,3}=(?!=)" % names
+    return re.search(rb"%b|\b%b\.\w+['\"]" % (assigned, name), data) is not None
+
+
+_INDIRECTLY = (b"setattr", b"__dict__", b"vars(", b"sys.modules")

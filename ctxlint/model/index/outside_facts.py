@@ -74,7 +74,8 @@ class ProjectQuestion(NamedTuple):
     - ``calls``: call a function in the ``forward`` of a module;
     - ``modifies``: modify in place what a function, or a method of a class, returns;
     - ``tracks``, ``untracks``: call a function where grad mode may be on, or where it is off;
-    - ``sets``: may set an attribute of torch that it lacks; ``assigns``: the same of a module of the project;
+    - ``sets``: may set an attribute of torch that it lacks; ``assigns``: some name of a module of the project. The
+      answers are about the names: one is another with each keystroke;
     - ``passes-detached``, ``passes-leaf``, ``passes-created``: may call a function with a detached tensor, a leaf, or
       one that it creates with a ``requires_grad=``, at this ``position``;
       ``passes-container`` and the like: with such a value from that position on.

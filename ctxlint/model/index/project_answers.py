@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from ctxlint.model.index.file_index import last_name
-from ctxlint.model.index.free_names import sets_in
+from ctxlint.model.index.free_names import assigned_in
 from ctxlint.model.index.indexer import index_module
 from ctxlint.model.index.method_calls import calls_of_method
 from ctxlint.model.index.operator_signatures import rejections
@@ -69,7 +69,7 @@ def times_answered(asked: ProjectQuestion, tree: ast.Module | None) -> int:
         case "sets":
             return may_set(tree, asked.name)
         case "assigns":
-            return sets_in(tree, module_name(asked.path), asked.name)
+            return bool(assigned_in(tree, module_name(asked.path)))
         case "chooses":
             return _chooses(tree, asked.name)
         case "fills":
