@@ -181,15 +181,30 @@ def if_backward_gets_there(fn: FunctionClass, message: str) -> str:
 
 
 def if_it_gets_there(method: str, message: str) -> str:
-    """A message about what a method does, with the condition that nothing raises before it."""
-    fact, mark, consequence = message.partition("; ")
-    if not mark or "gets that far" in message:
+    """A message about what a method does, with the condition that nothing raises before it.
+
+    What a reference keeps in memory does not depend on that, and one condition is enough.
+    """
+    fact, mark, rest = message.partition("; ")
+    consequence, end, remedy = rest.partition(". ")
+    if _IN_ANY_CASE.search(consequence) or not _AT_RUN_TIME.search(consequence):
         return message
+    unless = _UNLESS.fullmatch(consequence)
+    if unless is not None:  # "unless it is dense, it raises"
+        consequence = f"{unless[2]} {unless[1]}"
+    consequence = consequence.replace(" at backward", "", 1)
+    if consequence.startswith(f"`{method}` "):
+        consequence = f"it {consequence.removeprefix(f'`{method}` ')}"
     and_if = " and " if consequence.startswith("if ") else ", "
-    rest = consequence.removeprefix("if ").replace(" at backward", "", 1)
+    rest = f"{consequence.removeprefix('if ')}{end}{remedy}"
     return fitting(
         f"{fact}{mark}if `{method}` gets that far{and_if}{rest}", f"{fact}{mark}if it gets that far{and_if}{rest}"
     )
+
+
+_IN_ANY_CASE = pattern(r"\b(?:lines? runs?|gets that far|that (?:runs|does not run)|without backward)\b")
+_AT_RUN_TIME = pattern(r"\b(?:raises?|silently)\b")
+_UNLESS = pattern(r"(unless [^,]*), (.*)")
 
 
 def refusal(fn: FunctionClass, method: Method) -> str:

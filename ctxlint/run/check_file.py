@@ -231,7 +231,7 @@ def _as_it_stands(rule: Rule[Any], subject: Any, finding: Finding) -> Finding:
     """
     if not isinstance(subject, FunctionClass) or rule.says_if_it_runs:
         return finding
-    about_backward = rule.about_gradients or rule.about_backward
+    about_backward = rule.about_gradients or (rule.about_backward and not rule.holds_unreached)
     where = None if about_backward else method_at(subject, finding.span)
     raises = about_backward and backward_is_unreached(subject)
     if rule.about_gradients and not raises:
