@@ -13,11 +13,13 @@ from ctxlint.model.interpreter.events import GenericCall
 from ctxlint.model.syntax import dotted, is_name, keywords_of, last_name, words_of
 from ctxlint.patterns import pattern
 from ctxlint.records import record
+from ctxlint.source.ast_tree import nodes_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from ctxlint.model.function import FunctionClass
+    from ctxlint.model.index.file_index import FunctionRecord
     from ctxlint.model.interpreter.method import Method
 
 GROUP = pattern(r"group|pg|.*_group|.*_pg")
@@ -39,10 +41,15 @@ _GROUP_AT = {
 _MODULES = ("torch.distributed", "torch.distributed.distributed_c10d")
 
 
+_AS_GROUP = frozenset(["group", "pg", "process_group"])
+"""What a parameter for a process group is called, also in code that is not in view."""
+
+
 @record
 class Signature:
     """The parameters of a function, with the code of their defaults, and how many take arguments by position."""
 
+    function: FunctionRecord
     defaults: Mapping[str, ast.expr | None]
     positional: int
 
@@ -79,22 +86,33 @@ def misplaced_arguments(method: Method) -> Iterator[Moved]:
 
 
 def calls_without_group(fn: FunctionClass, backward: Method) -> Iterator[WithoutGroup]:
-    """The calls in backward that work in the default group, if forward gets one group and passes it on."""
+    """The calls in backward that work in the default group, if forward gets one process group and passes it on.
+
+    Not beside another call that gets a group: backward may work in two.
+    """
     groups = [each.name for each in fn.inputs if GROUP.fullmatch(each.name)]
     if len(groups) != 1 or not any(_passes_group(method, groups[0]) for method in fn.earlier_methods):
         return
     if _tests_group(backward):
         return
+    for call, parameter in _without_group(backward):
+        if not _is_beside_one_with_group(backward, call):
+            yield WithoutGroup(call, parameter, groups[0])
+
+
+def _without_group(backward: Method) -> Iterator[tuple[cst.Call, str]]:
+    """The calls that leave a process group to its default, and the parameter for it."""
     for call, signature in _known_calls(backward):
         for name, default in _omitted(call, signature).items():
             if GROUP.fullmatch(name) and _is_none(default) and not _mentions_group(call):
-                yield WithoutGroup(call, name, groups[0])
+                if _takes_group(signature.function, name):
+                    yield call, name
     for call in backward.nodes_of(cst.Call):
         at = _GROUP_AT.get(last_name(call.func))
         given = [each.keyword is None and not each.star for each in call.args]
         if at is not None and given.count(True) <= at and not _mentions_group(call):
             if module_of(backward, call) in _MODULES and not any(each.star for each in call.args):
-                yield WithoutGroup(call, "group", groups[0])
+                yield call, "group"
 
 
 def _known_calls(method: Method) -> Iterator[tuple[cst.Call, Signature]]:
@@ -111,7 +129,7 @@ def _known_calls(method: Method) -> Iterator[tuple[cst.Call, Signature]]:
         if known is None or not known.certain or known.alternatives:
             continue
         if resolve_certainly(dotted(node.func) or "", scope) == event.callee and _keeps_parameters(known.node):
-            yield node, _signature(known.node.args)
+            yield node, _signature(known)
 
 
 def _keeps_parameters(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
@@ -124,12 +142,13 @@ _KEEPING = frozenset(["torch.no_grad", "torch.compile", "torch.jit.script", "tor
 """Decorators that leave the parameters of a function alone."""
 
 
-def _signature(arguments: ast.arguments) -> Signature:
+def _signature(function: FunctionRecord) -> Signature:
+    arguments = function.node.args
     positional = [each.arg for each in (*arguments.posonlyargs, *arguments.args)]
     required: list[ast.expr | None] = [None] * (len(positional) - len(arguments.defaults))
     defaults = dict(zip(positional, [*required, *arguments.defaults]))
     defaults |= {each.arg: default for each, default in zip(arguments.kwonlyargs, arguments.kw_defaults)}
-    return Signature(defaults, len(positional))
+    return Signature(function, defaults, len(positional))
 
 
 def _omitted(call: cst.Call, signature: Signature) -> dict[str, ast.expr]:
@@ -161,9 +180,67 @@ def _is_none(default: ast.expr) -> bool:
 
 
 def _passes_group(method: Method, group: str) -> bool:
-    """Whether a method passes the group to a function, also as the attribute of ctx with its name."""
-    arguments = (each.value for call in method.nodes_of(cst.Call) for each in call.args)
-    return any(is_name(each, group) or (method.is_on_ctx(each) and each.attr.value == group) for each in arguments)
+    """Whether a method passes an input as a process group, also as the attribute of ctx with its name.
+
+    To ``torch.distributed``, or for a parameter that is one; a number of channels per group goes elsewhere.
+    """
+    passed = [
+        (call, each)
+        for call in method.nodes_of(cst.Call)
+        for each in call.args
+        if is_name(each.value, group) or (method.is_on_ctx(each.value) and each.value.attr.value == group)
+    ]
+    if any(_is_as_group(each) or module_of(method, call) in _MODULES for call, each in passed):
+        return True
+    known = {id(call): signature for call, signature in _known_calls(method)} if passed else {}
+    return any(_gets_group(known[id(call)], call, each) for call, each in passed if id(call) in known)
+
+
+def _is_as_group(argument: cst.Arg) -> bool:
+    return argument.keyword is not None and argument.keyword.value in _AS_GROUP
+
+
+def _gets_group(signature: Signature, call: cst.Call, argument: cst.Arg) -> bool:
+    """Whether an argument is for a parameter that is a process group."""
+    if any(each.star for each in call.args):
+        return False
+    names = [*signature.defaults][: signature.positional]
+    by_position = dict(zip((id(each) for each in call.args if each.keyword is None), names))
+    own = argument.keyword.value if argument.keyword is not None else by_position.get(id(argument), "")
+    return GROUP.fullmatch(own) is not None and _takes_group(signature.function, own)
+
+
+def _takes_group(function: FunctionRecord, parameter: str) -> bool:
+    """Whether a function passes a parameter to ``torch.distributed``, or on as a process group."""
+    inside = Scope("function", "", function.scope)
+    for call in (each for each in nodes_in(function.node) if isinstance(each, ast.Call)):
+        if any(each.arg in _AS_GROUP and _is_name(each.value, parameter) for each in call.keywords):
+            return True
+        given = (*call.args, *(each.value for each in call.keywords))
+        if any(_is_name(each, parameter) for each in given):
+            meant = resolve_certainly(dotted_name(call.func) or "", inside) or ""
+            if meant.rpartition(".")[0] in _MODULES:
+                return True
+    return False
+
+
+def _is_name(node: ast.expr, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
+
+
+def _is_beside_one_with_group(method: Method, call: cst.Call) -> bool:
+    """Whether another call that communicates in a group may happen together with one; ``get_rank`` does not."""
+    events = method.facts.of(GenericCall)
+    own = next((each for each in events if each.node is call), None)
+    return own is not None and any(
+        isinstance(other.node, cst.Call)
+        and not last_name(other.node.func).startswith("get_")
+        and (other.may_follow(own) or own.may_follow(other))
+        and (other.definition is not None or module_of(method, other.node) in _MODULES)
+        and _mentions_group(other.node)
+        for other in events
+        if other is not own
+    )
 
 
 def _tests_group(method: Method) -> bool:
