@@ -354,9 +354,13 @@ def _remedy(fn: FunctionClass, backward: Method, use: MaybeUnbound, flags: froze
 def _test(fn: FunctionClass, backward: Method, index: int) -> str:
     """The test for the flag of an input: if forward stores it, an attribute of ctx, or of the saved input."""
     stored = [key for key, flag in stored_flags(fn).items() if flag == index]
-    kept = next((key for key in stored if key in backward.context_attributes), None)
-    if kept is not None or "needs_input_grad" in backward.context_attributes:
-        return f"{backward.ctx_name}.{kept or f'needs_input_grad[{index}]'}"
+    kept = next(
+        (key for key in stored if isinstance(key, str) and key.rpartition(".")[2] in backward.context_attributes), None
+    )
+    if kept is not None:
+        return kept
+    if "needs_input_grad" in backward.context_attributes:
+        return f"{backward.ctx_name}.needs_input_grad[{index}]"
     saved = next((each.name for each in backward.facts.of(Assigned) if each.value in stored), None)
     return f"{saved}.requires_grad" if saved is not None else f"{backward.ctx_name}.needs_input_grad[{index}]"
 

@@ -34,7 +34,7 @@ from ctxlint.model.interpreter.values import (
     is_none,
     leaves,
 )
-from ctxlint.model.syntax import children, dotted, keywords_of, literal_integer, single_index, words_of
+from ctxlint.model.syntax import children, dotted, is_name, keywords_of, literal_integer, single_index, words_of
 from ctxlint.records import record
 from ctxlint.source.ast_tree import nodes_in
 from ctxlint.torch_api.operations import IN_PLACE_COLLECTIVES
@@ -54,30 +54,46 @@ _NONE_STORED: Mapping[object, int] = {}
 def stored_flags(fn: FunctionClass) -> dict[object, int]:
     """What holds an input's flag in backward: an attribute of ctx, ``ctx.a = x.requires_grad``, or the saved input.
 
-    The keys are the names of attributes, and the saved tensors whose own ``requires_grad`` is the flag.
+    The keys are what backward writes, ``ctx.a``, and the saved tensors whose own ``requires_grad`` is the flag.
     """
     found: dict[object, int] = {}
     for at in range(len(fn.saves[0].arguments) if fn.saves else 0):
         saved = kept_value(fn, SavedTensor(at))
-        if is_input(saved):
+        if is_input(saved) and not (saved.index < len(fn.inputs) and _sets_flag(fn, fn.inputs[saved.index].name)):
             found[SavedTensor(at)] = saved.index
     for name, writes in fn.writes_by_attribute.items():
         value, node = writes[0].value, writes[0].value_node
         if len(writes) > 1 or writes[0].guards or fn.escapes:
             continue
+        attribute = f"{fn.reading_ctx}.{name}"
         if isinstance(value, NeedsInputGrad) and value.index is not None:
-            found[name] = value.index
+            found[attribute] = value.index
         elif isinstance(node, cst.Attribute) and node.attr.value == "requires_grad":
-            found |= _flag_of_input(fn, name, dotted(node.value))
+            found |= _flag_of_input(fn, attribute, dotted(node.value))
         elif writes[0].by and isinstance(value, Scalar) and value.sort == "bool":
-            found |= _flag_of_input(fn, name, _asked_in_helper(fn, writes[0]))
+            found |= _flag_of_input(fn, attribute, _asked_in_helper(fn, writes[0]))
     return found
 
 
 def _flag_of_input(fn: FunctionClass, attribute: str, name: str | None) -> dict[object, int]:
-    """The input of which an attribute of ctx keeps the flag, if forward does not bind its name again."""
+    """The input of which an attribute of ctx keeps the flag, if forward does not bind its name or set its flag."""
     inputs = [each.index for each in fn.inputs if each.name == name]
-    return {attribute: inputs[0]} if inputs and not any(each.name == name for each in _assigned_in(fn)) else {}
+    bound = any(each.name == name for each in _assigned_in(fn))
+    return {attribute: inputs[0]} if name and inputs and not (bound or _sets_flag(fn, name)) else {}
+
+
+def _sets_flag(fn: FunctionClass, name: str) -> bool:
+    """Whether a method before backward makes a tensor require a gradient, or none: ``weight.requires_grad_()``."""
+    for method in fn.earlier_methods:
+        called = (each.func for each in method.nodes_of(cst.Call))
+        stored = (target.target for each in method.nodes_of(cst.Assign) for target in each.targets)
+        for node, attribute in (
+            *((each, "requires_grad_") for each in called),
+            *((each, "requires_grad") for each in stored),
+        ):
+            if isinstance(node, cst.Attribute) and node.attr.value == attribute and is_name(node.value, name):
+                return True
+    return False
 
 
 def _asked_in_helper(fn: FunctionClass, write: ContextWrite) -> str | None:
@@ -122,7 +138,7 @@ def flags_of(guards: Iterable[Guard], stored: Mapping[object, int] = _NONE_STORE
     ``stored`` are the flags that forward keeps, from ``stored_flags``.
     """
     guards = tuple(guards)
-    names = (each.test.attr.value for each in guards if each.holds and isinstance(each.test, cst.Attribute))
+    names = (dotted(each.test) for each in guards if each.holds and isinstance(each.test, cst.Attribute))
     asked = (each.asks.value for each in guards if each.asks is not None and each.asks.answer and each.asks.about_flag)
     kept = (stored[each] for each in (*names, *asked) if each in stored)
     return frozenset((*_tested(guards, answer=True), *kept))
@@ -145,8 +161,8 @@ def _any_flag_of(guard: Guard, stored: Mapping[object, int]) -> frozenset[int]:
 def refused_flags(guards: Iterable[Guard], stored: Mapping[object, int] = _NONE_STORED) -> frozenset[int]:
     """The inputs whose flag is certainly not set under this path condition; ``stored`` as for ``flags_of``."""
     guards = tuple(guards)
-    unset = (each.test for each in guards if not each.holds)
-    kept = (stored[each.attr.value] for each in unset if isinstance(each, cst.Attribute) and each.attr.value in stored)
+    unset = (dotted(each.test) for each in guards if not each.holds and isinstance(each.test, cst.Attribute))
+    kept = (stored[each] for each in unset if each in stored)
     return frozenset((*_tested(guards, answer=False), *kept))
 
 

@@ -168,7 +168,11 @@ def _flag(test: cst.BaseExpression) -> tuple[cst.BaseExpression | None, bool]:
 def _refines(fn: FunctionClass, method: Method, choice: cst.If) -> bool:
     """Whether a block under a flag, other than one about gradients, binds a name again that was bound before it."""
     flag, _holds = _flag(choice.test)
-    if flag is None or any("grad" in word for word in words_of(flag)) or last_name(flag) in stored_flags(fn):
+    if (
+        flag is None
+        or any("grad" in word for word in words_of(flag))
+        or f"{fn.reading_ctx}.{last_name(flag)}" in stored_flags(fn)
+    ):
         return False
     params = {each.name for each in method.params}
     return any(
