@@ -106,7 +106,7 @@ class SaveNonTensor(Rule[FunctionClass]):
             for call in method.facts.of(ContextCall):
                 if call.method in ("save_for_backward", "save_for_forward"):
                     found = [*self.arguments(fn, method, call)]
-                    if found and not raises_before(fn, method, call.node):  # such as another argument
+                    if found and not raises_before(fn, method, call.node, plainly=True):  # such as another argument
                         yield from found
 
     def arguments(self, fn: FunctionClass, method: Method, call: ContextCall) -> Iterator[Finding]:
