@@ -131,11 +131,14 @@ def _passed_leaf(fn: FunctionClass, mark: ContextCall) -> str | None:
             continue
         for at, code in call.modifiable:
             if at in marked:
-                what = "a view of a leaf" if code.endswith("]") else "a leaf"
-                unless = " unless that is frozen" * code.startswith("self.")
+                view, own = "a view of " * code.endswith("]"), code.startswith("self.")
+                if own and call.inside.rpartition(".")[2] != "forward":
+                    continue  # its callers may turn grad mode off: this is how parameters are updated
+                passed = f"`{code}`, {view}{'a parameter' if own else 'a leaf that requires a gradient'}"
+                unless = " unless that is frozen" * own
                 return (
-                    f"`{marked[at]}` is marked dirty, but the call on {call.place} passes `{code}`, {what} that requires a "
-                    f"gradient; torch raises RuntimeError there{unless}. Pass `{code}.clone()`."
+                    f"`{marked[at]}` is marked dirty, but the call on {call.place} passes {passed}; "
+                    f"torch raises RuntimeError there{unless}. Pass `{code}.clone()`."
                 )
     return None
 

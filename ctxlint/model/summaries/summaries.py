@@ -214,7 +214,7 @@ class Summaries:
         through = self.project.meaning_elsewhere(definition.unit, innermost) if innermost is not None else None
         if head is not None and [through or innermost] in _JITTED:
             return _misfit_of_kernel(definition, names[:-1]) if self._is_of_triton(definition, head) else None
-        if head is None or not (_KEEPING | _OPERATORS).issuperset(names):
+        if head is None or not (_KEEPING | _OPERATORS).issuperset(names) or _has_schema(record.node):
             return None
         raises = "RuntimeError" if not (_COMPILED | _OPERATORS).isdisjoint(names) else "TypeError"
         binding = binding_of(head.decorators)
@@ -460,6 +460,13 @@ class Summaries:
 
 
 _COMPILED = frozenset(["torch.jit.script", "torch.jit.script_if_tracing"])
+
+
+def _has_schema(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Whether a decorator gets the schema of an operator, whose parameters may have other names."""
+    calls = (each for each in function.decorator_list if isinstance(each, ast.Call))
+    return any(each.arg in ("schema", None) for call in calls for each in call.keywords)
+
 
 _OPERATORS = frozenset(["torch.library.custom_op", "torch.library.triton_op"])
 """Decorators that make an operator of a function, which torch calls by its schema."""
