@@ -15,6 +15,7 @@ from ctxlint.model.analyses.saved_reads import read_backs
 from ctxlint.model.analyses.saved_tensors import mismatched, saved_counts, saving_call
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.interpreter.events import MisfitCall, MisfitKind
+from ctxlint.model.interpreter.values import Sequence
 from ctxlint.model.syntax import is_name
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.misfit_wording import misfits
@@ -349,9 +350,24 @@ def _remedy(fn: FunctionClass, backward: Method, name: str) -> str:
 
 def _remedy_in_setup(fn: FunctionClass, setup: Method, name: str) -> str:
     """What to write in ``setup_context``, which gets the inputs and the output of forward."""
-    if len(setup.positional) < 2 or all(each.name != name for each in fn.inputs):
+    if len(setup.positional) < 2:
+        return "Compute it from the inputs or the output, or return it from `forward`"
+    place = _place_in_output(fn, name)
+    if place is not None:
+        return f"Use `{setup.positional[1].name}{place}`"
+    if all(each.name != name for each in fn.inputs):
         return "Compute it from the inputs or the output, or return it from `forward`"
     return f"Unpack it from `{setup.positional[0].name}`"
+
+
+def _place_in_output(fn: FunctionClass, name: str) -> str | None:
+    """Where each return of forward has a name: ``[1]`` for the second element of a tuple, empty if it is all."""
+    places: set[str | None] = set()
+    for each in fn.outputs:
+        at = next((index for index, slot in enumerate(each.slots) if is_name(slot.node, name)), None)
+        unknown = at is None or not (each.known and each.exact) or any(slot.starred for slot in each.slots[:at])
+        places.add(None if unknown else f"[{at}]" if isinstance(each.value, Sequence) else "")
+    return places.pop() if len(places) == 1 else None
 
 
 def _remedy_without_ctx(fn: FunctionClass, method: Method, name: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-import re
+from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -349,10 +349,24 @@ def _is_made_once(fn: FunctionClass, attribute: str, without: frozenset[str] = f
         without |= {attribute}
         if not any(_is_made_once(fn, each, without) for each in tested - without):
             return False
-    stores = re.findall(rf"(\w+)\.{re.escape(attribute)}\s*=(?!=)", code_of(fn.node))
-    return sum(each not in (fn.storing_ctx, fn.reading_ctx) for each in stores) == len(writes)
+    stores = _stores(fn)
+    own = (fn.storing_ctx, fn.reading_ctx)
+    return sum(times for (owner, name), times in stores.items() if name == attribute and owner not in own) == len(
+        writes
+    )
 
 
+def _stores(fn: FunctionClass) -> Counter[tuple[str, str]]:
+    """How often the text of a class stores each attribute of each name: ``Fn.buffer = ...``."""
+    if _stores not in fn.notes:
+        text = fn.source.lines(fn.start(fn.node.name).line, fn.span(fn.node).end.line)
+        fn.notes[_stores] = Counter(_STORE.findall(_COMMENT.sub("", text)))
+    found: Counter[tuple[str, str]] = fn.notes[_stores]
+    return found
+
+
+_STORE = pattern(r"(\w+)\.(\w+)\s*=(?!=)")
+_COMMENT = pattern(r"#.*")
 _NONE_TEST = pattern(r"\.(\w+) is None")
 
 
