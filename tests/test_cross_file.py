@@ -718,14 +718,19 @@ REPLACEMENTS = {
     "the package": "from lib import register_patch\n\nregister_patch('pkg.Gather.forward', print)",
     "the end of a name": "from lib import root, replace\n\nreplace(f'{root}.Gather.forward', print)",
     "without the module": "from lib import patch_method\n\npatch_method('Gather.forward', print)",
-    "a table": "REPLACED = {'pkg.ops.Gather.forward': print}",
-    "a decorator": "from unittest import mock\n\n\n@mock.patch('pkg.ops.Gather.forward')\ndef test(new): ...",
-    "a context manager": "from unittest import mock\n\nwith mock.patch('pkg.ops.Gather.forward', print): ...",
+    "a registry": "from lib import Adaptation\n\nAdaptation.register('pkg.ops.Gather.forward', print)",
+    "a class": "from lib import MethodPatcher\n\nMethodPatcher(target='pkg.ops.Gather.forward', new=print)",
+    "a table": "from lib import apply_patches\n\napply_patches({'pkg.ops.Gather.forward': print})",
+    "a table with a name": (
+        "from lib import patch\n\nREPLACED = {'pkg.ops.Gather.forward': print}\n\n"
+        "for name, new in REPLACED.items():\n    patch(name, new)"
+    ),
+    "a table that grows": "from lib import override\n\nnew = {}\nnew['pkg.ops.Gather.forward'] = print\noverride(new)",
+    "a decorator": "from lib import replaces\n\n\n@replaces('pkg.ops.Gather.forward')\ndef new(ctx, x, sizes): ...",
     "an attribute": "import pkg.ops\n\npkg.ops.Gather.forward = print",
     "setattr": "from pkg import ops\n\nsetattr(ops.Gather, 'forward', print)",
     "each of several": "from pkg import ops\n\nfor each in (ops.Gather, *ops.more):\n    each.backward = print",
-    "a function": "from lib import put\nfrom pkg.ops import Gather\n\nput(Gather, 'forward', print)",
-    "pytest": "from pkg.ops import Gather\n\n\ndef test(monkeypatch):\n    monkeypatch.setattr(Gather, 'forward', print)",
+    "a function": "from lib import patch\nfrom pkg.ops import Gather\n\npatch(Gather, 'forward', print)",
 }
 
 
@@ -784,6 +789,22 @@ NO_REPLACEMENTS = {
     "what is shown": "from lib import trace\n\nwith trace('pkg.ops.Gather.forward'): ...",
     "a title": "TITLE = 'Gather.forward'",
     "a question": "from pkg.ops import Gather\n\nprint(hasattr(Gather, 'forward'))",
+    "a mock": "from unittest import mock\n\n\n@mock.patch('pkg.ops.Gather.forward')\ndef test(new): ...",
+    "a mock for some lines": "from unittest.mock import patch as p\n\nwith p('pkg.ops.Gather.forward', print): ...",
+    "a mock of pytest": "def test(mocker):\n    mocker.patch('pkg.ops.Gather.forward', print)",
+    "a mock of the class": (
+        "from unittest import mock\nfrom pkg import ops\n\n\ndef test():\n"
+        "    with mock.patch.object(ops.Gather, 'forward', print): ..."
+    ),
+    "pytest": "from pkg.ops import Gather\n\n\ndef test(monkeypatch):\n    monkeypatch.setattr(Gather, 'forward', print)",
+    "pytest, by its name": "def test(monkeypatch):\n    monkeypatch.setattr('pkg.ops.Gather.forward', print)",
+    "a parameter": "import pytest\n\n\n@pytest.mark.parametrize('name', ['pkg.ops.Gather.forward'])\ndef test(name): ...",
+    "a log": "import logging\n\nlogging.info('in %s', 'pkg.ops.Gather.forward')",
+    "a dict": "API = {'title': 'pkg.ops.Gather.forward'}",
+    "a list": "from lib import show\n\nNAMES = ['pkg.ops.Gather.forward', 3]\nshow(NAMES, 2)",
+    "another word": "from lib import dispatch\n\ndispatch('pkg.ops.Gather.forward', 3)",
+    "another word with the class": "from lib import count\nfrom pkg.ops import Gather\n\ncount(Gather, 'forward', 3)",
+    "a text": "def short(name):\n    return name.replace('pkg.ops.Gather.forward', 'forward')",
 }
 
 

@@ -30,7 +30,7 @@ from ctxlint.model.index.free_names import ANY_NAME, free_names
 from ctxlint.model.index.instances import InstanceUse
 from ctxlint.model.index.method_calls import changes_calls
 from ctxlint.model.index.module_backwards import has_a_backward, module_backwards
-from ctxlint.model.index.named_patches import named_methods, names_methods
+from ctxlint.model.index.named_patches import NamedMethods, named_methods, names_methods
 from ctxlint.model.index.outside_facts import MODULE_BACKWARDS, NOTHING, OF_NO_FUNCTION, OutsideFacts, Own, Target
 from ctxlint.model.index.project import Definition, Project
 from ctxlint.model.index.project_answers import modifying_functions, tracked_calls
@@ -463,9 +463,10 @@ class Reader:
     def replaced_by_name(self) -> tuple[tuple[str, str], ...]:
         """The methods of Functions of the file that strings in it name, as if to replace them."""
         unit = self.unit
-        named = [*named_methods(unit.tree)] if names_methods(unit.source.text.encode("utf-8", "replace")) else []
-        place = os.path.basename(unit.path)
-        return tuple((key, each.method) for key in self.functions for each in named if each.may_be_of(place, key))
+        if not names_methods(unit.source.text.encode("utf-8", "replace")):
+            return ()
+        named, place = NamedMethods(named_methods(unit.tree)), os.path.basename(unit.path)
+        return tuple((key, method) for key in self.functions for method in sorted(named.of(place, key)))
 
     def taken_names(self) -> frozenset[str]:
         """The deprecated names of torch that the file imports, and that other files of the project import from it."""

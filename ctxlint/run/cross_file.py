@@ -18,7 +18,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from ctxlint.config.project_files import ConfigurationError
-from ctxlint.model.index.named_patches import NamedMethod, named_methods
+from ctxlint.model.index.named_patches import NamedMethods, named_methods
 from ctxlint.model.index.outside_facts import NOTHING, KnownNames, OutsideFacts, Target
 from ctxlint.result import Candidate, FileResult
 from ctxlint.run.answers import Mentioning, NamingMethods, Other, ProjectAnswers, Storing
@@ -118,7 +118,7 @@ class _Run:
         self.others_by_root: dict[str, list[Other]] = defaultdict(list)
         self.passing_gradients: dict[str, tuple[str, ...]] = {}
         self.stores: dict[str, dict[str, set[str]]] = defaultdict(dict)
-        self.named: dict[str, list[NamedMethod]] = {}
+        self.named: dict[str, NamedMethods] = {}
         self.rests: dict[tuple[object, ...], list[Other]] = {}
         self.answers = ProjectAnswers()
         for each in others:
@@ -361,14 +361,14 @@ class _Run:
                 for target in map(facts.target, facts.at_stake):
                     named = self.named_methods(root_of_file(target.path))
                     place = os.path.relpath(target.path, facts.root)
-                    yield from ((target, each.method) for each in named if each.may_be_of(place, target.qualname))
+                    yield from ((target, method) for method in named.of(place, target.qualname))
 
-    def named_methods(self, root: str) -> Sequence[NamedMethod]:
+    def named_methods(self, root: str) -> NamedMethods:
         """The methods that strings in the files of a project name."""
         if root not in self.named:
             paths = self.files_of(root, NamingMethods())
             texts = (content_or_nothing(path).decode("utf-8", "replace") for path in paths)
-            self.named[root] = [each for text in texts for each in named_methods(tree_of(text))]
+            self.named[root] = NamedMethods(each for text in texts for each in named_methods(tree_of(text)))
         return self.named[root]
 
     def storing(self, root: str) -> Mapping[str, set[str]]:

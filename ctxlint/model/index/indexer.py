@@ -21,6 +21,7 @@ from ctxlint.model.index.file_index import (
     lambda_record,
     one_of_several,
 )
+from ctxlint.model.index.named_patches import replaces
 from ctxlint.model.index.scopes import Bound, Scope, dotted_name, mentions, resolutions
 from ctxlint.patterns import pattern
 from ctxlint.source.ast_tree import nodes_in
@@ -31,9 +32,6 @@ if TYPE_CHECKING:
 
 _STRING_ACCESS = {"setattr": 1, "hasattr": 1, "delattr": 1, "getattr": 2}
 """Builtins that may find an attribute missing, or set it, and after how many arguments; ``getattr`` with a default."""
-
-_READING = frozenset({"getattr", "hasattr", "getattr_static"})
-"""Functions that get an object and the name of an attribute, and only read it."""
 
 EXPECT_ERRORS = frozenset(
     {"raises", "warns", "assertRaises", "assertRaisesRegex", "assertRaisesRegexp", "assertWarns", "assertWarnsRegex"}
@@ -361,9 +359,9 @@ class _Indexer:
             attribute = node.args[1]
             if isinstance(attribute, ast.Constant) and isinstance(attribute.value, str):
                 self.stored(attribute.value, "")
-        if len(node.args) > 1 and type(node.args[1]) is ast.Constant and name not in _READING:
+        if len(node.args) > 1 and type(node.args[1]) is ast.Constant:
             owner, method = node.args[0], node.args[1].value
-            if method in PROTOCOL and isinstance(owner, (ast.Name, ast.Attribute)):
+            if method in PROTOCOL and isinstance(owner, (ast.Name, ast.Attribute)) and _replaces(node.func):
                 wraps = _wraps(node.args[2:], method)
                 self.index.patches.append(Patch(owner, method, scope, wraps=wraps, by_call=True))
         return name
@@ -372,6 +370,13 @@ class _Indexer:
         """Record that an attribute is stored, or named as a string, on an instance or ctx of the class ``owner``."""
         self.index.attributes.add(attribute)
         self.index.attribute_owners.setdefault(attribute, set()).add(owner)
+
+
+def _replaces(func: ast.expr) -> bool:
+    """Whether a call sets the attribute that it gets by its name, or says that it does; not as for a single test."""
+    if isinstance(func, ast.Name) and func.id in ("setattr", "delattr"):
+        return True
+    return replaces(func) or (isinstance(func, ast.Attribute) and func.attr == "__setattr__")
 
 
 def _wraps(values: Iterable[ast.expr | None], method: str) -> bool:

@@ -13,7 +13,7 @@ from ctxlint.source.ast_tree import nodes_in
 from ctxlint.torch_api.autograd import PROTOCOL
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Container, Iterable, Iterator
 
 
 class NamedMethod(NamedTuple):
@@ -23,14 +23,26 @@ class NamedMethod(NamedTuple):
     owner: str
     method: str
 
-    def may_be_of(self, path: str, qualname: str) -> bool:
-        """Whether the class may be the one with this name in a file: the module may be a package that imports it.
+
+class NamedMethods:
+    """Methods that strings name, by their classes: there may be many, and many Functions."""
+
+    def __init__(self, named: Iterable[NamedMethod]) -> None:
+        """The methods, in any order, also repeatedly."""
+        self._by_owner: dict[str, set[NamedMethod]] = {}
+        for each in named:
+            self._by_owner.setdefault(each.owner, set()).add(each)
+
+    def of(self, path: str, qualname: str) -> set[str]:
+        """The methods of a class with this name in a file: the module may be a package that imports it.
 
         A class in a module of another name is another one, as is that in the project from which the code was copied.
         """
-        places = re.split(r"[\\/]", path.removesuffix(".py"))
-        last = last_name(self.module)
-        return self.owner == last_name(qualname) and (not last or last in places or last in qualname.split("."))
+        named = self._by_owner.get(last_name(qualname))
+        if not named:
+            return set()
+        places = {"", *re.split(r"[\\/]", path.removesuffix(".py")), *qualname.split(".")}
+        return {each.method for each in named if last_name(each.module) in places}
 
 
 def names_methods(data: bytes) -> bool:
@@ -39,37 +51,90 @@ def names_methods(data: bytes) -> bool:
 
 
 def named_methods(tree: ast.Module | None) -> Iterator[NamedMethod]:
-    """The methods that strings of a file name, unless they are only shown: what gets the string may replace them.
+    """The methods that strings of a file name where a call gets them that says that it replaces something.
 
-    A string without the module is only that of a method if what gets it says so.
+    A string without the module is only that of a method if the call gets it directly.
     """
     nodes = nodes_in(tree) if tree is not None else []
-    given = {id(each) for node in nodes if isinstance(node, ast.Call) and _replaces(node) for each in node.args}
-    shown = {id(each) for node in nodes for each in _shown(node)} - given
+    mocks = {"mock", "mocker", *_mocks_in(nodes)}
+    given = [each for node in nodes if isinstance(node, ast.Call) for each in _given(node, mocks)]
+    direct = {id(each) for each in given}
+    found = {id(part): part for each in (*given, *_values_of(given, nodes)) for part in nodes_in(each)}
+    for node in found.values():
+        text = node.value if isinstance(node, ast.Constant) else None
+        named = _DOTTED.fullmatch(text) if isinstance(text, str) else None
+        if named is not None and (named["module"] is not None or id(node) in direct):
+            yield NamedMethod(named["module"] or "", named["owner"], named["method"])
+
+
+def replaces(func: ast.expr) -> bool:
+    """Whether a function says that it replaces something: ``register_patch``, ``MonkeyPatcher``, not ``dispatch``."""
+    return any(_REPLACING.fullmatch(each) for each in _words_of(func))
+
+
+def _words_of(func: ast.expr) -> list[str]:
+    """The words of the name of a function, in lower case."""
+    name = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+    return [each.lower() for each in _WORDS.findall(name)]
+
+
+def _given(call: ast.Call, mocks: Container[str]) -> list[ast.expr]:
+    """What a call gets that may replace a method by its name; not for the time of a test only."""
+    if any(each in mocks for each in (dotted_name(call.func) or "").split(".")):
+        return []
+    if _words_of(call.func) == ["replace"]:  # of a text, or of a field by its name
+        return call.args if not all(isinstance(each, ast.Constant) for each in call.args) else []
+    given = [*call.args, *(each.value for each in call.keywords)]
+    registers = "register" in _words_of(call.func) and len(given) > 1
+    return given if registers or replaces(call.func) else []
+
+
+def _mocks_in(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    """The names under which a file has ``unittest.mock``, or what it imports from there."""
     for node in nodes:
-        if not isinstance(node, ast.Constant) or not isinstance(node.value, str) or id(node) in shown:
-            continue
-        found = _DOTTED.fullmatch(node.value)
-        if found is not None and (found["module"] is not None or id(node) in given):
-            yield NamedMethod(found["module"] or "", found["owner"], found["method"])
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            of = (getattr(node, "module", None) or "").split(".")
+            yield from (
+                each.asname or each.name for each in node.names if "mock" in of or "mock" in each.name.split(".")
+            )
 
 
-def _replaces(call: ast.Call) -> bool:
-    """Whether a function says that it replaces something."""
-    return _REPLACING.search(last_name(dotted_name(call.func) or "").lower()) is not None
+def _values_of(given: Iterable[ast.expr], nodes: Iterable[ast.AST]) -> list[ast.expr]:
+    """What the names among some arguments stand for: assigned values, and what a loop runs through, in any scope."""
+    bound: dict[str, list[ast.expr]] = {}
+    for node in nodes:
+        match node:
+            case ast.Assign(targets=targets, value=value):
+                _bind(targets, value, bound)
+            case ast.AnnAssign(target=target, value=ast.expr() as value) | ast.NamedExpr(target=target, value=value):
+                _bind([target], value, bound)
+            case ast.For(target=target, iter=value) | ast.comprehension(target=target, iter=value):
+                _bind([target], value, bound)
+    values: list[ast.expr] = []
+    todo = [*given]
+    while todo:
+        names = {part.id for each in todo for part in nodes_in(each) if isinstance(part, ast.Name)}
+        todo = [value for name in names for value in bound.pop(name, ())]
+        values += todo
+    return values
 
 
-def _shown(node: ast.AST) -> Iterator[ast.expr]:
-    """The strings of a statement or call that nothing replaces a method by: documentation, or all that a call gets."""
-    match node:
-        case ast.Expr(value=ast.Constant() as text) | ast.Call(args=[ast.Constant() as text], keywords=[]):
-            yield text
-        case ast.Raise(exc=ast.expr() as said) | ast.Assert(msg=ast.expr() as said):
-            yield from (each for each in nodes_in(said) if isinstance(each, ast.Constant))
+def _bind(targets: Iterable[ast.expr], value: ast.expr, bound: dict[str, list[ast.expr]]) -> None:
+    """Note a value for each name in its targets; the keys of what is set in a dict belong to the latter."""
+    for target in targets:
+        parts = [each for each in nodes_in(target) if isinstance(each, ast.Name)]
+        for name in parts:
+            bound.setdefault(name.id, []).append(value)
+            if isinstance(target, ast.Subscript):
+                bound[name.id].append(target.slice)
 
 
 _METHODS = "|".join(PROTOCOL)
 _ENDS = tuple(f".{each}{quote}".encode() for each in PROTOCOL for quote in "'\"")
 _NAMED = pattern(rb"\w\.(?:%b)['\"]" % _METHODS.encode())
 _DOTTED = pattern(rf"(?:(?P<module>[\w.]*)\.)?(?P<owner>\w+)\.(?P<method>{_METHODS})")
-_REPLACING = pattern(r"patch|replac|overrid|mock|stub")
+_WORDS = pattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_REPLACING = pattern(
+    r"(?:monkey)?patch(?:e[drs]|ing)?|replace(?:[drs]|ments?)?|replacing|overrid(?:e[drs]?|ing)|overwrit(?:es?|ten|ing)"
+    r"|substitut(?:e[ds]?|ion)|swap(?:ped|s)?"
+)
