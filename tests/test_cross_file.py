@@ -751,6 +751,8 @@ SETTING_A_NAME = {
     "a dict": "from pkg import ops\n\nops.__dict__['counts'] = 2",
     "vars": "from pkg import ops\n\nvars(ops).update(counts=2)",
     "modules": "import sys\n\nsys.modules['pkg.ops'].counts = 2",
+    "a module by its name": "import importlib\n\nm = importlib.import_module('pkg.ops')\nm.counts = 2",
+    "through the package": "import pkg\n\npkg.ops.counts = 2",
     "builtins": "import builtins\n\nbuiltins.counts = 2",
     "pytest": "def test(monkeypatch):\n    monkeypatch.setattr('pkg.ops.counts', 2, raising=False)",
     "mock": "from unittest import mock\n\nwith mock.patch('pkg.ops.counts', 2, create=True):\n    pass",
@@ -772,6 +774,13 @@ NEEDING_A_NAME = {
     "mock": "from unittest import mock\n\nwith mock.patch('pkg.ops.counts', 2):\n    pass",
     "another name": "import pkg.ops\n\npkg.ops.sizes = 2",
     "read": "import pkg.ops\n\nassert pkg.ops.counts == 2",
+    "a variable with the name": "def run(ops, counts):\n    evaluate(ops, counts)\n    setattr(counts, ops, 2)",
+    "an attribute of a variable": "def run(ops):\n    ops.counts = 2",
+    "an attribute of an attribute": "class Model:\n    def run(self):\n        self.ops.counts = 2",
+    "vars of a variable": "def run(ops):\n    return vars(ops)  # counts",
+    "a call with the module": "from pkg import ops\n\nfor counts in vars():\n    ops.run(ops, counts)",
+    "a text": "import logging\n\nlogging.info('pkg.ops.counts', 2)",
+    "its own module": "import sys\n\nimport pkg.ops\n\nsetattr(sys.modules[__name__], 'counts', 2)",
 }
 
 

@@ -7,12 +7,13 @@ import re
 from typing import TYPE_CHECKING
 
 from ctxlint.model.index.file_index import last_name
+from ctxlint.model.index.named_patches import replaces
 from ctxlint.model.index.python_names import is_always_bound
 from ctxlint.model.index.scopes import dotted_name
 from ctxlint.source.ast_tree import nodes_in
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Container, Iterable, Iterator, Sequence
 
     from ctxlint.model.index.file_index import ClassRecord, FileIndex
 
@@ -59,38 +60,77 @@ def assigned_in(tree: ast.Module | None, module: str) -> frozenset[str]:
     if tree is None:
         return frozenset({ANY_NAME})
     nodes = nodes_in(tree)
-    imported = (each for each in nodes if isinstance(each, ast.alias) and each.asname is not None)
-    modules = {module, "builtins", "__builtins__"}
-    modules.update(each.asname for each in imported if each.asname is not None and last_name(each.name) in modules)
+    modules = {"__builtins__", *_names_of_modules(nodes, (module, "builtins"))}
     return frozenset(name for node in nodes for name in _assigned(node, modules, module))
+
+
+def _names_of_modules(nodes: Sequence[ast.AST], lasts: Container[str]) -> Iterator[str]:
+    """The dotted names that a file has for modules whose names have one of some last parts.
+
+    A parameter or variable with such a name is something else.
+    """
+    roots: set[str] = set()
+    for node in nodes:
+        match node:
+            case ast.Import(names=aliases) | ast.ImportFrom(names=aliases):
+                yield from (each.asname or each.name for each in aliases if last_name(each.name) in lasts)
+                roots.update((each.asname or each.name).partition(".")[0] for each in aliases)
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if _is_got(value, lasts):
+                yield name
+    for node in nodes:  # ``import pkg`` is enough for ``pkg.ops`` if something else imports the latter
+        if isinstance(node, ast.Attribute) and node.attr in lasts:
+            path = dotted_name(node) or ""
+            if path.partition(".")[0] in roots:
+                yield path
+
+
+def _is_got(node: ast.expr, lasts: Container[str]) -> bool:
+    """Whether an expression may get a module by its name: ``sys.modules[...]``, ``import_module(...)``."""
+    match node:
+        case ast.Subscript(value=ast.Attribute(attr="modules"), slice=key):
+            name: ast.expr = key
+        case ast.Call(func=func, args=[key, *_]) if last_name(dotted_name(func) or "") == "import_module":
+            name = key
+        case _:
+            return False
+    if isinstance(name, ast.Constant):
+        return last_name(str(name.value)) in lasts
+    return not (isinstance(name, ast.Name) and name.id == "__name__")
 
 
 def _assigned(node: ast.AST, modules: set[str], module: str) -> Iterator[str]:
     match node:
-        case ast.Attribute(value=receiver, attr=name, ctx=ast.Store()) if _is_among(modules, receiver):
+        case ast.Attribute(value=receiver, attr=name, ctx=ast.Store()) if _is_among(modules, receiver, module):
             yield name
-        case ast.Subscript(value=names, slice=key, ctx=ast.Store()) if _is_dict_of(modules, names):
+        case ast.Subscript(value=names, slice=key, ctx=ast.Store()) if _is_dict_of(modules, names, module):
             yield _text_of(key)
-        case ast.Assign(value=names) | ast.Return(value=names) if _is_dict_of(modules, names):
+        case ast.Assign(value=names) | ast.Return(value=names) if _is_dict_of(modules, names, module):
             yield ANY_NAME
         case ast.Call() if not _needs_name(node):
             yield from _assigned_by(node, modules, module)
 
 
 def _assigned_by(call: ast.Call, modules: set[str], module: str) -> Iterator[str]:
-    of_dict = isinstance(call.func, ast.Attribute) and _is_dict_of(modules, call.func.value)
-    if any(_is_dict_of(modules, each) for each in call.args):
+    of_dict = isinstance(call.func, ast.Attribute) and _is_dict_of(modules, call.func.value, module)
+    if any(_is_dict_of(modules, each, module) for each in call.args):
         yield ANY_NAME
     elif of_dict and last_name(dotted_name(call.func) or "") not in _READING_DICTS:
         yield from (each.arg or ANY_NAME for each in call.keywords)
         yield from (ANY_NAME for _ in call.args)
-    elif len(call.args) > 1 and _is_among(modules, call.args[0]):
-        if last_name(dotted_name(call.func) or "") not in _READING:
-            yield _text_of(call.args[1])
-    elif call.args:
+    elif len(call.args) > 1 and _is_among(modules, call.args[0], module):
+        name = _text_of(call.args[1])
+        if _sets(call) if name == ANY_NAME else last_name(dotted_name(call.func) or "") not in _READING:
+            yield name
+    elif call.args and _sets(call):
         owner, _, name = _text_of(call.args[0]).rpartition(".")  # ``"pkg.ops.scale"``
         if f".{owner}".endswith(f".{module}"):
             yield name
+
+
+def _sets(call: ast.Call) -> bool:
+    """Whether a call sets the attribute with a name that it gets."""
+    path = (dotted_name(call.func) or "").split(".")
+    return path[-1] in ("setattr", "__setattr__") or "patch" in path or replaces(call.func)
 
 
 def _needs_name(call: ast.Call) -> bool:
@@ -105,11 +145,11 @@ def _text_of(node: ast.expr) -> str:
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ANY_NAME
 
 
-def _is_dict_of(modules: set[str], node: ast.expr | None) -> bool:
+def _is_dict_of(modules: set[str], node: ast.expr | None, module: str) -> bool:
     """Whether an expression is the dict of the names of a module: ``ops.__dict__``, ``vars(ops)``."""
     match node:
         case ast.Attribute(value=receiver, attr="__dict__") | ast.Call(func=ast.Name("vars"), args=[receiver]):
-            return _is_among(modules, receiver)
+            return _is_among(modules, receiver, module)
     return False
 
 
@@ -117,11 +157,9 @@ _READING = ("getattr", "hasattr")
 _READING_DICTS = ("copy", "get", "items", "keys", "values")
 
 
-def _is_among(modules: set[str], node: ast.expr) -> bool:
-    """Whether an expression may mean one of some modules, by the last part of its name, or one of ``sys.modules``."""
-    if isinstance(node, ast.Subscript):
-        return (dotted_name(node.value) or "").endswith("modules")
-    return last_name(dotted_name(node) or "") in modules
+def _is_among(modules: set[str], node: ast.expr, module: str) -> bool:
+    """Whether an expression is a name of one of some modules, or gets the module by its own name."""
+    return dotted_name(node) in modules or _is_got(node, (module, "builtins"))
 
 
 def may_set_any(data: bytes, module: str) -> bool:
@@ -138,4 +176,4 @@ def may_set_any(data: bytes, module: str) -> bool:
     return re.search(rb"%b|\b%b\.\w+['\"]" % (assigned, name), data) is not None
 
 
-_INDIRECTLY = (b"setattr", b"__dict__", b"vars(", b"sys.modules")
+_INDIRECTLY = (b"setattr", b"__dict__", b"vars(", b"sys.modules", b"import_module")
