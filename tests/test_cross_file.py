@@ -697,6 +697,30 @@ def test_who_calls_what_modifies_a_result(callers: list[str], codes: list[str], 
     assert [line.split()[1] for line in found()] == codes
 
 
+@pytest.mark.parametrize(
+    ("use", "codes"),
+    [
+        ("import torch\n\nrun = torch.compile(shifted)", ["CTX406"]),
+        ("class Layer:\n    run = staticmethod(shifted)", ["CTX406"]),
+        ("OPS = {'shifted': shifted}", ["CTX406"]),
+        ("def step(x, checkpoint):\n    return checkpoint(shifted, x, use_reentrant=False)", ["CTX406"]),
+        ("assert shifted.__name__ == 'shifted'", []),
+        ("import torch\n\nrun = torch.no_grad()(shifted)", []),
+        ("def step(other):\n    return other.shifted", []),
+    ],
+)
+@pytest.mark.parametrize("where", ["use.py", "another.py"])
+def test_what_modifies_a_result_is_handed_on(use: str, codes: list[str], where: str) -> None:
+    """It may be called with grad mode on then, whatever the calls are that the project has."""
+    texts = {
+        "use.py": f"from views import flat\n\n\n{SHIFTS.format('flat')}",
+        "another.py": "from use import shifted\n",
+    }
+    texts[where] += f"\n\n{use}\n"
+    write({"views.py": VIEWS, "caller.py": WITHOUT_GRAPH, **texts})
+    assert [line.split()[1] for line in found()] == codes
+
+
 PLACEHOLDER = """
 import torch
 

@@ -332,10 +332,48 @@ def runners_in(tree: ast.Module, name: str) -> Iterator[tuple[str, bool]]:
 def tracked_calls(index: FileIndex, name: str) -> frozenset[Deed]:
     """How a file calls a function by the grad mode there: ``tracks`` if that may be on, ``untracks`` if it is off.
 
-    ``name`` is that of a function of the file, or of one which it imports.
+    ``name`` is that of a function of the file, or of one which it imports. What is handed on may be called anywhere.
     """
     calls = _calls_of_function(index, name)
-    return frozenset["Deed"]("untracks" if _is_untracked(index, call) else "tracks" for call in calls)
+    found = frozenset["Deed"]("untracks" if _is_untracked(index, call) else "tracks" for call in calls)
+    return found if "tracks" in found or not _is_handed_on(index, name) else found | {"tracks"}
+
+
+def _is_handed_on(index: FileIndex, name: str) -> bool:
+    """Whether a file has a function as a value: as an argument, in a container, as an attribute."""
+    lasts, module = index.names_for([last_name(name.removeprefix(LOCAL))]), index.module
+    paths = {path for part in index.parts or (index,) for path in _values_in(part) if last_name(path) in lasts}
+    return any(path.partition(".")[0] in module.names and _is_meant(name, resolve(path, module)) for path in paths)
+
+
+def _values_in(part: FileIndex) -> frozenset[str]:
+    """The dotted names that a part of a file reads other than to call them, to compare them, or for an attribute."""
+    if _values_in not in part.notes:
+        nodes = [node for each in part.statements for node in nodes_in(each)]
+        used = {id(each) for node in nodes for each in _only_used(node)}
+        values = (each for each in nodes if isinstance(each, (ast.Name, ast.Attribute)) and id(each) not in used)
+        paths = (dotted_name(each) for each in values if isinstance(each.ctx, ast.Load))
+        part.notes[_values_in] = frozenset(path for path in paths if path is not None)
+    found: frozenset[str] = part.notes[_values_in]
+    return found
+
+
+def _only_used(node: ast.AST) -> Sequence[ast.expr]:
+    """The parts of a node that nothing keeps, nor calls later with grad mode on."""
+    match node:
+        case ast.Call(func=ast.Call(func=decorator) as func, args=args) if _turns_off(decorator):
+            return [func, *args]  # ``torch.no_grad()(f)``
+        case ast.Call(func=func):
+            return [func]
+        case ast.Attribute(value=owner):
+            return [owner]
+        case ast.Compare(left=left, comparators=others):
+            return [left, *others]
+    return ()
+
+
+def _turns_off(node: ast.expr) -> bool:
+    return last_name(dotted_name(node) or "") in _OFF
 
 
 def _calls_of(index: FileIndex, name: str) -> Iterator[CallRecord]:
