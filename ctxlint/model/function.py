@@ -582,7 +582,7 @@ class RejectedOperator:
     """The operator ``function``, which torch does not define because of a part of its signature, at the ``span``.
 
     ``parameter``, ``instead``: see ``Rejection``. ``written`` is the code of the part; ``others`` are
-    further ones.
+    further ones. ``element`` is the code of what torch rejects in a tuple.
     """
 
     span: Span
@@ -592,6 +592,7 @@ class RejectedOperator:
     instead: str
     written: str
     others: tuple[Span, ...] = ()
+    element: str = ""
 
 
 class FakeFault(Enum):

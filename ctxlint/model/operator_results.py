@@ -106,7 +106,10 @@ def _rejected(unit: Unit) -> Iterator[RejectedOperator]:
             for each in (first, *others)
         )
         written = ast.unparse(unquoted(first.node)) if isinstance(first.node, ast.expr) else ""
-        yield RejectedOperator(span, node.name, first.reason, first.parameter, first.instead, written, tuple(rest))
+        element = ast.unparse(first.element) if first.element is not None else ""
+        yield RejectedOperator(
+            span, node.name, first.reason, first.parameter, first.instead, written, tuple(rest), element
+        )
 
 
 def _results_of_fake(unit: Unit, resolver: Resolver, fake: Fake) -> Iterator[SharedResult | FakeMismatch]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.model.analyses.certain_raises import certain_raises
 from ctxlint.model.analyses.foreign_names import names_of_forward, undefined_names
 from ctxlint.model.analyses.undefined_attributes import never_happens
 from ctxlint.model.function import FunctionClass
@@ -103,11 +104,12 @@ class HelperArguments(Rule[FunctionClass]):
 
 
 def _raises_before(fn: FunctionClass, found: MisfitFound) -> bool:
-    """Whether an argument of the call is a name that is not defined."""
+    """Whether an argument of the call is a name that is not defined, or raises otherwise: a name behind its ``del``."""
     method = found.method
     elsewhere = names_of_forward(fn, method) if method is fn.backward else ()
     names = (*undefined_names(fn, method), *(node for node, _error in elsewhere))
-    return any(found.event.node in method.above(each) for each in names)
+    raising = (*names, *certain_raises(fn, method, plainly=True))
+    return any(found.event.node in method.above(each) for each in raising)
 
 
 def _is_shifted(found: MisfitFound) -> bool:

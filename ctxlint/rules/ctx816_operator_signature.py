@@ -62,7 +62,8 @@ class OperatorSignature(Rule[SourceFile]):
     There is no fix: another type may ask for other arguments.
 
     ## Known limits
-    Classes of the project and of other packages are not judged, nor names that a condition decides. Not reported for
+    Classes of the project and of other packages are not judged, nor those that newer releases take, such as `DeviceMesh` (`Optional` of one
+    is rejected), nor names that a condition decides. Not reported for
     operators with a `schema`, `tags` or further decorators, or in an indented function, which may never be defined.
 
     ## References
@@ -83,7 +84,7 @@ class OperatorSignature(Rule[SourceFile]):
 
 def _words(each: RejectedOperator) -> tuple[str, str]:
     """What is wrong, and what to write."""
-    short = each.written and len(each.written) <= _LONGEST and "`" not in each.written
+    short = _is_short(each.written)
     shown = f"`{each.written}`" if short else "a type"
     operator, name = f"the operator `{each.function}`", f"`{each.parameter}`"
     remedy = f"Write `{each.instead}`" if each.instead else "Use a type that torch supports"
@@ -119,4 +120,14 @@ def _words(each: RejectedOperator) -> tuple[str, str]:
             return f"`mutates_args` of {operator} names {name}, which is not a tensor", "Drop the name"
     if each.parameter:
         return f"{name} of {operator} is annotated as {shown}, which torch does not support there", remedy
-    return f"The result of {operator} is annotated as {shown}, which torch does not support there", remedy
+    whose, what = ("The result", shown) if short or not _is_short(each.element) else _element_of(each)
+    return f"{whose} of {operator} is annotated as {what}, which torch does not support there", remedy
+
+
+def _is_short(code: str) -> bool:
+    """Whether a message can show a type."""
+    return 0 < len(code) <= _LONGEST and "`" not in code
+
+
+def _element_of(each: RejectedOperator) -> tuple[str, str]:
+    return "An element of the result", f"`{each.element}`"

@@ -44,12 +44,16 @@ class RejectedPart(Enum):
 
 @record
 class Rejection:
-    """A part of a signature that torch rejects. ``parameter`` is empty for the result, ``instead`` a fitting type."""
+    """A part of a signature that torch rejects. ``parameter`` is empty for the result, ``instead`` a fitting type.
+
+    ``element`` is the first one of a tuple that torch rejects.
+    """
 
     node: ast.expr | ast.arg | ast.FunctionDef
     reason: RejectedPart
     parameter: str = ""
     instead: str = ""
+    element: ast.expr | None = None
 
 
 def rejections(function: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope) -> list[Rejection]:
@@ -114,7 +118,7 @@ def _of_type(parameter: ast.arg, scope: Scope, named: ast.Constant | None) -> It
         yield Rejection(parameter.annotation, RejectedPart.QUOTED, parameter.arg)
     elif absent:
         yield Rejection(parameter.annotation, RejectedPart.NOT_IMPORTED, parameter.arg, absent)
-    elif kind is not None and kind not in _TAKEN:
+    elif kind is not None and kind not in _TAKEN and kind not in _OPAQUE:
         yield Rejection(parameter.annotation, RejectedPart.TYPE, parameter.arg, _instead(annotation, scope))
     elif kind is not None and named is not None and "Tensor" not in kind:
         yield Rejection(named, RejectedPart.NOT_WRITABLE, parameter.arg)
@@ -162,12 +166,14 @@ def _of_result(function: ast.FunctionDef, scope: Scope) -> Iterator[Rejection]:
         yield Rejection(function.returns, RejectedPart.NOT_IMPORTED, instead=absent)
         return
     found = _type(returns, scope)
-    if found is None or found in (_NOTHING, *_RESULTS):
+    if found is None or found in (_NOTHING, *_RESULTS, *_OPAQUE):
         return
     parts = _parts_of_tuple(returns, scope)
-    if parts is None or (parts and all(each is None or each in _RESULTS for each in parts)):
+    if parts is None or (parts and all(each is None or each in (*_RESULTS, *_OPAQUE) for each in parts)):
         return
-    yield Rejection(function.returns, RejectedPart.TYPE, instead="list[Tensor]" if parts == ["Tensor", "..."] else "")
+    instead = "list[Tensor]" if parts == ["Tensor", "..."] else ""
+    rejected = (node for node, kind in zip(_parts(returns)[1], parts) if kind not in (None, "...", *_RESULTS, *_OPAQUE))
+    yield Rejection(function.returns, RejectedPart.TYPE, instead=instead, element=next(rejected, None))
 
 
 def _is_refused_default(node: ast.expr) -> bool:
@@ -252,6 +258,13 @@ _OTHERS = frozenset(
     )
 )
 """Types that torch certainly does not take, with and without arguments."""
+_OPAQUE = frozenset(
+    (
+        *("torch.distributed.device_mesh.DeviceMesh", "torch.distributed.DeviceMesh", "torch.Generator"),
+        *("torch.distributed.ProcessGroup", "torch.distributed.distributed_c10d.ProcessGroup"),
+    )
+)
+"""Types that newer releases of torch take alone, but not ``Optional`` of them."""
 
 _LISTED = ("Tensor", *sorted(_NUMBERS))
 _TAKEN = frozenset(
@@ -292,14 +305,15 @@ def _alternatives(node: ast.expr, scope: Scope) -> frozenset[str] | None:
     container, arguments = _parts(node)
     name = _meaning(container, scope)
     if not arguments:
-        return frozenset([_SINGLE.get(name, name)]) if name in _SINGLE or name in _OTHERS else None
+        known = name in _SINGLE or name in _OTHERS or name in _OPAQUE
+        return frozenset([_SINGLE.get(name, name)]) if known else None
     if name in ("typing.Optional", "typing.Union"):
         found = _union(arguments, scope)
         return found if found is None or name == "typing.Union" else found | {_NOTHING}
     if name not in _SEQUENCES or len(arguments) > 1:
         return frozenset([name]) if name in _OTHERS or name in _TUPLES else None
     inner = _type(arguments[0], scope)
-    return frozenset([f"{_SEQUENCES[name]}[{inner}]"]) if inner is not None else None
+    return frozenset([f"{_SEQUENCES[name]}[{inner}]"]) if inner is not None and inner not in _OPAQUE else None
 
 
 def _union(nodes: list[ast.expr], scope: Scope) -> frozenset[str] | None:
