@@ -296,9 +296,11 @@ def _similar(fn: FunctionClass, method: Method, name: str) -> str:
 
 
 def _unused_imports(fn: FunctionClass, method: Method, name: str) -> list[str]:
-    """The only import of the file that is never used and has a similar name."""
+    """The only import of the file that is never used and has a similar name; of torch for a call, which has to fit."""
     module = method.home.unit.index.module.names if method.home is not None else {}
     imported = [each for each, bounds in module.items() if all(bound.kind == "import" for bound in bounds)]
+    if any(isinstance(call := method.parents.get(each), cst.Call) and call.func is each for each in method.named[name]):
+        imported = [each for each in imported if all(b.target.startswith("torch.") for b in module[each])]
     alike = get_close_matches(name, imported, n=2, cutoff=0.8)
     if not alike:
         return []
