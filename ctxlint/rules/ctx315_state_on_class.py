@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import libcst as cst
-
 from ctxlint.model.analyses.shared_state import shared_gradients, shared_outputs, shared_saves, shared_writes
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.syntax import code_of
@@ -113,10 +111,12 @@ class StateOnClass(Rule[FunctionClass]):
 def _buffers_of_forward(fn: FunctionClass, forward: Method) -> Iterator[Finding]:
     for each in shared_outputs(fn, forward):
         what, name = _named(each)
+        then = "the next call silently replaces the values of this output"
+        if each.view:
+            then = "after the next call, a use of this output that needs a gradient raises RuntimeError"
         yield Finding(
             fn.span(each.node),
-            f"`forward` returns {what.removesuffix(',')} and overwrites it on each call; the next call silently replaces the "
-            f"values of this output. Return `{name}.clone()`.",
+            f"`forward` returns {what.removesuffix(',')} and overwrites it on each call; {then}. Return `{name}.clone()`.",
         )
     for each in shared_saves(fn, forward):
         what, name = _named(each)
@@ -130,7 +130,6 @@ def _buffers_of_forward(fn: FunctionClass, forward: Method) -> Iterator[Finding]
 
 def _named(shared: SharedBuffer) -> tuple[str, str]:
     """What is returned or kept, as messages name it, and its code."""
-    node = shared.node
-    name = code_of(node.value) if isinstance(node, cst.Return) and node.value is not None else code_of(node)
+    name = code_of(shared.node)
     in_it = "" if name.startswith(shared.buffer) else f", in the memory of `{shared.buffer}`,"
     return f"`{name}`{in_it}", name

@@ -9,17 +9,22 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.model.analyses.saved_state_uses import uses_of_kept
 from ctxlint.model.index.scopes import LOCAL
-from ctxlint.model.interpreter.events import Assigned, ClassAttribute, Mutation
+from ctxlint.model.interpreter.events import Assigned, ClassAttribute, ContextCall, ContextWrite, Mutation
 from ctxlint.model.interpreter.values import (
+    Choice,
     Fresh,
     Imported,
     Item,
     Opaque,
     Scalar,
     Tri,
+    View,
+    is_detached,
     is_input,
     is_tensor,
+    storage,
     usual_storage,
 )
 from ctxlint.model.syntax import code_of, dotted, root_name, single_index, words_of
@@ -29,10 +34,10 @@ from ctxlint.source.ast_tree import nodes_in
 from ctxlint.torch_api import operations
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from ctxlint.model.function import FunctionClass, Returned
-    from ctxlint.model.interpreter.events import Event
+    from ctxlint.model.interpreter.events import ContextEvent, Event
     from ctxlint.model.interpreter.method import Method
     from ctxlint.model.interpreter.values import Value
 
@@ -241,12 +246,14 @@ def _filled_once(event: Event, name: str) -> bool:
 class SharedBuffer:
     """Memory of the class, the module or the file that each run of a method overwrites, and that outlives the run.
 
-    ``buffer`` is its code; ``node`` is what is returned or kept of it, ``saved`` by ``save_for_backward``.
+    ``buffer`` is its code; ``node`` is the expression that is returned or kept, ``saved`` by ``save_for_backward``.
+    ``view``: it is a view of the buffer.
     """
 
     node: cst.CSTNode
     buffer: str
     saved: bool = False
+    view: bool = False
 
 
 def shared_gradients(fn: FunctionClass, backward: Method) -> Iterator[SharedBuffer]:
@@ -257,51 +264,126 @@ def shared_gradients(fn: FunctionClass, backward: Method) -> Iterator[SharedBuff
 
 
 def shared_outputs(fn: FunctionClass, forward: Method) -> Iterator[SharedBuffer]:
-    """The outputs that are memory which every call overwrites."""
+    """The outputs that are certainly memory which every call overwrites."""
     if _overwritings(forward):
-        yield from _shared(fn, forward, fn.outputs)
+        shared = _shared(fn, forward, fn.outputs, certainly=True)
+        differentiable = not fn.context_calls("mark_non_differentiable")
+        yield from (each for each in shared if differentiable or not each.view)
 
 
-def _shared(fn: FunctionClass, method: Method, results: Iterable[Returned]) -> Iterator[SharedBuffer]:
+def _shared(
+    fn: FunctionClass, method: Method, results: Iterable[Returned], *, certainly: bool = False
+) -> Iterator[SharedBuffer]:
     for returned in results:
         slots = returned.slots if returned.known else ()
-        given = [(slot.value, slot.node) for slot in slots if not slot.starred] or [(returned.value, None)]
-        for value, node in given:
-            buffer = _overwritten(fn, method, value, returned.event)
-            if buffer:
-                yield SharedBuffer(node or returned.node, buffer)
+        whole = returned.node.value if isinstance(returned.node, cst.Return) else None
+        given = [(slot.value, slot.node) for slot in slots if not slot.starred] or [(returned.value, whole)]
+        for value, own in given:
+            node = own or whole
+            buffer = _overwritten(fn, method, value, returned.event, certainly=certainly)
+            if buffer and isinstance(node, _CLONEABLE) and not (certainly and is_detached(value)):
+                yield SharedBuffer(node, buffer, view=any(True for _ in _steps(value)))
+
+
+_CLONEABLE = (cst.Name, cst.Attribute, cst.Subscript, cst.Call)
+"""The expressions that ``.clone()`` can follow."""
 
 
 def shared_saves(fn: FunctionClass, forward: Method) -> Iterator[SharedBuffer]:
-    """What ``forward`` keeps on ctx for ``backward`` of memory which every call overwrites."""
+    """What ``forward`` certainly keeps on ctx for ``backward`` of memory which every call overwrites."""
     if not _overwritings(forward):
         return
-    for save in fn.saves:
-        for slot in save.arguments:
-            buffer = _overwritten(fn, forward, slot.value, save) if save.by == "" and slot.node is not None else ""
-            if buffer and fn.saved_reads:
-                yield SharedBuffer(slot.node or save.node, buffer, saved=True)
-    for write in fn.context_writes:
-        buffer = _overwritten(fn, forward, write.value, write) if write.by == "" and write.value is not None else ""
-        if buffer and write.attribute in fn.reads_by_attribute:
-            yield SharedBuffer(write.value_node or write.node, buffer)
+    calls = [each for each in forward.facts.of(ContextCall) if each.method == "save_for_backward"]
+    for save in calls if fn.saved_reads else ():
+        for slot in save.arguments if _is_last(save, calls) and len(calls) == len(fn.saves) else ():
+            buffer = _overwritten(fn, forward, slot.value, save, certainly=True)
+            if buffer and isinstance(slot.node, _CLONEABLE):
+                yield SharedBuffer(slot.node, buffer, saved=True)
+    for write in forward.facts.of(ContextWrite):
+        buffer = _overwritten(fn, forward, write.value, write, certainly=True) if write.value is not None else ""
+        if not buffer or not isinstance(write.value_node, _CLONEABLE):
+            continue
+        others = fn.writes_by_attribute.get(write.attribute, ())
+        if _is_last(write, others) and uses_of_kept(fn, write.attribute).reads_values:
+            yield SharedBuffer(write.value_node, buffer)
+
+
+def _is_last(event: ContextEvent, alike: Sequence[ContextEvent]) -> bool:
+    """Whether no other event of a kind may replace what this one, in the method itself, keeps."""
+    return event.by == "" and not any(each is not event and (each.by or each.may_follow(event)) for each in alike)
 
 
 def _overwritings(method: Method) -> list[Mutation]:
     return [each for each in method.facts.of(Mutation) if each.how in operations.OVERWRITING]
 
 
-def _overwritten(fn: FunctionClass, method: Method, value: Value, event: Event) -> str:
-    """The memory that a value is, if each run that gets to an event has overwritten it with its own; else empty."""
-    buffer = _place(fn, method, value)
-    if not buffer:
+def _overwritten(fn: FunctionClass, method: Method, value: Value, event: Event, *, certainly: bool = False) -> str:
+    """The memory that a value is, if each run that gets to an event has overwritten it with its own; else empty.
+
+    ``certainly``: not what is rarely a copy, one of several, or ``.data``, which has a version counter of its own.
+    """
+    buffer = _place(fn, method, value) if not certainly or storage(value) is not None else ""
+    if not buffer or (certainly and not all(isinstance(step, (cst.Call, cst.Subscript)) for step in _steps(value))):
         return ""
-    certain = [each for each in method.facts.of(Mutation) if each.target is not None and event.implies(each)]
-    writes = [each for each in certain if each.target is not None and _place(fn, method, each.target) == buffer]
+    written = [(each, each.target) for each in method.facts.of(Mutation) if event.implies(each)]
+    writes = [
+        each
+        for each, target in written
+        if target is not None
+        and (not certainly or storage(target) is not None)
+        and _place(fn, method, target) == buffer
+        and _meets(each, target, value)
+    ]
     replaced = any(each.how in operations.OVERWRITING for each in writes)
     varying = {param.name for param in method.own_params}.union(method.binders) - {buffer}
     differs = any(not varying.isdisjoint(words_of(each.statement or each.node)) for each in writes)
     return buffer if replaced and differs else ""
+
+
+def _meets(write: Mutation, target: Value, value: Value) -> bool:
+    """Whether a write modifies elements of a value: it writes the whole buffer, or both have its beginning."""
+    steps = [*_steps(target)]
+    if write.how == "[...] =":
+        steps.append(write.node if write.by == "" else None)
+    return all(map(_is_whole, steps)) or (all(map(_has_beginning, steps)) and all(map(_has_beginning, _steps(value))))
+
+
+def _steps(value: Value | None) -> Iterator[object]:
+    """The expressions and subscripts that take a value from its buffer; None for a step that is not known."""
+    while isinstance(value, (View, Item)):
+        if isinstance(value, View):
+            yield value.node
+        elif not isinstance(value.key, str):
+            yield value.key
+        value = value.of
+    if isinstance(value, Choice):
+        yield None
+    node = value.node if isinstance(value, Opaque) else None
+    while isinstance(node, cst.Subscript):
+        yield node
+        node = node.value
+
+
+def _is_whole(step: object) -> bool:
+    """Whether a step leaves out no element: ``buffer.view(-1)``, ``buffer[:]``."""
+    if isinstance(step, cst.Call):
+        return isinstance(step.func, cst.Attribute) and step.func.attr.value in _WHOLE_VIEWS
+    return isinstance(step, cst.Subscript) and all(code_of(each.slice).strip() in (":", "...") for each in step.slice)
+
+
+_WHOLE_VIEWS = frozenset(
+    ["contiguous", "detach", "flatten", "permute", "reshape", "squeeze", "transpose", "unsqueeze", "view"]
+)
+
+
+def _has_beginning(step: object) -> bool:
+    """Whether a step keeps the first element: ``buffer[:n]``, ``buffer.narrow(0, 0, n)``."""
+    if isinstance(step, cst.Subscript):
+        return all(code_of(each.slice).replace(" ", "").startswith((":", "0:", "...")) for each in step.slice)
+    narrowed = isinstance(step, cst.Call) and isinstance(step.func, cst.Attribute) and step.func.attr.value == "narrow"
+    if narrowed and isinstance(step, cst.Call) and len(step.args) == 3:
+        return step.args[1].keyword is None and code_of(step.args[1].value) == "0"
+    return _is_whole(step)
 
 
 def _place(fn: FunctionClass, method: Method, value: Value) -> str:
