@@ -83,7 +83,7 @@ class OmittedArgument(Rule[FunctionClass]):
     Only functions of modules, under no decorator that may change their parameters. An argument counts as passed for
     another parameter if that is optional, too, and has an unlike name. A group is known by its name
     and by where `forward` passes it, to `torch.distributed` or as `group=`, and only of a Function with one, whose
-    `backward` passes none beside.
+    `backward` passes none next to.
 
     ## References
     - [Calls](https://docs.python.org/3/reference/expressions.html#calls)
