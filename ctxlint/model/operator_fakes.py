@@ -205,7 +205,7 @@ def _always(ours: list[tuple[ast.expr, Laid | None]], theirs: Laid | None, teste
 
 
 class _Tested(NamedTuple):
-    """The attributes that an operator mentions in a test, and the parameters that it asks whether they are vectors."""
+    """The attributes that an operator mentions in a test, and the parameters that it tests for being vectors."""
 
     attributes: frozenset[str]
     vectors: frozenset[str]

@@ -88,7 +88,7 @@ def misplaced_arguments(method: Method) -> Iterator[Moved]:
 def calls_without_group(fn: FunctionClass, backward: Method) -> Iterator[WithoutGroup]:
     """The calls in backward that work in the default group, if forward gets one process group and passes it on.
 
-    Not beside another call that gets a group: backward may work in two.
+    Not next to another call that gets a group: backward may work in two.
     """
     groups = [each.name for each in fn.inputs if GROUP.fullmatch(each.name)]
     if len(groups) != 1 or not any(_passes_group(method, groups[0]) for method in fn.earlier_methods):
