@@ -227,6 +227,8 @@ class AnsweringOften:
             return False
         if self._asked.about_a_use or self._asked.deed == "differentiates":
             return True
+        if self._asked.deed == "assigns":
+            return bool(_names_assigned(data, module_name(self._asked.path)))
         from ctxlint.model.index.project_answers import times_answered
 
         return times_answered(self._asked, _tree_of(data)) >= self._times
@@ -262,8 +264,14 @@ class _Runner(NamedTuple):
 
 def _assigned_in(paths: Iterable[str], asked: ProjectQuestion) -> list[str]:
     """The names that some files set in the module that a question is about."""
-    trees = (_tree_of(content_or_nothing(path)) for path in paths)
-    return sorted({name for tree in trees for name in assigned_in(tree, module_name(asked.path))})
+    module = module_name(asked.path)
+    return sorted({name for path in paths for name in _names_assigned(content_or_nothing(path), module)})
+
+
+@lru_cache(maxsize=256)
+def _names_assigned(data: bytes, module: str) -> frozenset[str]:
+    """The names that a file sets in a module: in an editor, one is asked for after each of many keystrokes."""
+    return assigned_in(_tree_of(data), module)
 
 
 def _runners_in(path: str, asked: ProjectQuestion) -> list[_Runner]:

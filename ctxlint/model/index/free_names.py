@@ -10,6 +10,7 @@ from ctxlint.model.index.file_index import last_name
 from ctxlint.model.index.named_patches import replaces
 from ctxlint.model.index.python_names import is_always_bound
 from ctxlint.model.index.scopes import dotted_name
+from ctxlint.patterns import pattern
 from ctxlint.source.ast_tree import nodes_in
 
 if TYPE_CHECKING:
@@ -164,7 +165,7 @@ def _is_among(modules: set[str], node: ast.expr, module: str) -> bool:
 
 def may_set_any(data: bytes, module: str) -> bool:
     """Whether a file with these bytes may set some name of a module, or of Python's builtins."""
-    if b"builtins" in data:
+    if b"builtins" in data and _SETS_BUILTINS.search(data) is not None:
         return True
     name = re.escape(module.encode("utf-8", "surrogatepass"))
     if re.search(name, data) is None:
@@ -176,4 +177,8 @@ def may_set_any(data: bytes, module: str) -> bool:
     return re.search(rb"%b|\b%b\.\w+['\"]" % (assigned, name), data) is not None
 
 
+_SETS_BUILTINS = pattern(
+    rb"\bbuiltins\s*\.\s*\w+\s*[^\s\w()=]{0,3}=(?!=)|\w\s*\(\s*(?:__)?builtins\b|builtins(?:__)?\s*(?:\.\s*__dict__|\[)"
+    rb"|\bbuiltins\s+as\b"
+)
 _INDIRECTLY = (b"setattr", b"__dict__", b"vars(", b"sys.modules", b"import_module")
