@@ -178,7 +178,7 @@ def may_set_any(data: bytes, module: str) -> bool:
 
 
 _SETS_BUILTINS = pattern(
-    rb"\bbuiltins\s*\.\s*\w+\s*[^\s\w()=]{0,3}=(?!=)|\w\s*\(\s*(?:__)?builtins\b|builtins(?:__)?\s*(?:\.\s*__dict__|\[)"
-    rb"|\bbuiltins\s+as\b"
+    rb"\bbuiltins\s*\.\s*\w+\s*[^\s\w()=]{0,3}=(?!=)|(?<![.\w])(?:setattr|vars)\s*\(\s*(?:__)?builtins"
+    rb"|builtins(?:__)?\s*\.\s*__dict__\s*[\[.]|\b__builtins__\s*\[|\bbuiltins\s+as\b"
 )
 _INDIRECTLY = (b"setattr", b"__dict__", b"vars(", b"sys.modules", b"import_module")
