@@ -15,7 +15,7 @@ from ctxlint.model.index.result_layouts import DEFAULT, FLOATING, LEADING, Laid,
 from ctxlint.model.index.scopes import dotted_name
 from ctxlint.model.interpreter.values import Sequence, Tri, is_tensor
 from ctxlint.model.syntax import CHECKING
-from ctxlint.source.ast_tree import defaults_of, nodes_in
+from ctxlint.source.ast_tree import defaults_of, nodes_in, positional_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -72,7 +72,7 @@ class _Parameters:
     """The parameters of a function."""
 
     def __init__(self, arguments: ast.arguments) -> None:
-        self.positional = [each.arg for each in (*arguments.posonlyargs, *arguments.args)]
+        self.positional = positional_names(arguments)
         self.by_name = [each.arg for each in arguments.kwonlyargs]
         self.nameable = {each.arg for each in chain(arguments.args, arguments.kwonlyargs)}
         self.defaults = defaults_of(arguments)

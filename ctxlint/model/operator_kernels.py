@@ -22,14 +22,9 @@ if TYPE_CHECKING:
     from ctxlint.model.index.scopes import Scope
 
 
-def may_hold_kernels(unit: Unit) -> bool:
-    """Whether a file may register a Function as the kernel of an operator."""
-    return unit.source.holds(".impl(")
-
-
 def kernels_below_autograd(unit: Unit, project: Project) -> Iterator[KernelBelowAutograd]:
     """The Functions that a file registers for a device, ``lib.impl("f", F.apply, "CPU")``, and not for autograd."""
-    if not may_hold_kernels(unit) or unit.source.holds("register_autograd"):
+    if not unit.source.holds(".impl(") or unit.source.holds("register_autograd"):
         return
     parts = unit.index.parts or (unit.index,)
     calls = [(each, texts_in(each.node)) for part in parts for each in part.calls if each.name == "impl"]

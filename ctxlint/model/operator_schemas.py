@@ -13,7 +13,7 @@ from ctxlint.model.index.project import Definition
 from ctxlint.model.index.project_answers import meant, texts_in
 from ctxlint.model.index.scopes import LOCAL
 from ctxlint.model.summaries.declared import namespace_of, schema_of
-from ctxlint.source.ast_tree import defaults_of, nodes_in, parameter_names
+from ctxlint.source.ast_tree import defaults_of, nodes_in, parameter_names, positional_names
 from ctxlint.torch_api.known_decorators import OPERATOR_DECORATORS
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ def _handed_on(call: ast.Call, helper: ast.FunctionDef | ast.AsyncFunctionDef, m
     ((function, mutated),) = handed
     if not _kept(helper, function, mutated):
         return None
-    positional = [each.arg for each in (*arguments.posonlyargs, *arguments.args)]
+    positional = positional_names(arguments)
     if any(isinstance(each, ast.Starred) for each in call.args) or any(each.arg is None for each in call.keywords):
         return None
     given = dict(zip(positional, call.args)) | {each.arg: each.value for each in call.keywords}

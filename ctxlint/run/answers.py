@@ -225,7 +225,7 @@ class AnsweringOften:
         """Whether a file with these bytes answers it."""
         if not _mentions(data, self._asked):
             return False
-        if self._asked.about_a_use or self._asked.deed == "differentiates":
+        if self._asked.answered_by_bytes:
             return True
         if self._asked.deed == "assigns":
             return bool(_names_assigned(data, module_name(self._asked.path)))
@@ -295,7 +295,7 @@ _WITHOUT_IMPORTS = ("assigns", "chooses", "differentiates", "passes-created", "s
 """The deeds of files that need not import the name."""
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=1)
 def _tree_of(data: bytes) -> ast.Module | None:
     """The tree of a file, for several questions in succession."""
     return tree_of(data.decode("utf-8", "replace"))

@@ -224,28 +224,31 @@ def _may_come_true(rule: Rule[Any], subject: Any, finding: Finding) -> bool:
 
 
 def _as_it_stands(rule: Rule[Any], subject: Any, finding: Finding) -> Finding:
-    """The finding, with the condition of what it claims where something raises before.
-
-    For what torch does with gradients: always, or after some path through forward, which may be that of the call in
-    the message.
-    """
+    """The finding, with the condition of what it claims where something raises before."""
     if not isinstance(subject, FunctionClass) or rule.says_if_it_runs:
         return finding
     about_backward = rule.about_gradients or (rule.about_backward and not rule.holds_unreached)
-    where = None if about_backward else method_at(subject, finding.span)
-    raises = about_backward and backward_is_unreached(subject)
-    if rule.about_gradients and not raises:
-        raises = backward_raises(subject) or forward_raises_lately(subject) or all_are_shifted(subject)
-        raises = raises or may_lack_state(subject) or is_unreached(subject, finding.span)
-    elif not raises:
-        raises = not rule.holds_unreached and is_unreached(subject, finding.span)
-    if not raises:
+    unreached = about_backward and backward_is_unreached(subject)
+    if not (unreached or _comes_late(rule, subject, finding)):
         return finding
     from ctxlint.rules.wording import if_backward_gets_there, if_it_gets_there
 
-    if where is None:
+    method = None if about_backward else method_at(subject, finding.span)
+    if method is None:
         return replace(finding, message=if_backward_gets_there(subject, finding.message))
-    return replace(finding, message=if_it_gets_there(where.name, finding.message))
+    return replace(finding, message=if_it_gets_there(method.name, finding.message))
+
+
+def _comes_late(rule: Rule[Any], fn: FunctionClass, finding: Finding) -> bool:
+    """Whether something certainly raises before the place of a finding, if that matters.
+
+    Before what torch does with gradients: anywhere in backward, or after some path through forward, which may be that
+    of the call in the message.
+    """
+    if not rule.about_gradients:
+        return not rule.holds_unreached and is_unreached(fn, finding.span)
+    raises = backward_raises(fn) or forward_raises_lately(fn) or all_are_shifted(fn)
+    return raises or may_lack_state(fn) or is_unreached(fn, finding.span)
 
 
 def _is_out_of_use(subject: Any, settings: Settings) -> bool:

@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 from ctxlint.source.nesting import too_deep_for_ast
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
 
 def tree_of(text: str) -> ast.Module | None:
@@ -40,7 +40,28 @@ def nodes_in(top: ast.AST) -> list[ast.AST]:
 
 def parameter_names(arguments: ast.arguments) -> list[str]:
     """The names of the parameters, in order, without ``*args`` and ``**kwargs``."""
-    return [each.arg for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
+    return [*positional_names(arguments), *(each.arg for each in arguments.kwonlyargs)]
+
+
+def positional_names(arguments: ast.arguments) -> list[str]:
+    """The names of the parameters that take arguments by position, in order, without ``*args``."""
+    return [each.arg for each in (*arguments.posonlyargs, *arguments.args)]
+
+
+def bound_names(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    """The names that some nodes bind or delete: assignments, imports, definitions, handlers and patterns."""
+    for node in nodes:
+        match node:
+            case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
+                yield name
+            case ast.alias(name=name, asname=other):
+                yield (other or name).partition(".")[0]
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                yield name
+            case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
+                yield name
+            case ast.MatchMapping(rest=str(name)):
+                yield name
 
 
 def defaults_of(arguments: ast.arguments) -> dict[str, ast.expr]:
@@ -63,7 +84,7 @@ def gives_back(function: ast.AST | None) -> bool:
     nodes = nodes_in(function)
     inner = [each for each in nodes if isinstance(each, (ast.Return, ast.FunctionDef, ast.Lambda))]
     stored = {each.id for each in nodes if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
-    params = [each.arg for each in (*function.args.posonlyargs, *function.args.args)]
+    params = positional_names(function.args)
     plain = len(params) == 1 and len(inner) == 1 + isinstance(function, ast.FunctionDef)
     return plain and isinstance(returned, ast.Name) and returned.id == params[0] not in stored
 

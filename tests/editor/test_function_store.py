@@ -480,31 +480,32 @@ def test_configurations_that_the_file_may_change_are_noticed(tmp_path: Path) -> 
     assert ["CTX709" in each for each in codes] == [True, False, True, False]
 
 
-def test_a_method_that_is_replaced_by_its_name_is_noticed(tmp_path: Path) -> None:
-    """In the file itself, and in another one that is saved meanwhile."""
-    checker, uri = Checker(Workspace(lambda _: None, (str(tmp_path),))), (tmp_path / "a.py").as_uri()
-    (tmp_path / ".git").mkdir()
-    other = tmp_path / "other.py"
-    text = STASH.replace("grad * 2", "grad * missing")
-    replaced = f"{text}\n\nfrom lib import register_patch\nregister_patch('a.{{}}.backward', print)\n"
-    found = []
-    name = re.findall(r"class (\w+)", text)[0]
-    for version, (now, elsewhere) in enumerate(
-        ((text, ""), (replaced, ""), (replaced.replace("{}", name), ""), (text, ""), (text, replaced), (text, ""))
-    ):
-        other.write_text(elsewhere.replace("{}", name).rpartition("\n\n")[2], encoding="utf-8")
+def found_while_another_file_changes(code: str, cases: Iterable[tuple[str, str]], folder: Path) -> list[bool]:
+    """Whether a rule finds something in each text of ``a.py`` next to each text of ``other.py``, kept or from nothing."""
+    workspace, uri = Workspace(lambda _: None, (str(folder),)), (folder / "a.py").as_uri()
+    (folder / ".git").mkdir()
+    checker, found = Checker(workspace), []
+    for version, (text, elsewhere) in enumerate(cases):
+        (folder / "other.py").write_text(elsewhere, encoding="utf-8")
         forget_other_files()
         checker.refresh()
-        anew = shown(Checker(Workspace(lambda _: None, (str(tmp_path),))), Document(uri, now, version, "python"))
-        assert shown(checker, Document(uri, now, version, "python")) == anew
-        codes = [each.code for each in checker.check(Document(uri, now, version, "python")).diagnostics]
-        found.append("CTX223" in codes)
-    assert found == [True, True, False, True, False, True]
+        document = Document(uri, text, version, "python")
+        assert shown(checker, document) == shown(Checker(workspace), document)
+        found.append(code in [each.code for each in checker.check(document).diagnostics])
+    return found
+
+
+def test_a_method_that_is_replaced_by_its_name_is_noticed(tmp_path: Path) -> None:
+    """In the file itself, and in another one that is saved meanwhile."""
+    text = STASH.replace("grad * 2", "grad * missing")
+    replaced = f"{text}\n\nfrom lib import register_patch\nregister_patch('a.{{}}.backward', print)\n"
+    name = re.findall(r"class (\w+)", text)[0]
+    named = replaced.replace("{}", name)
+    cases = ((text, ""), (replaced, ""), (named, ""), (text, ""), (text, named.rpartition("\n\n")[2]), (text, ""))
+    assert found_while_another_file_changes("CTX223", cases, tmp_path) == [True, True, False, True, False, True]
 
 
 def test_callers_with_grad_mode_off_are_noticed(tmp_path: Path) -> None:
-    checker, uri = Checker(Workspace(lambda _: None, (str(tmp_path),))), (tmp_path / "a.py").as_uri()
-    (tmp_path / ".git").mkdir()
     text = STASH.replace("        ctx.kept = x\n        return x * 2", "        return x.view(-1)") + (
         "\n\ndef shifted(x):\n    y = Keep.apply(x)\n    y += 1\n    return y\n"
     )
@@ -512,33 +513,13 @@ def test_callers_with_grad_mode_off_are_noticed(tmp_path: Path) -> None:
     inside = f"{text}\n\ndef evaluate(x):\n{without}"
     outside = f"import torch\nfrom a import shifted\n\n\ndef evaluate(x):\n{without}"
     cases = ((text, ""), (inside, ""), (text, ""), (text, outside), (f"{text}\n\ndef f(x):\n    shifted(x)\n", outside))
-    found = []
-    for version, (now, elsewhere) in enumerate(cases):
-        (tmp_path / "other.py").write_text(elsewhere, encoding="utf-8")
-        forget_other_files()
-        checker.refresh()
-        anew = shown(Checker(Workspace(lambda _: None, (str(tmp_path),))), Document(uri, now, version, "python"))
-        assert shown(checker, Document(uri, now, version, "python")) == anew
-        codes = [each.code for each in checker.check(Document(uri, now, version, "python")).diagnostics]
-        found.append("CTX406" in codes)
-    assert found == [True, False, True, False, True]
+    assert found_while_another_file_changes("CTX406", cases, tmp_path) == [True, False, True, False, True]
 
 
 def test_a_name_that_another_file_sets_is_noticed(tmp_path: Path) -> None:
-    checker, uri = Checker(Workspace(lambda _: None, (str(tmp_path),))), (tmp_path / "a.py").as_uri()
-    (tmp_path / ".git").mkdir()
     text, sets = STASH.replace("grad * 2", "grad * missing"), "import a\n\na.missing = 2\n"
     cases = ((text, ""), (text, sets), (text.replace("missing", "other"), sets), (text, sets), (text, ""))
-    found = []
-    for version, (now, elsewhere) in enumerate(cases):
-        (tmp_path / "patch.py").write_text(elsewhere, encoding="utf-8")
-        forget_other_files()
-        checker.refresh()
-        anew = shown(Checker(Workspace(lambda _: None, (str(tmp_path),))), Document(uri, now, version, "python"))
-        assert shown(checker, Document(uri, now, version, "python")) == anew
-        codes = [each.code for each in checker.check(Document(uri, now, version, "python")).diagnostics]
-        found.append("CTX223" in codes)
-    assert found == [True, False, True, False, True]
+    assert found_while_another_file_changes("CTX223", cases, tmp_path) == [True, False, True, False, True]
 
 
 def test_a_name_that_is_being_typed_is_no_new_question(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

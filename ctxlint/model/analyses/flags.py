@@ -36,7 +36,7 @@ from ctxlint.model.interpreter.values import (
 )
 from ctxlint.model.syntax import children, dotted, is_name, keywords_of, literal_integer, single_index, words_of
 from ctxlint.records import record
-from ctxlint.source.ast_tree import nodes_in
+from ctxlint.source.ast_tree import nodes_in, positional_names
 from ctxlint.torch_api.operations import IN_PLACE_COLLECTIVES
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def _stores(node: ast.Assign, attribute: str) -> bool:
 
 def _passed_for(call: cst.Call, arguments: ast.arguments, parameter: str) -> cst.BaseExpression | None:
     """What a call without stars passes for a parameter."""
-    positional = [each.arg for each in (*arguments.posonlyargs, *arguments.args)]
+    positional = positional_names(arguments)
     given = dict(zip(positional, (each.value for each in call.args if each.keyword is None)))
     return (given | keywords_of(call)).get(parameter)
 

@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from ctxlint.model.analyses.attribute_uses import ASKING, OF_A_TENSOR
-from ctxlint.source.ast_tree import nodes_in
+from ctxlint.source.ast_tree import nodes_in, positional_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,7 +44,7 @@ def _parameter(definition: Definition, call: cst.Call, argument: cst.Arg) -> str
     at = next(at for at, each in enumerate(call.args) if each is argument)
     if any(each.star for each in call.args[:at]):
         return None
-    positional = [each.arg for each in (*record.node.args.posonlyargs, *record.node.args.args)]
+    positional = positional_names(record.node.args)
     static = any(isinstance(each, ast.Name) and each.id == "staticmethod" for each in record.node.decorator_list)
     of_class = definition.qualname.rpartition(".")[0] in definition.unit.index.classes
     at += of_class and not static

@@ -13,7 +13,7 @@ from ctxlint.model.interpreter.events import GenericCall
 from ctxlint.model.syntax import dotted, is_name, keywords_of, last_name, words_of
 from ctxlint.patterns import pattern
 from ctxlint.records import record
-from ctxlint.source.ast_tree import nodes_in
+from ctxlint.source.ast_tree import defaults_of, nodes_in, parameter_names, positional_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -144,11 +144,8 @@ _KEEPING = frozenset(["torch.no_grad", "torch.compile", "torch.jit.script", "tor
 
 def _signature(function: FunctionRecord) -> Signature:
     arguments = function.node.args
-    positional = [each.arg for each in (*arguments.posonlyargs, *arguments.args)]
-    required: list[ast.expr | None] = [None] * (len(positional) - len(arguments.defaults))
-    defaults = dict(zip(positional, [*required, *arguments.defaults]))
-    defaults |= {each.arg: default for each, default in zip(arguments.kwonlyargs, arguments.kw_defaults)}
-    return Signature(function, defaults, len(positional))
+    defaults = dict.fromkeys(parameter_names(arguments)) | defaults_of(arguments)
+    return Signature(function, defaults, len(positional_names(arguments)))
 
 
 def _omitted(call: cst.Call, signature: Signature) -> dict[str, ast.expr]:

@@ -57,7 +57,7 @@ from ctxlint.model.index.scopes import (
     resolve_certainly,
 )
 from ctxlint.patterns import pattern
-from ctxlint.source.ast_tree import nodes_in, parameter_names
+from ctxlint.source.ast_tree import nodes_in, parameter_names, positional_names
 from ctxlint.torch_api.autograd import BY_OTHERS, GRADIENTS_OFF, OPERATOR_KERNELS, PROTOCOL
 from ctxlint.torch_api.operations import INPLACE_FLAGS, TORCH_SINGLE, TUPLE_METHODS
 
@@ -787,7 +787,7 @@ class CallSites:
     def parameter_handed_on(self, node: ast.expr, scope: Scope) -> int | None:
         """The position of the parameter of a function of the module that an argument in its body certainly is."""
         given = self.given_to_function(node, scope)
-        names = [each.arg for each in (*given.posonlyargs, *given.args)] if given is not None else []
+        names = positional_names(given) if given is not None else []
         return names.index(node.id) if isinstance(node, ast.Name) and node.id in names else None
 
     def rest(self, node: ast.expr, scope: Scope) -> int | None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from ctxlint.model.index.project_answers import differentiable_operators
 from ctxlint.model.index.scopes import LOCAL, Scope, dotted_name, is_on_self, meanings
-from ctxlint.source.ast_tree import nodes_in
+from ctxlint.source.ast_tree import nodes_in, positional_names
 from ctxlint.torch_api.known_decorators import OPERATOR_DECORATORS
 from ctxlint.torch_api.transforms import SAME_MODULE, TRANSFORMS, TRANSPARENT
 
@@ -87,7 +87,7 @@ class CalledCode(NamedTuple):
     def parameters(self) -> list[str]:
         """The names of its positional parameters, apart from ``self``."""
         arguments = self.node.args
-        names = [each.arg for each in (*arguments.posonlyargs, *arguments.args)]
+        names = positional_names(arguments)
         return names[1:] if self.receiver else names
 
 

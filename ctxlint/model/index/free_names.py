@@ -11,7 +11,7 @@ from ctxlint.model.index.named_patches import replaces
 from ctxlint.model.index.python_names import is_always_bound
 from ctxlint.model.index.scopes import dotted_name
 from ctxlint.patterns import pattern
-from ctxlint.source.ast_tree import nodes_in
+from ctxlint.source.ast_tree import bound_names, nodes_in
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Sequence
@@ -34,23 +34,10 @@ def _free_in(index: FileIndex, record: ClassRecord) -> frozenset[str]:
     if record.qualname not in known:
         nodes = nodes_in(record.node)
         read = {each.id for each in nodes if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Load)}
-        free = read.difference(_bound(nodes))
+        params = (each.arg for each in nodes if isinstance(each, ast.arg))
+        free = read.difference(bound_names(nodes), params)
         known[record.qualname] = frozenset(each for each in free if not is_always_bound(each))
     return known[record.qualname]
-
-
-def _bound(nodes: Iterable[ast.AST]) -> Iterator[str]:
-    """The names that some nodes bind, in whatever scope."""
-    for each in nodes:
-        match each:
-            case ast.Name(id=name, ctx=ast.Store() | ast.Del()) | ast.arg(arg=name):
-                yield name
-            case ast.alias(name=name, asname=other):
-                yield (other or name).partition(".")[0]
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-                yield name
-            case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
-                yield name
 
 
 ANY_NAME = "*"
@@ -167,11 +154,11 @@ def may_set_any(data: bytes, module: str) -> bool:
     """Whether a file with these bytes may set some name of a module, or of Python's builtins."""
     if b"builtins" in data and _SETS_BUILTINS.search(data) is not None:
         return True
-    name = re.escape(module.encode("utf-8", "surrogatepass"))
-    if re.search(name, data) is None:
+    if module.encode("utf-8", "surrogatepass") not in data:
         return False
     if any(each in data for each in _INDIRECTLY):
         return True
+    name = re.escape(module.encode("utf-8", "surrogatepass"))
     names = b"|".join([name, *map(re.escape, re.findall(rb"\b%b\s+as\s+(\w+)" % name, data))])
     assigned = rb"\b(?:%b)\s*\.\s*\w+\s*[^\s\w()=]{0,3}=(?!=)" % names
     return re.search(rb"%b|\b%b\.\w+['\"]" % (assigned, name), data) is not None

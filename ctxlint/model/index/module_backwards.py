@@ -10,7 +10,7 @@ from ctxlint.model.index.project import Definition
 from ctxlint.model.index.scopes import dotted_name
 from ctxlint.patterns import pattern
 from ctxlint.records import record
-from ctxlint.source.ast_tree import nodes_in, tree_of
+from ctxlint.source.ast_tree import nodes_in, positional_names, tree_of
 from ctxlint.source.source import Position, Span
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def _looks_called(backward: ast.FunctionDef, forward: ast.FunctionDef) -> bool:
 
     Next to a ``forward`` that returns its input, whatever it takes is a gradient: no other direction, as in a flow.
     """
-    names = _parameters(backward)
+    names = positional_names(backward.args)
     if backward.decorator_list or names[:1] != ["self"] or len(names) < 2:
         return False
     returned = _returned(backward)
@@ -100,7 +100,7 @@ def _looks_called(backward: ast.FunctionDef, forward: ast.FunctionDef) -> bool:
 
 def _is_identity(method: ast.FunctionDef) -> bool:
     """Whether a method does nothing but return its input: ``x``, ``x.clone()`` or a view of it."""
-    names, returned, body = _parameters(method), _returned(method), method.body
+    names, returned, body = positional_names(method.args), _returned(method), method.body
     code = [each for each in body if not (isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant))]
     if len(names) != 2 or len(code) != 1 or len(returned) != 1:
         return False
@@ -109,10 +109,6 @@ def _is_identity(method: ast.FunctionDef) -> bool:
     if isinstance(func, ast.Attribute) and func.attr in ("clone", "view_as"):
         value = func.value
     return isinstance(value, ast.Name) and value.id == names[1]
-
-
-def _parameters(method: ast.FunctionDef) -> list[str]:
-    return [each.arg for each in (*method.args.posonlyargs, *method.args.args)]
 
 
 def _returned(method: ast.FunctionDef) -> list[ast.expr]:

@@ -91,6 +91,11 @@ class ProjectQuestion(NamedTuple):
         """Whether it is about what uses a function, for whatever."""
         return self.deed in ("uses", "registers")
 
+    @property
+    def answered_by_bytes(self) -> bool:
+        """Whether a file answers it whose bytes look like it: nothing is parsed for that."""
+        return self.about_a_use or self.deed == "differentiates"
+
 
 class Declaration(NamedTuple):
     """The only file of a project that declares an operator."""

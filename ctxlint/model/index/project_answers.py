@@ -10,7 +10,6 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from ctxlint.model.index.file_index import last_name
-from ctxlint.model.index.free_names import assigned_in
 from ctxlint.model.index.indexer import index_module
 from ctxlint.model.index.method_calls import calls_of_method
 from ctxlint.model.index.operator_signatures import rejections
@@ -26,7 +25,6 @@ from ctxlint.model.index.passed_tensors import (
 from ctxlint.model.index.results import modifies_result
 from ctxlint.model.index.scopes import LOCAL, dotted_name, resolve
 from ctxlint.source.ast_tree import nodes_in
-from ctxlint.source.modules import module_name
 from ctxlint.torch_api.autograd import GRADIENTS_OFF
 from ctxlint.torch_api.known_decorators import OPERATOR_DECORATORS
 
@@ -49,10 +47,9 @@ REGISTER = "torch.library.register_autograd"
 def times_answered(asked: ProjectQuestion, tree: ast.Module | None) -> int:
     """How often a file with this tree answers a question: once for each declaration of an operator.
 
+    What names it assigns in a module is not asked here, but in ``free_names``: the answer is these names.
     A file that cannot be parsed may do anything but that.
     """
-    if asked.about_a_use or asked.deed == "differentiates":
-        return 1
     if tree is None:
         return asked.deed not in ("declares", "modifies", "tracks")
     match asked.deed:
@@ -68,8 +65,6 @@ def times_answered(asked: ProjectQuestion, tree: ast.Module | None) -> int:
             return _takes(tree, asked.name)
         case "sets":
             return may_set(tree, asked.name)
-        case "assigns":
-            return bool(assigned_in(tree, module_name(asked.path)))
         case "chooses":
             return _chooses(tree, asked.name)
         case "fills":

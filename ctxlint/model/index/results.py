@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from ctxlint.model.index.passed_tensors import creates_parameter, flags_of
 from ctxlint.model.index.scopes import LOCAL, dotted_name, resolve_certainly
 from ctxlint.records import record
-from ctxlint.source.ast_tree import Collected, nodes_in
+from ctxlint.source.ast_tree import Collected, bound_names, nodes_in, positional_names
 from ctxlint.torch_api.operations import INPLACE_METHODS, VIEW_METHODS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from ctxlint.model.index.file_index import FileIndex
     from ctxlint.model.index.scopes import Scope
@@ -248,7 +248,7 @@ def _writes_argument(call: ast.Call, name: str, meant: Callable[[ast.Call], ast.
     if method is None or any(isinstance(each, ast.Starred) for each in call.args):
         return False
     of_self = isinstance(call.func, ast.Attribute) and dotted_name(call.func.value) == "self"
-    params = [each.arg for each in (*method.args.posonlyargs, *method.args.args)][of_self:]
+    params = positional_names(method.args)[of_self:]
     named = [each.id if isinstance(each, ast.Name) else "" for each in call.args]
     param = next((own for own, each in zip(params, named, strict=False) if each == name), "")
     for statement in method.body:
@@ -517,21 +517,7 @@ def _stored_by(target: ast.expr) -> frozenset[str]:
     return _STORED.within(target)
 
 
-def _bound(nodes: Iterable[ast.AST]) -> Iterator[str]:
-    """The names that some nodes bind or delete: assignments, imports, definitions, handlers and patterns."""
-    for each in nodes:
-        if isinstance(each, ast.Name):
-            if not isinstance(each.ctx, ast.Load):
-                yield each.id
-        elif isinstance(each, ast.alias):
-            yield (each.asname or each.name).partition(".")[0]
-        elif isinstance(each, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar, ast.FunctionDef, ast.ClassDef)):
-            yield each.name or ""
-        elif isinstance(each, ast.MatchMapping):
-            yield each.rest or ""
-
-
-_STORED = Collected(_bound)
+_STORED = Collected(bound_names)
 
 
 def _requiring_gradients(statements: Sequence[ast.stmt]) -> set[str]:

@@ -459,14 +459,13 @@ class Summaries:
         return head
 
 
-_COMPILED = frozenset(["torch.jit.script", "torch.jit.script_if_tracing"])
-
-
 def _has_schema(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     """Whether a decorator gets the schema of an operator, whose parameters may have other names."""
     calls = (each for each in function.decorator_list if isinstance(each, ast.Call))
     return any(each.arg in ("schema", None) for call in calls for each in call.keywords)
 
+
+_COMPILED = frozenset(["torch.jit.script", "torch.jit.script_if_tracing"])
 
 _OPERATORS = frozenset(["torch.library.custom_op", "torch.library.triton_op"])
 """Decorators that make an operator of a function, which torch calls by its schema."""
