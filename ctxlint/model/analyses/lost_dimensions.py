@@ -20,6 +20,7 @@ from ctxlint.model.syntax import (
     single_index,
 )
 from ctxlint.records import record
+from ctxlint.torch_api.einops import groups_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -130,16 +131,8 @@ def _pattern(call: cst.Call) -> int | None:
     result = written.partition("->")[2].strip() if isinstance(written, str) else ""
     if not result or "." in result:
         return None
-    return len(result.replace(" ", "")) if name == "einsum" else _groups(result)
-
-
-def _groups(result: str) -> int:
-    """The number of dimensions on the right of a pattern of einops, where parentheses make one of several."""
-    found, depth = 0, 0
-    for word in result.replace("(", " ( ").replace(")", " ) ").split():
-        depth += (word == "(") - (word == ")")
-        found += (word == "(") if word in "()" else depth == 0
-    return found
+    groups = [*result.replace(" ", "")] if name == "einsum" else groups_of(result)
+    return len(groups) if groups is not None else None
 
 
 def _least_dimensions(forward: Method, name: str) -> int:

@@ -14,6 +14,7 @@ from ctxlint.model.interpreter.layouts import (
     is_contiguous,
     only_adds_ones,
     shared_by,
+    unless_copied,
 )
 from ctxlint.model.interpreter.ranks import only_reads_here, raises_for_group
 from ctxlint.model.interpreter.sequences import integer, iterated_item
@@ -50,7 +51,8 @@ from ctxlint.model.interpreter.values import (
     without,
 )
 from ctxlint.model.syntax import code_of, dotted, root_name
-from ctxlint.torch_api import autograd, operations, python
+from ctxlint.torch_api import autograd, einops, operations, python
+from ctxlint.torch_api.einops import read_pattern
 
 if TYPE_CHECKING:
     from ctxlint.model.interpreter.walk import Walk
@@ -325,9 +327,29 @@ def torch_function(walk: Walk, node: cst.Call, callee: str, arguments: Arguments
     if callee.endswith(".get_rng_state"):
         return Fresh(node, Kind.INTEGRAL)
     if f"{space}." not in operations.TORCH_NAMESPACES:
-        _written_as_asked(walk, node, name, arguments)
-        return Scalar("array", node) if _gives_array(callee, arguments) else Opaque(node)
+        return _function_of_library(walk, node, callee, arguments)
     return _tensor_function(walk, node, name, arguments)
+
+
+def _function_of_library(walk: Walk, node: cst.Call, callee: str, arguments: Arguments) -> Value:
+    """A function of another library than torch."""
+    if callee in einops.REARRANGING:
+        return _rearranged(node, arguments)
+    _written_as_asked(walk, node, callee.rpartition(".")[2], arguments)
+    return Scalar("array", node) if _gives_array(callee, arguments) else Opaque(node)
+
+
+def _rearranged(node: cst.Call, arguments: Arguments) -> Value:
+    """The result of ``einops.rearrange(x, "b (h d) -> b h d")``; unknown if the pattern is, or a list is stacked."""
+    tensor, written = arguments.value(0, "tensor"), arguments.value(1, "pattern")
+    pattern = read_pattern(written.value) if isinstance(written, Constant) and isinstance(written.value, str) else None
+    if tensor is None or pattern is None or isinstance(tensor, Sequence):
+        return Opaque(node)
+    if not pattern.changes:
+        return tensor
+    layout = f"rearrange({written.value!r})" if pattern.permutes else ""
+    ordered = View(tensor, node, layout=layout)
+    return View(ordered, node, unless_copied(ordered)) if pattern.merges else ordered
 
 
 def _gives_array(callee: str, arguments: Arguments) -> bool:
