@@ -342,13 +342,13 @@ def _function_of_library(walk: Walk, node: cst.Call, callee: str, arguments: Arg
 def _rearranged(node: cst.Call, arguments: Arguments) -> Value:
     """The result of ``einops.rearrange(x, "b (h d) -> b h d")``; unknown if the pattern is, or a list is stacked."""
     tensor, written = arguments.value(0, "tensor"), arguments.value(1, "pattern")
-    pattern = read_pattern(written.value) if isinstance(written, Constant) and isinstance(written.value, str) else None
+    text = written.value if isinstance(written, Constant) else None
+    pattern = read_pattern(text) if isinstance(text, str) else None
     if tensor is None or pattern is None or isinstance(tensor, Sequence):
         return Opaque(node)
     if not pattern.changes:
         return tensor
-    layout = f"rearrange({written.value!r})" if pattern.permutes else ""
-    ordered = View(tensor, node, layout=layout)
+    ordered = View(tensor, node, layout=f"rearrange({text!r})" if pattern.permutes else "")
     return View(ordered, node, unless_copied(ordered)) if pattern.merges else ordered
 
 
