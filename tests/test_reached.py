@@ -22,7 +22,7 @@ def operator(x: torch.Tensor, scale: float) -> torch.Tensor:
 
 class Fn(torch.autograd.Function):
 {extra}
-    @staticmethod
+    @{static}
     def forward({inputs}):
         {forward}
         return {output}
@@ -31,7 +31,7 @@ class Fn(torch.autograd.Function):
     def backward({gradients}):
         {backward}
 {consequence}
-"""
+{call}"""
 SETUP = """\
     @staticmethod
     def setup_context({}):
@@ -39,21 +39,27 @@ SETUP = """\
 """
 USUAL = {
     "extra": "",
+    "static": "staticmethod",
     "inputs": "ctx, x: torch.Tensor, weight: torch.Tensor",
     "forward": "pass",
     "output": "x * weight",
     "decorator": "",
     "gradients": "ctx, g",
     "backward": "pass",
+    "call": "",
 }
+CALL = "\n\ndef run(x, weight):\n    return {}\n"
 NO_CTX = {"inputs": "x: torch.Tensor, weight: torch.Tensor"}
 
 RAISING = {
     "CTX102": NO_CTX,
+    "CTX102 class": {"inputs": "ctx, x, weight", "static": "classmethod"},
     "CTX103": {"extra": SETUP.format("ctx, inputs, output", "pass")},
     "CTX104": {"extra": SETUP.format("ctx, inputs", "pass"), **NO_CTX},
     "CTX106": {"decorator": '\n    @torch.amp.custom_bwd(device_type="cpu")'},
     "CTX107": {"extra": "    @staticmethod\n    def vjp(ctx, g):\n        return g, g\n"},
+    "CTX111": {"decorator": "\n    @torch.amp.custom_bwd"},
+    "CTX113": {"inputs": "ctx, x: torch.Tensor, *, weight: torch.Tensor"},
     "CTX115": {"extra": SETUP.format("ctx, inputs, output", "x, weight, bias = inputs"), **NO_CTX},
     "CTX205": {"gradients": "ctx, g, h"},
     "CTX223": {"extra": SETUP.format("ctx, inputs, output", "ctx.save_for_backward(x)"), **NO_CTX},
@@ -67,6 +73,11 @@ RAISING = {
     "CTX249": {"backward": "assert g is None"},
     "CTX303": {"forward": "ctx.save_for_backward(x, 3)"},
     "CTX402": {"forward": "ctx.mark_dirty(x)"},
+    "CTX402 list": {"forward": "ctx.mark_dirty([x])"},
+    "CTX403": {"forward": "ctx.mark_non_differentiable(3)"},
+    "CTX701": {"call": CALL.format("Fn.apply(x)")},
+    "CTX702": {"static": "staticmethod\n    @torch.no_grad()", "call": CALL.format("Fn.apply(x, weight=weight)")},
+    "CTX703": {"call": CALL.format("Fn()(x, weight)")},
     "CTX706": {"backward": "g = operator(g)"},
 }
 CONSEQUENCES = {
@@ -81,12 +92,24 @@ CONSEQUENCES = {
     "CTX408": "g.mul(2)\nreturn g, g",
 }
 CONDITION = re.compile(r"if (?:this|that) line runs|if `backward` gets that far")
+SIGNATURES = {
+    "CTX102": {"gradients": "g"},
+    "CTX106": {"decorator": '\n    @torch.amp.custom_bwd(device_type="cpu")'},
+    "CTX107": {"extra": "    @staticmethod\n    def vjp(ctx, g):\n        return g, g\n"},
+    "CTX205": {"gradients": "ctx, g, h"},
+}
+"""What keeps torch from calling backward, once it gets there."""
+AT_APPLY = [
+    each
+    for each, parts in RAISING.items()
+    if not parts.keys() & {"decorator", "gradients", "backward"} and each != "CTX107"
+]
 
 
 def _program(raising: str, consequence: str) -> str:
     parts = {**USUAL, **RAISING[raising]}
     body = textwrap.indent(CONSEQUENCES[consequence], " " * 8)
-    return CLASS.format(**{**parts, "name": raising.lower(), "consequence": body})
+    return CLASS.format(**{**parts, "name": re.sub(r"\W", "_", raising.lower()), "consequence": body})
 
 
 @pytest.mark.parametrize(
@@ -94,8 +117,18 @@ def _program(raising: str, consequence: str) -> str:
 )
 def test_no_consequence_is_claimed_behind_what_raises(raising: str, consequence: str) -> None:
     found = lint(_program(raising, consequence))
-    assert not found or raising in {each.code for each in found}
+    assert not found or raising.partition(" ")[0] in {each.code for each in found}
     assert all(CONDITION.search(each.message) for each in found if each.code == consequence)
+
+
+@pytest.mark.parametrize(("raising", "signature"), list(product(AT_APPLY, SIGNATURES)))
+def test_backward_is_not_said_to_be_called_behind_an_apply_that_raises(raising: str, signature: str) -> None:
+    parts = {**USUAL, **RAISING[raising]}
+    own = {key: f"{parts[key]}\n{text}" if key == "extra" else text for key, text in SIGNATURES[signature].items()}
+    name = re.sub(r"\W", "_", f"{raising}_{signature}".lower())
+    text = CLASS.format(**{**parts, **own, "name": name, "consequence": "        return g, g"})
+    found = [each.message for each in lint(text) if each.code == signature and " at backward" in each.message]
+    assert all(re.search("if (?:it is called|autograd gets there)", each) for each in found), found
 
 
 @pytest.mark.parametrize("raising", RAISING)
@@ -103,7 +136,12 @@ def test_it_raises_before(raising: str) -> None:
     """Backward never gets to its last line."""
     names: dict[str, object] = {}
     text = _program(raising, "CTX213").replace("return [g, g]", "raise KeyboardInterrupt")
+    if raising == "CTX111":
+        with pytest.raises(TypeError, match="device_type"):
+            exec(compile(text, "<program>", "exec"), names)
+        return
     exec(compile(text, "<program>", "exec"), names)
     x = (torch.ones(2, requires_grad=True) * 1).requires_grad_()
+    call = names["run"] if "run" in names else names["Fn"].apply  # type: ignore[attr-defined]
     with pytest.raises(Exception):  # noqa: B017, PT011  (which is another matter)
-        names["Fn"].apply(x, torch.ones(2, requires_grad=True)).sum().backward()  # type: ignore[attr-defined]
+        call(x, torch.ones(2, requires_grad=True)).sum().backward()  # type: ignore[operator]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.effort import EffortExceeded
-from ctxlint.model.analyses.apply_arity import working_calls
+from ctxlint.model.analyses.apply_arity import all_fail, working_calls
 from ctxlint.model.analyses.context_parameter import lacks_context
 from ctxlint.model.analyses.helper_uses import Code, used_by_functions, used_in_backward
 from ctxlint.model.analyses.input_uses import InputUses, Uses, WalkedUses
@@ -196,6 +196,7 @@ class Builder:
             gradients=gradients,
             tangents=tuple(returned_by(methods["jvp"])) if "jvp" in methods else (),
             calls=calls,
+            calls_fail=all_fail(self.calls.get(record.qualname, ()), methods, style),
             bases_known=bases_known,
             base_names=frozenset(
                 base

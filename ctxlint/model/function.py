@@ -228,6 +228,8 @@ class FunctionClass:
 
     ``working_calls`` says which: the positions of their arguments mean nothing.
     """
+    calls_fail: bool
+    """Whether each call in view passes arguments that torch certainly rejects, and there is one."""
     bases_known: bool
     """Whether every base is torch's Function, harmless (Generic, ABC), or a class that could be read."""
     base_names: frozenset[str]

@@ -8,12 +8,13 @@ import libcst as cst
 
 from ctxlint.fixes.decorators import static_for_class
 from ctxlint.fixes.receiver_parameters import add_ctx, call_it_ctx, drop_receiver, write_ctx
+from ctxlint.model.analyses.context_parameter import takes_class_as_context
 from ctxlint.model.analyses.foreign_names import unbound_receivers
 from ctxlint.model.analyses.legacy import may_mean_an_instance
 from ctxlint.model.analyses.misnamed import misnamed
 from ctxlint.model.function import Binding, FunctionClass, GenericCall, ParameterKind, Style, UnboundContext
 from ctxlint.model.index.python_names import RECEIVERS
-from ctxlint.model.interpreter.signatures import is_context_name, used_as_context
+from ctxlint.model.interpreter.signatures import is_context_name
 from ctxlint.model.syntax import dotted
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
 from ctxlint.rules.wording import if_called, if_it_runs, moment, refusal
@@ -117,7 +118,7 @@ def _is_just_named(fn: FunctionClass, method: Method) -> bool:
 
 def _fix(fn: FunctionClass, method: Method) -> Fix | None:
     """The fix for the case in ``_message``."""
-    if method.binding is Binding.CLASS and _lacks_class(method):
+    if method.binding is Binding.CLASS and takes_class_as_context(method):
         return None if method.receiver is None or method.receiver.name in RECEIVERS else static_for_class(fn, method)
     if method.binding is not Binding.CLASS and method.receiver is not None:
         return drop_receiver(fn, method)
@@ -133,7 +134,7 @@ def _message(fn: FunctionClass, method: Method) -> str | None:
     what = f"`{method.name}` of `{fn.name}`"
     receiver = method.receiver
     if method.binding is Binding.CLASS:
-        if receiver is not None and _lacks_class(method):
+        if receiver is not None and takes_class_as_context(method):
             return (
                 f"{what} is a class method; torch passes the class as `{receiver.name}`{refusal(fn, method)}. Use "
                 f"`@staticmethod`, or put `cls` first."
@@ -165,12 +166,6 @@ def _message(fn: FunctionClass, method: Method) -> str | None:
         f"`{ctx.name}` in {what} is the ctx; torch accepts any name, but `{ctx.name}` misleads readers. Rename it to "
         f"`ctx`."
     )
-
-
-def _lacks_class(method: Method) -> bool:
-    """Whether the first parameter of a class method is meant to be the ctx."""
-    receiver = method.receiver
-    return receiver is not None and (is_context_name(receiver.name) or used_as_context(method.node.body, receiver.name))
 
 
 def _without_ctx(fn: FunctionClass, method: Method, what: str) -> str | None:

@@ -9,6 +9,7 @@ import libcst as cst
 from ctxlint.model.analyses.outputs import is_read
 from ctxlint.model.function import FunctionClass, ParameterKind
 from ctxlint.rules.base import Finding, Rule
+from ctxlint.rules.wording import quoted, them
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,12 +21,13 @@ if TYPE_CHECKING:
 class ForwardKeywords(Rule[FunctionClass]):
     """
     ## What it does
-    Reports a `forward` that reads its `**kwargs`.
+    Reports a `forward` that reads its `**kwargs`, or that has a keyword-only parameter without a default.
 
     ## Why is this bad?
     Before torch 2.13, `apply` takes no keyword arguments at all; since then, it raises `TypeError: forward() got an
     unexpected keyword argument` for those that do not name a positional parameter. So `**kwargs` is always empty, and
-    `kwargs.get(...)` silently returns the default.
+    `kwargs.get(...)` silently returns the default. A required keyword-only parameter gets no value either, so that each
+    call raises TypeError.
 
     ## Example
     ```python
@@ -84,6 +86,14 @@ class ForwardKeywords(Rule[FunctionClass]):
             return
         if fn.has_subclass or "forward" in fn.called_directly:
             return
+        needed = [param for param in forward.params if param.kind is ParameterKind.KEYWORD_ONLY and param.required]
+        if needed and (fn.applied or fn.backward is not None):
+            names = quoted(each.name for each in needed)
+            yield Finding(
+                fn.span(needed[0].node.name),
+                f"`forward` of `{fn.name}` takes {names} by keyword only, but `apply` passes no such keyword; it raises TypeError. "
+                f"Take {them(needed)} by position.",
+            )
         for param in forward.params:
             if param.kind is ParameterKind.KEYWORDS and is_read(forward, param) and not _passes_on(forward, param.name):
                 yield Finding(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model.analyses.outputs import gradients_taken
-from ctxlint.model.analyses.unreturned_marks import marks_of, none_returns, passed_to, returns_with
+from ctxlint.model.analyses.unreturned_marks import is_unmarkable, marks_of, none_returns, passed_to, returns_with
 from ctxlint.model.function import ContextCall, FunctionClass, Mutation
 from ctxlint.model.interpreter.events import GenericCall
 from ctxlint.model.interpreter.values import (
@@ -19,7 +19,6 @@ from ctxlint.model.interpreter.values import (
     before_views,
     is_detached,
     is_input,
-    is_none,
     is_tensor,
     leaves,
     same_object,
@@ -150,7 +149,7 @@ def _judged(fn: FunctionClass, method: Method, call: ContextCall, argument: Slot
     name = code_of(argument.node)
     value = argument.value
     if is_tensor(value) is Tri.NO:
-        if is_none(value) is Tri.UNKNOWN or isinstance(value, Parameter):
+        if not is_unmarkable(value):
             return None
         return f"`{name}` is not a tensor; {_raises(call)}. Pass each tensor as an argument."
     if not is_input(value) and is_tensor(value) is not Tri.YES:

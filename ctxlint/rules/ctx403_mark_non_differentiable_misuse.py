@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.model.analyses.saved_state import marks_of_no_output
+from ctxlint.model.analyses.unreturned_marks import is_unmarkable
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.interpreter.values import NONE, Item, Parameter, Variadic, before_views
 from ctxlint.model.syntax import code_of
@@ -23,11 +24,12 @@ if TYPE_CHECKING:
 class MarkNonDifferentiableMisuse(Rule[FunctionClass]):
     """
     ## What it does
-    Reports an argument of `mark_non_differentiable` that `forward` does not return.
+    Reports an argument of `mark_non_differentiable` that `forward` does not return, or that is not a tensor.
 
     ## Why is this bad?
     Torch looks up the marked tensors among the outputs. A tensor that is not an output, a view of an output, or a
-    tensor whose name has since been rebound is silently ignored, and the intended output stays differentiable.
+    tensor whose name has since been rebound is silently ignored, and the intended output stays differentiable. For an argument that is not a tensor, such as a list of
+    tensors, torch raises RuntimeError.
 
     ## Example
     ```python
@@ -85,6 +87,15 @@ class MarkNonDifferentiableMisuse(Rule[FunctionClass]):
     category = Category.SUSPICIOUS
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
+        for call in fn.context_calls("mark_non_differentiable"):
+            wrong = [each.node for each in call.arguments if is_unmarkable(each.value) and not each.starred]
+            for node in wrong:
+                if node is not None:
+                    runs = " if this line runs" if call.guards else ""
+                    fact = f"`{code_of(node)}` is not a tensor; torch raises RuntimeError at `apply`{runs}."
+                    yield Finding(
+                        fn.span(call.node), f"{fact} Pass each tensor as an argument.", related=way_to(fn, call)
+                    )
         found: dict[tuple[ContextCall, bool], list[str]] = {}
         for call, argument in marks_of_no_output(fn):
             if argument.node is not None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.fixes.keyword_arguments import pass_by_position
+from ctxlint.model.analyses.apply_arity import hides_parameters, never_by_position
 from ctxlint.model.function import ParameterKind, SourceFile, Style
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.rules.wording import quoted
-from ctxlint.torch_api import known_decorators as decorators
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -94,8 +94,8 @@ class ApplyKeyword(Rule[SourceFile]):
             if call.expects_error:
                 continue
             names = _accepted(call, fn.forward)
-            never = _never_by_position(names, fn.forward)
-            wrapped = fn.style is Style.CTX_IN_FORWARD and fn.forward is not None and _is_wrapped(fn.forward)
+            never = never_by_position(names, fn.forward)
+            wrapped = fn.style is Style.CTX_IN_FORWARD and fn.forward is not None and hides_parameters(fn.forward)
             always = bool(wrapped or never)
             names = never or names
             if not names or not (always or settings.torch.fall_below(2, 13)):
@@ -109,29 +109,6 @@ class ApplyKeyword(Rule[SourceFile]):
                 f"{place} {them} by position.",
                 fix=pass_by_position(file, fn, call),
             )
-
-
-def _is_wrapped(forward: Method) -> bool:
-    """Whether the ``forward`` that torch sees is certainly a wrapper of a torch decorator."""
-    names = (each.name for each in forward.decorators if not each.takes_descriptors)
-    return any(name is not None and (name in _WRAPPING or name.endswith("custom_fwd")) for name in names)
-
-
-_WRAPPING = (
-    decorators.SIGNATURE_KEEPING_DECORATORS
-    - decorators.DESCRIPTOR_KEEPING_DECORATORS
-    - {"torch.compiler.allow_in_graph", "torch._dynamo.allow_in_graph"}
-)
-
-
-def _never_by_position(names: list[str], forward: Method | None) -> list[str]:
-    """The names that only ``**kwargs`` or a keyword-only parameter of ``forward`` takes, which torch never passes."""
-    if forward is None or not forward.signature_known or forward.lacks_ctx:
-        return []
-    kinds = {param.name: param.kind for param in forward.own_params if param.kind is not ParameterKind.VARIADIC}
-    takes_any = ParameterKind.KEYWORDS in kinds.values()
-    never = (ParameterKind.KEYWORD_ONLY, *((None, ParameterKind.KEYWORDS) if takes_any else ()))
-    return [name for name in names if kinds.get(name) in never]
 
 
 def _accepted(call: ApplyCall, forward: Method | None) -> list[str]:

@@ -202,6 +202,17 @@ def if_it_gets_there(method: str, message: str) -> str:
     )
 
 
+def if_it_is_called(message: str) -> str:
+    """A message about what torch does when it calls backward, with the condition that autograd gets there."""
+    fact, mark, rest = message.partition("; ")
+    consequence, end, remedy = rest.partition(". ")
+    if not _ALWAYS_AT_BACKWARD.search(consequence):
+        return message
+    condition = "it is called" if fact.startswith("`backward` of ") else "autograd gets there"
+    return fitting(f"{fact}{mark}{consequence} if {condition}{end}{remedy}")
+
+
+_ALWAYS_AT_BACKWARD = pattern(r"\braises \w+(?: \([^)]*\))? at backward$")
 _IN_ANY_CASE = pattern(r"\b(?:lines? runs?|gets that far|that (?:runs|does not run)|without backward)\b")
 _AT_RUN_TIME = pattern(r"\b(?:raises?|silently)\b")
 _UNLESS = pattern(r"(unless [^,]*), (.*)")

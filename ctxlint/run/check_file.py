@@ -230,7 +230,11 @@ def _as_it_stands(rule: Rule[Any], subject: Any, finding: Finding) -> Finding:
     about_backward = rule.about_gradients or (rule.about_backward and not rule.holds_unreached)
     unreached = about_backward and backward_is_unreached(subject)
     if not (unreached or _comes_late(rule, subject, finding)):
-        return finding
+        if " at backward" not in finding.message or not backward_is_unreached(subject):
+            return finding
+        from ctxlint.rules.wording import if_it_is_called
+
+        return replace(finding, message=if_it_is_called(finding.message))
     from ctxlint.rules.wording import if_backward_gets_there, if_it_gets_there
 
     method = None if about_backward else method_at(subject, finding.span)

@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, NamedTuple
 import libcst as cst
 
 from ctxlint.model.analyses.omitted_arguments import are_alike
-from ctxlint.model.function import Binding
+from ctxlint.model.function import Binding, ParameterKind, Style
+from ctxlint.model.index.apply_calls import APPLIES
 from ctxlint.model.interpreter.signatures import are_moved, misfit_of
 from ctxlint.model.interpreter.values import NONE, Tri
 from ctxlint.model.syntax import children
+from ctxlint.torch_api import known_decorators as decorators
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from ctxlint.model.function import ApplyCall, FunctionClass, Input, Method
     from ctxlint.model.interpreter.events import Misfit
@@ -96,6 +98,52 @@ def _tensor_or_gradient(each: Input) -> tuple[Tri, Tri]:
 def _parameters(call: ApplyCall) -> tuple[str, ...]:
     """What the arguments may be called in forward: ``training`` for ``self.training``."""
     return tuple(name.rpartition(".")[2] for name in call.names)
+
+
+def all_fail(calls: Iterable[ApplyCall], methods: Mapping[str, Method], style: Style) -> bool:
+    """Whether torch certainly rejects each call in view that is meant to run the Function, and there is one."""
+    forward, meant = methods.get("forward"), [call for call in calls if call.how in _MEANT and not call.expects_error]
+    if forward is None or not meant:
+        return False
+    instances = {"__call__", "__new__"}.isdisjoint(methods)
+    return all(instances if call.how == _INSTANCE else _fails(call, forward, style) for call in meant)
+
+
+_INSTANCE = "construct-call"
+_MEANT = (*APPLIES, "transform", _INSTANCE)
+
+
+def _fails(call: ApplyCall, forward: Method, style: Style) -> bool:
+    """Whether a call of ``apply`` certainly raises for its arguments, whichever the release of torch."""
+    if not call.applies:
+        return False
+    by_keyword = style is Style.CTX_IN_FORWARD and hides_parameters(forward) and bool(call.keywords)
+    if by_keyword or never_by_position(call.keywords, forward):
+        return True
+    return takes_arguments(forward) and misfit(call, forward) is not None
+
+
+def never_by_position(names: Iterable[str], forward: Method | None) -> list[str]:
+    """The names that only ``**kwargs`` or a keyword-only parameter of ``forward`` takes, which torch never passes."""
+    if forward is None or not forward.signature_known or forward.lacks_ctx:
+        return []
+    kinds = {param.name: param.kind for param in forward.own_params if param.kind is not ParameterKind.VARIADIC}
+    takes_any = ParameterKind.KEYWORDS in kinds.values()
+    never = (ParameterKind.KEYWORD_ONLY, *((None, ParameterKind.KEYWORDS) if takes_any else ()))
+    return [name for name in names if kinds.get(name) in never]
+
+
+def hides_parameters(forward: Method) -> bool:
+    """Whether torch certainly sees the wrapper of a torch decorator instead of ``forward``: that takes no keywords."""
+    names = (each.name for each in forward.decorators if not each.takes_descriptors)
+    return any(name is not None and (name in _WRAPPING or name.endswith("custom_fwd")) for name in names)
+
+
+_WRAPPING = (
+    decorators.SIGNATURE_KEEPING_DECORATORS
+    - decorators.DESCRIPTOR_KEEPING_DECORATORS
+    - {"torch.compiler.allow_in_graph", "torch._dynamo.allow_in_graph"}
+)
 
 
 def wrong_length(call: ApplyCall, forward: Method) -> tuple[int, tuple[int, ...]] | None:

@@ -10,7 +10,7 @@ from ctxlint.model.function import Binding
 from ctxlint.model.index.python_names import RECEIVERS
 from ctxlint.model.index.scopes import resolve
 from ctxlint.model.interpreter.local_names import borrowed_names, times_bound
-from ctxlint.model.interpreter.signatures import used_as_context
+from ctxlint.model.interpreter.signatures import is_context_name, used_as_context
 from ctxlint.model.syntax import children, dotted, is_name
 from ctxlint.torch_api import operations, types
 
@@ -106,6 +106,12 @@ def _parts_of_call(node: cst.Call, scope: Scope) -> list[cst.CSTNode | None]:
     if f"{space}." in operations.TORCH_NAMESPACES and function in operations.TORCH_SINGLE:
         return [argument.value for argument in node.args]
     return []
+
+
+def takes_class_as_context(method: Method) -> bool:
+    """Whether the first parameter of a class method, which gets the class, is meant to be the ctx."""
+    receiver = method.receiver
+    return receiver is not None and (is_context_name(receiver.name) or used_as_context(method.node.body, receiver.name))
 
 
 def works_by_accident(fn: FunctionClass, method: Method) -> bool:

@@ -7,19 +7,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from ctxlint.model.analyses.context_parameter import works_by_accident
+from ctxlint.model.analyses.context_parameter import takes_class_as_context, works_by_accident
 from ctxlint.model.analyses.input_unpackings import unfit_unpackings
 from ctxlint.model.analyses.legacy import may_mean_an_instance
 from ctxlint.model.analyses.misnamed import misnamed
 from ctxlint.model.analyses.mutations import is_returned
 from ctxlint.model.analyses.outputs import hides_tensors, never_wants_gradients, unfit_outputs
-from ctxlint.model.analyses.unreturned_marks import always_marks_unreturned
+from ctxlint.model.analyses.unreturned_marks import always_marks_unreturned, is_unmarkable
 from ctxlint.model.analyses.unsavable_values import never_saves
 from ctxlint.model.function import Binding, Style
 from ctxlint.model.interpreter.events import Escape
 from ctxlint.model.interpreter.method import ParameterKind
 from ctxlint.model.interpreter.signatures import is_context_name
-from ctxlint.model.interpreter.values import Parameter, Tri, is_tensor
+from ctxlint.model.interpreter.values import Constant, Parameter, Tri, is_tensor
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     import libcst as cst
 
     from ctxlint.model.function import FunctionClass, Method
+    from ctxlint.model.interpreter.values import Value
 
 
 def is_rejected(fn: FunctionClass, method: Method) -> bool:
@@ -35,7 +36,8 @@ def is_rejected(fn: FunctionClass, method: Method) -> bool:
         both = fn.signature_judgeable and "vjp" in fn.methods and "backward" in fn.methods
         return both or _is_misfit(fn, method) or takes_no_outputs(fn) or _lacks_custom_fwd(fn, method)
     if method is fn.forward:
-        return _is_misfit(fn, method) or _takes_a_context(fn, method)
+        unfit = _is_misfit(fn, method) or _takes_a_context(fn, method) or _needs_keywords(fn, method)
+        return unfit or _is_undefined(fn) or (fn.calls_fail and fn.signature_judgeable)
     if method is not fn.setup_context:
         return False
     judged = fn.signature_judgeable and method.signature_known and not method.inherited
@@ -70,7 +72,24 @@ def taken_by_setup(method: Method) -> Taken:
 
 def results_are_rejected(fn: FunctionClass) -> bool:
     """Whether ``apply`` raises for what forward or setup_context does, wherever a gradient is needed."""
-    return always_marks_unreturned(fn) or never_saves(fn) or any(saved_returned_inputs(fn))
+    return always_marks_unreturned(fn) or never_saves(fn) or any(saved_returned_inputs(fn)) or _misuses_ctx(fn)
+
+
+def _misuses_ctx(fn: FunctionClass) -> bool:
+    """Whether each call of ``apply`` passes a value to a method of ctx that this certainly does not take."""
+    flags = _always_passed(fn, "set_materialize_grads")
+    if any(isinstance(each, Constant) and type(each.value) is not bool for each in flags):
+        return True
+    return any(is_unmarkable(each) for name in _MARKS for each in _always_passed(fn, name))
+
+
+_MARKS = ("mark_dirty", "mark_non_differentiable")
+
+
+def _always_passed(fn: FunctionClass, name: str) -> Iterator[Value]:
+    """What every call of ``apply`` passes to a method of ctx."""
+    calls = (call for call in fn.context_calls(name) if not call.guards)
+    return (each.value for call in calls for each in call.arguments if not each.starred)
 
 
 def saved_returned_inputs(fn: FunctionClass) -> Iterator[tuple[str, str, cst.BaseExpression]]:
@@ -118,8 +137,21 @@ def _is_misfit(fn: FunctionClass, method: Method) -> bool:
         unknown = method is fn.backward and (not fn.outputs or any(each.count is None for each in fn.outputs))
         late = any(is_context_name(each.name) for each in method.own_params[1:])
         return late or not (used_as_base or unknown or works_by_accident(fn, method))
+    if method.binding is Binding.CLASS:
+        return takes_class_as_context(method) and not works_by_accident(fn, method)
     second = method.receiver is not None and method.binding is Binding.STATIC and fn.applied
     return second and not works_by_accident(fn, method)
+
+
+def _needs_keywords(fn: FunctionClass, forward: Method) -> bool:
+    """Whether forward has a parameter without a default that takes no argument by position: torch passes no other."""
+    required = any(each.kind is ParameterKind.KEYWORD_ONLY and each.required for each in forward.params)
+    return required and fn.signature_judgeable and forward.signature_known and not forward.inherited
+
+
+def _is_undefined(fn: FunctionClass) -> bool:
+    """Whether a decorator raises when the class is defined, in all releases but old ones."""
+    return any(each.lacks_device_type for method in fn.own_protocol_methods for each in method.decorators)
 
 
 def _takes_a_context(fn: FunctionClass, forward: Method) -> bool:

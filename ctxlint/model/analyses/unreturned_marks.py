@@ -19,6 +19,7 @@ from ctxlint.model.interpreter.values import (
     Tri,
     before_views,
     is_input,
+    is_none,
     is_tensor,
     leaves,
     same_object,
@@ -43,6 +44,11 @@ def always_marks_unreturned(fn: FunctionClass) -> bool:
         for method in fn.context_methods
         for call in marks_of(method)
     )
+
+
+def is_unmarkable(value: Value) -> bool:
+    """Whether a value is certainly not a tensor: torch rejects a mark of it, of None as well."""
+    return is_tensor(value) is Tri.NO and is_none(value) is not Tri.UNKNOWN and not isinstance(value, Parameter)
 
 
 def marks_of(method: Method) -> Iterator[ContextCall]:
