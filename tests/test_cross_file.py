@@ -778,6 +778,11 @@ SETTING_A_NAME = {
     "a module by its name": "import importlib\n\nm = importlib.import_module('pkg.ops')\nm.counts = 2",
     "through the package": "import pkg\n\npkg.ops.counts = 2",
     "builtins": "import builtins\n\nbuiltins.counts = 2",
+    "builtins under another name": "import builtins as b\n\nb.counts: int = 1\nb.counts += 1",
+    "setattr of builtins": "import builtins\n\nfor name in ('counts', 'sizes'):\n    setattr(builtins, name, 2)",
+    "the dict of builtins": "import builtins\n\nbuiltins.__dict__.update(counts=2)",
+    "builtins as a dict": "__builtins__['counts'] = 2",
+    "vars of builtins": "import builtins\n\nvars(builtins)['counts'] = 2",
     "pytest": "def test(monkeypatch):\n    monkeypatch.setattr('pkg.ops.counts', 2, raising=False)",
     "mock": "from unittest import mock\n\nwith mock.patch('pkg.ops.counts', 2, create=True):\n    pass",
 }
@@ -798,6 +803,11 @@ NEEDING_A_NAME = {
     "mock": "from unittest import mock\n\nwith mock.patch('pkg.ops.counts', 2):\n    pass",
     "another name": "import pkg.ops\n\npkg.ops.sizes = 2",
     "read": "import pkg.ops\n\nassert pkg.ops.counts == 2",
+    "read of builtins": (
+        "import builtins\n\nassert builtins.__dict__.get('counts') == vars(builtins).get('counts')\n"
+        "assert __builtins__['counts'] == 2 or builtins.counts == 2"
+    ),
+    "an imported file": "import importlib\n\nm = importlib.import_module(name)\nsetattr(m, name, __builtins__['open'])",
     "a variable with the name": "def run(ops, counts):\n    evaluate(ops, counts)\n    setattr(counts, ops, 2)",
     "an attribute of a variable": "def run(ops):\n    ops.counts = 2",
     "an attribute of an attribute": "class Model:\n    def run(self):\n        self.ops.counts = 2",

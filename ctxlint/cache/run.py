@@ -50,7 +50,6 @@ class Cache:
         self._resumes = resumed is not None
         self._open: dict[Place, Tables] = {} if resumed is None else resumed
         self._imports = Imports()
-        self._searches = 0
         self._digests: dict[str, bytes | None] = {}
         self._leads: dict[tuple[str, str], str | None] = {}
         self._settings: Settings | None = None
@@ -111,8 +110,6 @@ class Cache:
     def mentioning(self, others: Iterable[tuple[Found, Settings]], search: Search) -> Iterator[tuple[Found, Settings]]:
         """The files that a search finds; excluding those that cannot be read."""
         question = _question(search) if self.used else b""
-        self._searches += 1
-        once = self._searches <= _MANY
         opened = {os.path.basename(each) for each in OPEN}
         for each in others:
             found, settings = each
@@ -127,7 +124,7 @@ class Cache:
                 answer = tables.answer(path, question) if tables is not None else None
             if answer is None:
                 try:
-                    answer = search.in_file(found.path, self._imports, once=once)
+                    answer = search.in_file(found.path, self._imports)
                 except Unreadable:
                     continue
                 if tables is not None:
@@ -301,9 +298,6 @@ def _digest(path: str, tables: Tables) -> bytes | None:
 
 Place = tuple[str, str, bytes]
 """The folder and the root of a cache, and its key."""
-
-_MANY = 3
-"""If files are searched more often than that, caching their imports pays."""
 
 
 def _question(search: Search) -> bytes:

@@ -28,6 +28,7 @@ import libcst as cst
 from ctxlint.effort import spend, steps
 from ctxlint.model.analyses.apply_arity import working_calls
 from ctxlint.model.index.file_index import is_one_of_several
+from ctxlint.model.index.free_names import free_names
 from ctxlint.model.index.project import Definition
 from ctxlint.model.interpreter.events import ContextRead
 from ctxlint.model.interpreter.trail import Move, Trail
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from ctxlint.model.index.apply_calls import ApplyCall
     from ctxlint.model.index.file_index import ClassRecord
     from ctxlint.model.index.module_unit import Unit
+    from ctxlint.model.index.outside_facts import ProjectQuestion
     from ctxlint.model.index.scopes import Scope
     from ctxlint.model.interpreter.events import Event
 
@@ -256,7 +258,8 @@ class FunctionStore:
         reach, source = self._reach_of(unit), unit.source
         source.note_parsed(is_whole=unit.tree is not None)
         statements, _nodes, firsts, texts = reach.closure(record.statement)
-        facts = (*_facts(builder, record), builder.once_for_all(_facts_of_file))
+        assigned = _assigned(builder, record, statements)
+        facts = (*_facts(builder, record), assigned, builder.once_for_all(_facts_of_file))
         key = (statements.index(record.statement), texts, *facts)
         versions = self._versions(unit, record.qualname)
         stored = builder.stored_for(builder.project.ancestry(Definition(unit, record.qualname)))
@@ -741,6 +744,15 @@ def _facts(builder: Builder, record: ClassRecord) -> tuple[Hashable, ...]:
         record.is_redefined,
         record.is_replaced_unused(builder.unit.source),
     )
+
+
+def _assigned(builder: Builder, record: ClassRecord, statements: Container[int]) -> frozenset[ProjectQuestion]:
+    """What other files set for the file, if a Function, or a class that its names lead to, reads an unbound name."""
+    index, assigned = builder.unit.index, builder.project.assigned
+    if not assigned:
+        return frozenset()
+    classes = (name for name, each in index.classes.items() if each is record or each.statement in statements)
+    return frozenset(assigned if free_names(index, classes) else ())
 
 
 def _facts_of_file(builder: Builder) -> tuple[Hashable, ...]:

@@ -480,10 +480,10 @@ class Reader:
         free = free_names(self.unit.index, self.functions)
         if not free:
             return free
-        asked, changed = self.project.ask("assigns", self.unit.path, ""), self.project.changed
-        if asked._replace(name=ANY_NAME) in changed:
+        asked, assigned = self.project.ask("assigns", self.unit.path, ""), self.project.assigned
+        if asked._replace(name=ANY_NAME) in assigned:
             return free
-        return frozenset(name for name in free if asked._replace(name=name) in changed)
+        return frozenset(name for name in free if asked._replace(name=name) in assigned)
 
     @cached_property
     def texts(self) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from functools import lru_cache
 from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
-from ctxlint.model.index.free_names import ANY_NAME, assigned_in, may_set_any
+from ctxlint.model.index.free_names import ANY_NAME, assigned_in, may_set_any, set_by_name
 from ctxlint.model.index.named_patches import names_methods
 from ctxlint.model.index.outside_facts import Declaration, ProjectQuestion
 from ctxlint.source.ast_tree import tree_of
@@ -25,7 +25,7 @@ from ctxlint.source.scanner import Mentions
 
 if TYPE_CHECKING:
     import ast
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Container, Hashable, Iterable, Iterator
 
     from ctxlint.config.settings import Settings
     from ctxlint.model.index.outside_facts import FileFacts, OutsideFacts
@@ -144,19 +144,25 @@ class Answering:
         """All questions."""
         return repr(self.asked)
 
-    def covers(self, other: Search) -> bool:
-        """Whether the other search asks nothing else."""
-        return isinstance(other, Answering) and set(self.asked).issuperset(other.asked)
+    @property
+    def parts(self) -> frozenset[Hashable]:
+        """The questions."""
+        return frozenset(self.asked)
+
+    def limited_to(self, parts: Container[Hashable]) -> Answering:
+        """A search for some of these questions."""
+        return Answering(each for each in self.asked if each in parts)
 
     def in_data(self, data: bytes) -> bool:
         """Whether a file with these bytes may answer one."""
         return self._importing.in_data(data) or any(_mentions(data, each) for each in self._special)
 
-    def in_file(self, path: str, imports: Imports, *, once: bool = False) -> bool:
+    def in_file(self, path: str, imports: Imports) -> bool:
         """Like ``in_data`` for a file."""
-        if self._importing.in_file(path, imports, once=once):
-            return True
-        return bool(self._special) and any(_mentions(imports.content(path), each) for each in self._special)
+        return self._importing.in_file(path, imports) or any(
+            all(imports.holds(path, word) for word in _words_for(each)) and _mentions(imports.content(path), each)
+            for each in self._special
+        )
 
 
 class Storing:
@@ -171,9 +177,14 @@ class Storing:
         """The attributes."""
         return f"stores {sorted(self.names)}"
 
-    def covers(self, other: Search) -> bool:
-        """Whether the other search asks for nothing else."""
-        return isinstance(other, Storing) and self.names >= other.names
+    @property
+    def parts(self) -> frozenset[Hashable]:
+        """The attributes."""
+        return frozenset((Storing, name) for name in self.names)
+
+    def limited_to(self, parts: Container[Hashable]) -> Storing:
+        """A search for some of these attributes."""
+        return Storing(frozenset(name for name in self.names if (Storing, name) in parts))
 
     def in_data(self, data: bytes) -> bool:
         """Whether a file with these bytes may set one."""
@@ -181,7 +192,7 @@ class Storing:
 
         return bool(may_store(data, self.names))
 
-    def in_file(self, path: str, imports: Imports, *, once: bool = False) -> bool:  # noqa: ARG002
+    def in_file(self, path: str, imports: Imports) -> bool:
         """Like ``in_data`` for a file."""
         return self.in_data(imports.content(path))
 
@@ -191,15 +202,20 @@ class NamingMethods:
 
     question = "names methods"
 
-    def covers(self, other: Search) -> bool:
-        """Whether the other search is the same."""
-        return isinstance(other, NamingMethods)
+    @property
+    def parts(self) -> frozenset[Hashable]:
+        """It has only one."""
+        return frozenset({NamingMethods})
+
+    def limited_to(self, parts: Container[Hashable]) -> NamingMethods:  # noqa: ARG002
+        """The same."""
+        return self
 
     def in_data(self, data: bytes) -> bool:
         """Whether a file with these bytes has one."""
         return names_methods(data)
 
-    def in_file(self, path: str, imports: Imports, *, once: bool = False) -> bool:  # noqa: ARG002
+    def in_file(self, path: str, imports: Imports) -> bool:
         """Like ``in_data`` for a file."""
         return self.in_data(imports.content(path))
 
@@ -217,9 +233,14 @@ class AnsweringOften:
         """The question, and how often it is answered."""
         return repr((self._asked, self._times))
 
-    def covers(self, other: Search) -> bool:  # noqa: ARG002
-        """No: it is asked about single files."""
-        return False
+    @property
+    def parts(self) -> frozenset[Hashable]:
+        """It has only one."""
+        return frozenset({(self._asked, self._times)})
+
+    def limited_to(self, parts: Container[Hashable]) -> AnsweringOften:  # noqa: ARG002
+        """The same."""
+        return self
 
     def in_data(self, data: bytes) -> bool:
         """Whether a file with these bytes answers it."""
@@ -233,7 +254,7 @@ class AnsweringOften:
 
         return times_answered(self._asked, _tree_of(data)) >= self._times
 
-    def in_file(self, path: str, imports: Imports, *, once: bool = False) -> bool:  # noqa: ARG002
+    def in_file(self, path: str, imports: Imports) -> bool:
         """Like ``in_data`` for a file."""
         return self.in_data(imports.content(path))
 
@@ -271,7 +292,8 @@ def _assigned_in(paths: Iterable[str], asked: ProjectQuestion) -> list[str]:
 @lru_cache(maxsize=256)
 def _names_assigned(data: bytes, module: str) -> frozenset[str]:
     """The names that a file sets in a module: in an editor, one is asked for after each of many keystrokes."""
-    return assigned_in(_tree_of(data), module)
+    of_builtins = set_by_name(data) if module.encode("utf-8", "surrogatepass") not in data else None
+    return assigned_in(_tree_of(data), module) if of_builtins is None else of_builtins
 
 
 def _runners_in(path: str, asked: ProjectQuestion) -> list[_Runner]:
@@ -303,24 +325,37 @@ def _tree_of(data: bytes) -> ast.Module | None:
 
 def _mentions(data: bytes, asked: ProjectQuestion) -> bool:
     """Whether a file may answer a question, according to its bytes: it imports the name, or declares an operator."""
-    if asked.deed == "differentiates":
-        return asked.name.encode() in data and any(each in data for each in (b"Autograd", b"register_autograd"))
-    if not asked.path:
-        words = reversed(asked.name.split("::"))  # the name of the operator is rarer than its namespace
-        return all(word.encode() in data for word in words) and _DECLARES(data) is not None
-    if asked.deed == "registers" and b"register_autograd" not in data:
+    if not all(word in data for word in _words_for(asked)):
         return False
+    if asked.deed == "differentiates":
+        return any(each in data for each in (b"Autograd", b"register_autograd"))
+    if not asked.path:
+        return _DECLARES(data) is not None
     if asked.deed == "sets":
         return asked.name.encode() in data or any(each in data for each in (b"setattr", b"__dict__", b"sys.modules"))
     if asked.deed == "assigns":
         return may_set_any(data, module_name(asked.path))
     if asked.deed == "chooses":
-        last = asked.name.rpartition(".")[2]
-        return last.encode() in data and any(each in data for each in (b"ersion", b"ERSION", b"hasattr"))
+        return any(each in data for each in (b"ersion", b"ERSION", b"hasattr"))
     if asked.deed == "passes-created":  # it may import the name from a package that does, as the answer only silences
-        return asked.name.encode() in data and b"requires_grad" in data
+        return True
     named = _imported(asked).encode() in data or b"import *" in data
     return named and _mentions_of(asked).in_data(data)
+
+
+@lru_cache(maxsize=256)
+def _words_for(asked: ProjectQuestion) -> tuple[bytes, ...]:
+    """The words that a file contains if it may answer a question."""
+    if asked.deed in ("sets", "assigns"):
+        return ()
+    if not asked.path and asked.deed != "differentiates":
+        return tuple(map(str.encode, reversed(asked.name.split("::"))))  # that of its namespace is less rare
+    if asked.deed == "registers":
+        return (b"register_autograd",)
+    if asked.deed not in _WITHOUT_IMPORTS:
+        return ()
+    more = (b"requires_grad",) if asked.deed == "passes-created" else ()
+    return (asked.name.rpartition(".")[2].encode() if asked.deed == "chooses" else asked.name.encode(), *more)
 
 
 def _is_special(asked: ProjectQuestion) -> bool:

@@ -7,6 +7,7 @@ over the whole project. So it has the same findings and fixes as in such a run.
 from __future__ import annotations
 
 import os
+from collections import OrderedDict
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -23,7 +24,7 @@ from ctxlint.source.imports import Contents
 from ctxlint.source.reading import OPEN
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 
     from ctxlint.config.settings import Settings
     from ctxlint.model.index.outside_facts import FileFacts, OutsideFacts
@@ -48,15 +49,19 @@ class _Answer(NamedTuple):
         return all(reader.all_facts(told) == facts for told, facts in self.facts.items())
 
 
-_SEARCHES_KEPT = 8
+_PARTS_KEPT = 512
 
 
 class _Searched(NamedTuple):
     """A search of files on the disk: which were searched, and which of them were found."""
 
-    search: Search
     among: frozenset[str]
     found: frozenset[str]
+
+    @staticmethod
+    def of(listed: Iterable[str], found: Iterable[Other]) -> _Searched:
+        """The search of files that found some of them."""
+        return _Searched(frozenset(listed).difference(OPEN), frozenset(path_of(each[0]) for each in found))
 
 
 class Surroundings:
@@ -74,7 +79,8 @@ class Surroundings:
         self._index = ProjectIndex((), self._configuration)
         self._facts: dict[Candidate, FileResult] = {}
         self._answers: dict[Candidate, list[_Answer]] = {}
-        self._searches: list[_Searched] = []
+        self._searched: OrderedDict[Hashable, _Searched] = OrderedDict()
+        """By a part of what was searched for."""
         for tables in (self._tables, *(self._resumed or {}).values()):
             if tables is not None:
                 tables.seen.forget_now()
@@ -108,22 +114,28 @@ class Surroundings:
         return found
 
     def _mentioning(self, others: Iterable[Other], search: Search) -> list[Other]:
-        """The files that a search finds; if an earlier one covers it, only the files found then are searched."""
+        """The files that a search finds; where earlier ones have found nothing, only what they did not search for."""
         listed = {path_of(each[0]): each for each in others}
-        if not listed:
-            return []
-        covering = (each for each in self._searches if each.search.covers(search))
-        earlier = max(covering, key=lambda each: len(each.among), default=None)
-        if earlier is not None:
-            without = earlier.among - earlier.found - OPEN.keys()
-            return mentioning(self._cache, [each for path, each in listed.items() if path not in without], search)
-        found = mentioning(self._cache, listed.values(), search)
-        if len(listed) == 1:  # as quick to search again
+        if len(listed) < 2:  # as quick to search again
+            return mentioning(self._cache, listed.values(), search)
+        known = [self._searched[each] for each in search.parts if each in self._searched]
+        new = [each for each in search.parts if each not in self._searched]
+        if not known:
+            found = mentioning(self._cache, listed.values(), search)
+            self._note(new, _Searched.of(listed, found))
             return found
-        paths = frozenset(path_of(each[0]) for each in found)
-        self._searches.insert(0, _Searched(search, frozenset(listed.keys() - OPEN.keys()), paths))
-        del self._searches[_SEARCHES_KEPT:]
-        return found
+        if new:
+            known.append(_Searched.of(listed, self._mentioning(listed.values(), search.limited_to(new))))
+        each_once = {id(each): each for each in known}.values()  # the parts of one search have the same
+        without = frozenset.intersection(*(each.among - each.found for each in each_once))
+        rest = [each for path, each in listed.items() if path not in without or path in OPEN]
+        return mentioning(self._cache, rest, search)
+
+    def _note(self, parts: Collection[Hashable], searched: _Searched) -> None:
+        """Note a search for these parts."""
+        self._searched.update(dict.fromkeys(parts, searched))
+        while len(self._searched) > max(_PARTS_KEPT, len(parts)):
+            self._searched.popitem(last=False)
 
     def _lint(
         self,

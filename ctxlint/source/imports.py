@@ -9,9 +9,9 @@ from ctxlint.patterns import pattern
 from ctxlint.source.reading import read_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
-_MOST_BYTES = 1 << 25
+_MOST_BYTES = 1 << 26
 """How much of a project to keep in memory during some searches."""
 
 
@@ -45,6 +45,7 @@ class Imports:
         """Nothing is read before the first request."""
         self._texts: dict[bytes, bytes] = {}
         self._by_path: dict[str, tuple[bytes, ...]] = {}
+        self._words: dict[str, dict[bytes, bool]] = {}
         self.contents: Contents | None = None
         """What is kept of files meanwhile."""
 
@@ -56,9 +57,33 @@ class Imports:
         """
         return read_bytes(path) if self.contents is None else self.contents.of(path)
 
-    def knows(self, path: str) -> bool:
-        """Whether the file was read before."""
-        return path in self._by_path
+    def holds(self, path: str, word: bytes) -> bool:
+        """Whether a file contains a word.
+
+        Raises:
+            Unreadable: The file cannot be read.
+        """
+        known = self._words.setdefault(path, {})
+        if word not in known:
+            if len(known) > _MOST_WORDS:
+                known.clear()
+            known[word] = word in self.content(path)
+        return known[word]
+
+    def may_lead_to(self, path: str, names: Collection[bytes]) -> bool:
+        """Whether a file may import one of some names: not if it neither contains one nor imports with a star.
+
+        Few names are searched for. If there were more, extracting the imports takes less time.
+
+        Raises:
+            Unreadable: The file cannot be read.
+        """
+        words = self._words.setdefault(path, {})
+        if path in self._by_path or len(words) + len(names) > _FEW:
+            return True
+        if _STARRED not in words:
+            words[_STARRED] = _STAR.search(self.content(path)) is not None
+        return words[_STARRED] or any(self.holds(path, each) for each in names)
 
     def of_file(self, path: str) -> tuple[bytes, ...]:
         """What looks like an import statement in a file, verbatim.
@@ -72,6 +97,12 @@ class Imports:
             found = tuple(texts.setdefault(each, each) for each in imports_in(self.content(path)))
             self._by_path[path] = found
         return found
+
+
+_STAR = pattern(rb"import[\s\\(]*\*")
+_STARRED = b"import *"
+_FEW = 8
+_MOST_WORDS = 64
 
 
 class Import(NamedTuple):

@@ -6,12 +6,11 @@ import re
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
-from ctxlint.patterns import pattern
 from ctxlint.source.disguise import contains_hidden_words, contains_words
 from ctxlint.source.imports import imports_in, read_import
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Container, Hashable, Iterable, Mapping
 
     from ctxlint.source.imports import Import, Imports
 
@@ -73,14 +72,18 @@ class Search(Protocol):
     def question(self) -> str:
         """What is searched for."""
 
-    def covers(self, other: Search) -> bool:
-        """Whether it certainly finds every file that the other search finds."""
+    @property
+    def parts(self) -> frozenset[Hashable]:
+        """What is searched for: a search finds at least the files that one for some of its parts finds."""
+
+    def limited_to(self, parts: Container[Hashable]) -> Search:
+        """A search for some of these parts."""
 
     def in_data(self, data: bytes) -> bool:
         """Whether it finds a file with these bytes."""
 
-    def in_file(self, path: str, imports: Imports, *, once: bool = False) -> bool:
-        """Like ``in_data`` for a file; ``once`` if its imports are not worth caching.
+    def in_file(self, path: str, imports: Imports) -> bool:
+        """Like ``in_data`` for a file.
 
         Raises:
             Unreadable: The file cannot be read.
@@ -105,22 +108,27 @@ class Mentions:
         """The names by module."""
         return repr(sorted((module, sorted(names)) for module, names in self.by_module.items()))
 
-    def covers(self, other: Search) -> bool:
-        """Whether every file that may use a name of the other search may use one of these as well."""
-        return isinstance(other, Mentions) and all(
-            found <= self.by_module.get(module, _NOTHING) for module, found in other.by_module.items()
-        )
+    @property
+    def parts(self) -> frozenset[Hashable]:
+        """The modules, each with a name."""
+        return frozenset((Mentions, module, name) for module, names in self.by_module.items() for name in names)
+
+    def limited_to(self, parts: Container[Hashable]) -> Mentions:
+        """A search for some of these modules and names."""
+        found = Mentions({})
+        for module, names in self.by_module.items():
+            found.by_module[module] = frozenset(name for name in names if (Mentions, module, name) in parts)
+        found.names = frozenset[bytes]().union(*found.by_module.values())
+        return found
 
     def in_data(self, data: bytes) -> bool:
         """Whether a file with these bytes may use one of the names."""
         return self.among(imports_in(data), lambda: data)
 
-    def in_file(self, path: str, imports: Imports, *, once: bool = False) -> bool:
-        """Like ``in_data`` for a file; ``once`` if its imports are not worth caching."""
-        if once and len(self.names) <= _FEW and not imports.knows(path):
-            data = imports.content(path)  # with few names, hardly any file contains one
-            if not (any(name in data for name in self.names) or _STAR.search(data)):
-                return False
+    def in_file(self, path: str, imports: Imports) -> bool:
+        """Like ``in_data`` for a file."""
+        if not self.names or not imports.may_lead_to(path, self.names):
+            return False
         return self.among(imports.of_file(path), lambda: imports.content(path))
 
     def among(self, statements: Iterable[bytes], data: Callable[[], bytes]) -> bool:
@@ -155,22 +163,25 @@ class Transforming:
 
         self._may_use = may_use_transforms
 
-    def covers(self, other: Search) -> bool:
-        """Whether the other search is the same."""
-        return isinstance(other, Transforming)
+    @property
+    def parts(self) -> frozenset[Hashable]:
+        """It has only one."""
+        return frozenset({Transforming})
+
+    def limited_to(self, parts: Container[Hashable]) -> Transforming:  # noqa: ARG002
+        """The same."""
+        return self
 
     def in_data(self, data: bytes) -> bool:
         """Whether a file with these bytes uses one."""
         return self._may_use(data)
 
-    def in_file(self, path: str, imports: Imports, *, once: bool = False) -> bool:  # noqa: ARG002
+    def in_file(self, path: str, imports: Imports) -> bool:
         """Like ``in_data`` for a file."""
         return self.in_data(imports.content(path))
 
 
 _NOTHING: frozenset[bytes] = frozenset()
-_FEW = 16
-_STAR = pattern(rb"import[\s\\(]*\*")
 
 
 def _has_attribute(data: bytes, names: Iterable[bytes]) -> bool:

@@ -233,9 +233,9 @@ def test_a_file_that_no_import_leads_to(
 
     in_file = Answering.in_file
 
-    def noted(self: Answering, path: str, imports: Imports, *, once: bool = False) -> bool:
+    def noted(self: Answering, path: str, imports: Imports) -> bool:
         answered.append(path)
-        return in_file(self, path, imports, once=once)
+        return in_file(self, path, imports)
 
     parsed: list[str] = []
 

@@ -22,6 +22,7 @@ from ctxlint.model.index.passed_tensors import parameters_among
 from ctxlint.model.interpreter.interpret import interpret
 from ctxlint.model.interpreter.walk import Walk
 from ctxlint.model.reader import Reader
+from ctxlint.run.answers import Answering
 from ctxlint.run.in_project import Surroundings, forget_other_files
 from tests.editor.texts import HEAD, missing_none
 from tests.explain.contracts import hints_of
@@ -33,8 +34,9 @@ if TYPE_CHECKING:
 
     from ctxlint.model.function import FunctionClass, SourceFile
     from ctxlint.model.index.file_index import ClassRecord
-    from ctxlint.model.index.outside_facts import OutsideFacts
+    from ctxlint.model.index.outside_facts import OutsideFacts, ProjectQuestion
     from ctxlint.run.answers import Other
+    from ctxlint.source.imports import Imports
     from ctxlint.source.scanner import Search
 
 PROGRAMS = sorted((Path(__file__).parents[2] / "fixtures" / "programs").glob("*/*.py"))
@@ -541,6 +543,47 @@ def test_a_name_that_is_being_typed_is_no_new_question(tmp_path: Path, monkeypat
         found.append(("CTX223" in codes, len(searches)))
     assert [each for each, _number in found] == [False, *[True] * 6, False]
     assert len({number for _each, number in found[1:]}) == 1
+
+
+def test_what_other_files_set_matters_only_to_what_reads_an_unbound_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names: list[str] = []
+    build = Builder.build
+
+    def noted(self: Builder, record: ClassRecord) -> FunctionClass | None:
+        names.append(record.qualname)
+        return build(self, record)
+
+    monkeypatch.setattr(Builder, "build", noted)
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "patch.py").write_text("import a\n\na.missing = 2\n", encoding="utf-8")
+    checker, uri = Checker(Workspace(lambda _: None, (str(tmp_path),))), (tmp_path / "a.py").as_uri()
+    text = HEAD + "".join(missing_none(name) for name in ("First", "Second"))
+    for version, typed in enumerate(("", "sizes * ", "missing * ")):
+        names.clear()
+        changed = text.replace("return grad_output", f"return {typed}grad_output", 1)
+        found = [each.code for each in checker.check(Document(uri, changed, version, "python")).diagnostics]
+        assert ("CTX223" in found) == (typed == "sizes * ")
+        assert set(names) == ({"First"} if typed else {"First", "Second"})
+
+
+def test_files_are_searched_only_for_what_is_new(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "plain.py").write_text("import os\n", encoding="utf-8")
+    searched: list[ProjectQuestion] = []
+    in_file = Answering.in_file
+
+    def noted(self: Answering, path: str, imports: Imports) -> bool:
+        searched.extend(self.asked if path.endswith("plain.py") else ())
+        return in_file(self, path, imports)
+
+    monkeypatch.setattr(Answering, "in_file", noted)
+    text = f"{HEAD}{missing_none()}".replace("return grad", "torch.ops.my.f(grad_output)\n        return grad")
+    checker, uri = Checker(Workspace(lambda _: None, (str(tmp_path),))), (tmp_path / "a.py").as_uri()
+    for version, each in enumerate((text, text.replace("return grad", "return missing * grad"))):
+        checker.check(Document(uri, each, version, "python"))
+    assert [each.deed for each in searched] == ["declares", "assigns"]
 
 
 def test_what_others_store_is_noticed(tmp_path: Path) -> None:

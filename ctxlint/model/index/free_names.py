@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from ctxlint.model.index.file_index import last_name
 from ctxlint.model.index.named_patches import replaces
 from ctxlint.model.index.python_names import is_always_bound
 from ctxlint.model.index.scopes import dotted_name
-from ctxlint.patterns import pattern
 from ctxlint.source.ast_tree import bound_names, nodes_in
 
 if TYPE_CHECKING:
@@ -92,6 +92,8 @@ def _assigned(node: ast.AST, modules: set[str], module: str) -> Iterator[str]:
             yield name
         case ast.Subscript(value=names, slice=key, ctx=ast.Store()) if _is_dict_of(modules, names, module):
             yield _text_of(key)
+        case ast.Subscript(value=ast.Name("__builtins__"), slice=key, ctx=ast.Store()):  # a dict in what is imported
+            yield _text_of(key)
         case ast.Assign(value=names) | ast.Return(value=names) if _is_dict_of(modules, names, module):
             yield ANY_NAME
         case ast.Call() if not _needs_name(node):
@@ -152,20 +154,52 @@ def _is_among(modules: set[str], node: ast.expr, module: str) -> bool:
 
 def may_set_any(data: bytes, module: str) -> bool:
     """Whether a file with these bytes may set some name of a module, or of Python's builtins."""
-    if b"builtins" in data and _SETS_BUILTINS.search(data) is not None:
+    if b"builtins" in data and any(_matches(data, name, _SETTING) for name in _names_of_builtins(data)):
         return True
-    if module.encode("utf-8", "surrogatepass") not in data:
+    name = module.encode("utf-8", "surrogatepass")
+    if name not in data:
         return False
-    if any(each in data for each in _INDIRECTLY):
-        return True
-    name = re.escape(module.encode("utf-8", "surrogatepass"))
-    names = b"|".join([name, *map(re.escape, re.findall(rb"\b%b\s+as\s+(\w+)" % name, data))])
-    assigned = rb"\b(?:%b)\s*\.\s*\w+\s*[^\s\w()=]{0,3}=(?!=)" % names
-    return re.search(rb"%b|\b%b\.\w+['\"]" % (assigned, name), data) is not None
+    return any(each in data for each in _BY_NAME) or any(
+        _matches(data, each, (*_SETTING, *_PASSING)) for each in (name, *_other_names(data, name))
+    )
 
 
-_SETS_BUILTINS = pattern(
-    rb"\bbuiltins\s*\.\s*\w+\s*[^\s\w()=]{0,3}=(?!=)|(?<![.\w])(?:setattr|vars)\s*\(\s*(?:__)?builtins"
-    rb"|builtins(?:__)?\s*\.\s*__dict__\s*[\[.]|\b__builtins__\s*\[|\bbuiltins\s+as\b"
+def set_by_name(data: bytes) -> frozenset[str] | None:
+    """The names of Python's builtins that a file sets as attributes; None if it may set others, too."""
+    names = _names_of_builtins(data)
+    if any(_matches(data, name, _SETTING[1:]) for name in names):
+        return None
+    found = (each for name in names for each in _about(_SETTING[0], name).findall(data))
+    return frozenset(each.decode("utf-8", "replace") for each in found)
+
+
+def _names_of_builtins(data: bytes) -> tuple[bytes, ...]:
+    return (b"builtins", b"__builtins__", *_other_names(data, b"builtins"))
+
+
+def _other_names(data: bytes, module: bytes) -> list[bytes]:
+    """The names under which a file imports a module."""
+    return re.findall(rb"%b(?<=\b%b)\s+as\s+(\w+)" % (re.escape(module), re.escape(module)), data)
+
+
+def _matches(data: bytes, name: bytes, patterns: Iterable[bytes]) -> bool:
+    """Whether one of some patterns about a name matches. Each begins with fixed text, which ``re`` finds fast."""
+    return name in data and any(re.search(_about(each, name), data) is not None for each in patterns)
+
+
+@lru_cache(maxsize=64)
+def _about(pattern: bytes, name: bytes) -> re.Pattern[bytes]:
+    return re.compile(pattern.replace(b"NAME", re.escape(name)))
+
+
+_READ = rb"(?!\s*\.\s*(?:%b)\b)" % "|".join(_READING_DICTS).encode()
+_SETTING = (
+    rb"NAME(?<=\bNAME)\s*\.\s*(\w+)\s*[^\s\w()=]{0,3}=(?!=)",
+    rb"NAME(?<=\bNAME)\s*(?:\.\s*__dict__\b%b|\[[^\]\n]*\]\s*[^\s\w()=]{0,3}=(?!=))" % _READ,
+    rb"setattr(?<![.\w]setattr)\s*\(\s*[\w.]*\bNAME\s*,",
+    rb"vars\s*\(\s*[\w.]*\bNAME\s*\)%b" % _READ,
 )
-_INDIRECTLY = (b"setattr", b"__dict__", b"vars(", b"sys.modules", b"import_module")
+"""How code sets a name of a module: as an attribute, or in another way."""
+_PASSING = (rb"NAME\.\w+['\"]", rb"\(\s*[\w.]*\bNAME\s*,")
+"""How code passes the module, or one of its names, to a function that may set the latter."""
+_BY_NAME = (b"sys.modules", b"import_module")

@@ -141,6 +141,8 @@ class Project:
         """The files that declare operators, as far as other files have shown."""
         self.changed: set[ProjectQuestion] = set()
         """The dicts of functions that some file may change, likewise."""
+        self.assigned: set[ProjectQuestion] = set()
+        """The names of modules that some file may set, likewise: they matter to Functions that read an unbound name."""
         self._units: dict[str, Unit | None] = {}
         self._linted: dict[str, Unit] = {}
         """The files that were linted themselves, which imports of others, or facts from there, may lead to again."""
@@ -156,10 +158,14 @@ class Project:
     def learn(self, outside: OutsideFacts) -> bool:
         """Use what the search of the whole project has found, and drop results without it; whether that is new."""
         declared = {name: path for name, path in outside.declared if self.declared.get(name) != path}
-        if not declared and self.changed.issuperset(outside.changed):
-            return False
+        assigned = {each for each in outside.changed if each.deed == "assigns"}
+        changed = set(outside.changed) - assigned
+        is_new = not self.assigned.issuperset(assigned)
+        self.assigned |= assigned
+        if not declared and self.changed.issuperset(changed):
+            return is_new
         self.declared.update(declared)
-        self.changed.update(outside.changed)
+        self.changed |= changed
         self.forget_results()
         return True
 
