@@ -164,13 +164,18 @@ def usually_no_copy(mutation: Mutation) -> str:
 
 
 def copying_method(value: Value) -> str:
-    """The method on the way to a value that copies only unusual layouts; empty if there is none."""
+    """The method on the way to a value that copies only unusual layouts; empty if there is none.
+
+    Of several, it is the first that runs: what it gives is laid out as usual, so that the others copy nothing.
+    """
+    found = ""
     while isinstance(value, View):
         called = getattr(value.node, "func", None)
         if value.alias is Alias.USUALLY and isinstance(called, (cst.Attribute, cst.Name)):
-            return last_name(called)
+            found = last_name(called) or found
         value = value.of
-    return next(filter(None, map(copying_method, value.alternatives)), "") if isinstance(value, Choice) else ""
+    inner = map(copying_method, value.alternatives) if isinstance(value, Choice) else ()
+    return next(filter(None, inner), "") or found
 
 
 def on_a_temporary(mutation: Mutation) -> bool:
