@@ -228,7 +228,7 @@ def _undefined_inside(fn: FunctionClass) -> Iterator[Finding]:
             first = inside[0]
             skipped = "" if any(not each.unless_skipped for each in inside) else first.unless_skipped
             names = list(dict.fromkeys(each.misfit.callee for each in inside))
-            are, remedy = ("is", _DEFINE) if len(names) == 1 else ("are", _DEFINE_ALL)
+            are, remedy = ("is", _DEFINE_INSIDE) if len(names) == 1 else ("are", _DEFINE_ALL_INSIDE)
             through = f" through `{first.event.by}`" * (len(first.misfit.steps) > 1)
             where = f"{first_of(names, _MOST_NAMES)} in {by}, which `{method.name}` of `{fn.name}` calls{through},"
             message = f"{where} {are} not defined; it raises NameError {moment(method)}{skipped}. {remedy}."
@@ -251,6 +251,8 @@ def _lacks_a_parameter(fn: FunctionClass, method: Method) -> bool:
 
 _DEFINE = "Define or import it"
 _DEFINE_ALL = "Define or import them"
+_DEFINE_INSIDE = "Define or import it, or correct the name"
+_DEFINE_ALL_INSIDE = "Define or import them, or correct the names"
 _DROP = "Drop {0}"
 _SHORT = 4
 """The length of names that are often alike by chance."""

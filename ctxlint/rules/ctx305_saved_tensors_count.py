@@ -238,7 +238,7 @@ def _kept(fn: FunctionClass, names: list[str], too: str = "") -> str:
         return f"Save `{names[0]}`{too} if it is a tensor, else keep it as `{fn.storing_ctx}.{names[0]}`"
     parts = [quoted(tensors)] if tensors else []
     parts += [f"the tensors in {quoted(containers)} one by one"] if containers else []
-    saved = f"Save {' and '.join(parts)}{too}" if parts else ""
+    saved = f"Save {' and '.join(parts)}{too}{', and unpack as many' if containers else ''}" if parts else ""
     attributes = quoted(f"{fn.storing_ctx}.{name}" for name in others)
     if not others:
         return saved
@@ -250,8 +250,19 @@ def _kept(fn: FunctionClass, names: list[str], too: str = "") -> str:
 
 
 def _is_container(fn: FunctionClass, name: str) -> bool:
-    """Whether the method that saves binds a list, tuple or dict to a name."""
-    return isinstance(_value_of(fn, name), (Sequence, Mapping))
+    """Whether the method that saves binds a list, tuple or dict to a name, or seems to get one: it reads only items."""
+    return isinstance(_value_of(fn, name), (Sequence, Mapping)) or _gives_items(fn, name)
+
+
+def _gives_items(fn: FunctionClass, name: str) -> bool:
+    """Whether the method that saves reads several items of an input by their numbers: ``states[0]``, ``states[1]``."""
+    writer = fn.setup_context or fn.forward
+    if writer is None or all(each.name != name for each in fn.inputs):
+        return False
+    around = [writer.parents.get(each) for each in writer.named.get(name, ())]
+    read = [each.slice[0].slice for each in around if isinstance(each, cst.Subscript) and len(each.slice) == 1]
+    numbers = {each.value.value for each in read if isinstance(each, cst.Index) and isinstance(each.value, cst.Integer)}
+    return len(numbers) > 1
 
 
 def _is_other(fn: FunctionClass, name: str) -> bool:
