@@ -178,6 +178,75 @@ def test_a_name_of_torch_that_another_file_sets(other: str, known: bool) -> None
     assert matches(found(missing), *["ops.py:8: CTX604 `torch.linear` in `forward` of `Scale` does not exist"][:known])
 
 
+AMP = """
+import torch
+from torch.cuda.amp import custom_bwd, custom_fwd
+
+
+class Double(torch.autograd.Function):
+    @staticmethod
+    @custom_fwd
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    @custom_bwd
+    def backward(ctx, grad_output):
+        return grad_output * 2
+"""
+
+
+@pytest.mark.parametrize(
+    ("other", "known"),
+    [
+        ("import torch_npu\nfrom torch_npu.contrib import transfer_to_npu\n", False),
+        ("try:\n    import torch_npu.contrib.transfer_to_npu\nexcept ImportError:\n    pass\n", False),
+        ("def start():\n    import torchada\n", False),
+        ("import torch_npu\n", True),
+        ("from .torchada import nothing\n", True),
+        ("import intel_extension_for_pytorch\n", True),
+        ("# import torchada\n", True),
+        ("import torch\n\ntorch.cuda = torch.npu\n", False),
+        ("import torch\n\n\ndef patch():\n    torch.cuda.amp = torch.xpu.amp\n", False),
+        ("def patch():\n    import torch\n\n    torch.cuda.amp.custom_fwd = plain\n", False),
+        ("from torch.cuda import amp\n\namp.custom_fwd = plain\n", False),
+        ("import sys\n\nsys.modules['torch.cuda'] = cuda\n", False),
+        ("def patch(patches):\n    patches.register_patch('torch.cuda.amp.custom_fwd', plain)\n", False),
+        ("import torch\n\nfor name in names:\n    setattr(torch.cuda.amp, name, plain)\n", False),
+        ("import torch\n\nsetattr(torch.cuda, 'is_available', yes)\n", True),
+        ("import torch\n\ntorch.cuda.is_available = yes\n", True),
+        ("def configure(self, args):\n    args.cuda = self.amp = True\n", True),
+        ("import torch\n\nprint('torch.cuda.amp.custom_fwd', hasattr(torch.amp, 'custom_fwd'))\n", True),
+        ("def test_it(monkeypatch):\n    monkeypatch.setattr('torch.cuda', fake)\n", True),
+    ],
+)
+def test_a_name_of_torch_that_another_file_replaces(other: str, known: bool) -> None:
+    """What the decorators are cannot be known then: not whether they warn, nor what to write instead."""
+    write({"ops.py": AMP, "other.py": other})
+    expected = [f"ops.py:{line}: CTX602 `torch.cuda.amp.custom_{half}`" for line, half in ((8, "fwd"), (13, "bwd"))]
+    fwd_only = "custom_fwd" in other and not known
+    assert matches(found(), *(expected if known else expected[1:] if fwd_only else []))
+    Path("other.py").unlink()
+    write({"ops.py": other.replace("from . ", "from x ") + "\n\n" + AMP})
+    assert [line.rpartition(": CTX")[2][:3] for line in found()] == ["602"] * (2 if known else 1 if fwd_only else 0)
+
+
+def test_a_replaced_decorator_keeps_what_the_other_half_reads() -> None:
+    """`custom_bwd` of another module need not read the state that `custom_fwd` of torch keeps (CTX106)."""
+    unpaired = AMP.replace("    @custom_fwd\n", "")
+    write({"ops.py": unpaired, "other.py": "import torch\n"})
+    assert matches(found(), "ops.py:12: CTX106", "ops.py:12: CTX602")
+    write({"other.py": "from torch_npu.contrib import transfer_to_npu\n"})
+    assert not found()
+
+
+@pytest.mark.parametrize("other", ["", "import torch\n\ntorch.amp.custom_fwd = plain\n"])
+def test_a_decorator_that_needs_a_device_unless_another_file_replaces_it(other: str) -> None:
+    write({"ops.py": AMP.replace("torch.cuda.amp", "torch.amp"), "other.py": other})
+    expected = ["ops.py:8: CTX111 `@custom_fwd` on", "ops.py:13: CTX111 `@custom_bwd` on"]
+    assert matches(found(), *(expected[1:] if other else expected))
+
+
 TUNED = """
 import torch
 import triton
@@ -533,24 +602,6 @@ def test_a_call_by_hand_elsewhere_takes_the_safety_from_a_fix(other: str) -> Non
     assert found["CTX301"] != "safe"
 
 
-AMP = """
-import torch
-from torch.cuda.amp import custom_bwd, custom_fwd
-
-
-class Double(torch.autograd.Function):
-    @staticmethod
-    @custom_fwd
-    def forward(ctx, x):
-        return x * 2
-
-    @staticmethod
-    @custom_bwd
-    def backward(ctx, grad_output):
-        return grad_output * 2
-"""
-
-
 @pytest.mark.parametrize(
     ("other", "imported", "decorators"),
     [
@@ -783,6 +834,10 @@ SETTING_A_NAME = {
     "the dict of builtins": "import builtins\n\nbuiltins.__dict__.update(counts=2)",
     "builtins as a dict": "__builtins__['counts'] = 2",
     "vars of builtins": "import builtins\n\nvars(builtins)['counts'] = 2",
+    "in a function of a function": "def outer():\n    from pkg import ops\n\n    def inner():\n        ops.counts = 2",
+    "next to a variable": "from pkg import ops\n\n\ndef f(ops):\n    pass\n\n\ndef g():\n    ops.counts = 2",
+    "a global": "def f():\n    global ops\n    import pkg.ops as ops\n\n\ndef g():\n    ops.counts = 2",
+    "in a method": "from pkg import ops\n\n\nclass Loader:\n    def load(self):\n        ops.counts = 2",
     "pytest": "def test(monkeypatch):\n    monkeypatch.setattr('pkg.ops.counts', 2, raising=False)",
     "mock": "from unittest import mock\n\nwith mock.patch('pkg.ops.counts', 2, create=True):\n    pass",
 }
@@ -808,6 +863,11 @@ NEEDING_A_NAME = {
         "assert __builtins__['counts'] == 2 or builtins.counts == 2"
     ),
     "an imported file": "import importlib\n\nm = importlib.import_module(name)\nsetattr(m, name, __builtins__['open'])",
+    "a variable of another function": (
+        "def load():\n    from pkg import ops\n\n    ops.load()\n\n\ndef run(ops):\n    ops.counts = 2"
+    ),
+    "a variable of a function inside": "from pkg import ops\n\n\ndef run():\n    ops = lib\n    ops.counts = 2",
+    "a name of a class": "class Loader:\n    from pkg import ops\n\n    def load(self):\n        ops.counts = 2",
     "a variable with the name": "def run(ops, counts):\n    evaluate(ops, counts)\n    setattr(counts, ops, 2)",
     "an attribute of a variable": "def run(ops):\n    ops.counts = 2",
     "an attribute of an attribute": "class Model:\n    def run(self):\n        self.ops.counts = 2",
@@ -816,6 +876,21 @@ NEEDING_A_NAME = {
     "a text": "import logging\n\nlogging.info('pkg.ops.counts', 2)",
     "its own module": "import sys\n\nimport pkg.ops\n\nsetattr(sys.modules[__name__], 'counts', 2)",
 }
+
+
+@pytest.mark.parametrize("read_in", ["forward", "backward"])
+def test_a_name_that_another_method_binds_as_its_own(read_in: str) -> None:
+    """The module does not have it then, so another file may still set it there."""
+    lines = {read_in: "return x * counts, None", ({"forward", "backward"} - {read_in}).pop(): "counts = 2"}
+    methods = "".join(
+        f"    @staticmethod\n    def {name}(ctx, x):\n        {lines[name]}\n        return x * 2\n\n"
+        for name in ("forward", "backward")
+    )
+    text = f"import torch\n\n\nclass Gather(torch.autograd.Function):\n{methods}"
+    write({"pkg/__init__.py": "", "pkg/ops.py": text})
+    assert "CTX223" in [line.split()[1] for line in found()]
+    write({"patch.py": SETTING_A_NAME["an attribute"]})
+    assert "CTX223" not in [line.split()[1] for line in found()]
 
 
 @pytest.mark.parametrize("way", NEEDING_A_NAME)

@@ -41,6 +41,7 @@ from ctxlint.model.function import (
 from ctxlint.model.index.attribute_stores import stored_on_others, unset_attributes
 from ctxlint.model.index.class_finder import conditional_methods, members
 from ctxlint.model.index.decorator_summaries import may_change_methods
+from ctxlint.model.index.file_answers import is_replaced
 from ctxlint.model.index.project import MAX_ANCESTORS, Definition
 from ctxlint.model.index.scopes import LOCAL, Scope, resolve, resolve_certainly
 from ctxlint.model.index.version_tests import releases_with
@@ -78,6 +79,7 @@ if TYPE_CHECKING:
     from ctxlint.model.index.module_unit import Unit
     from ctxlint.model.index.outside_facts import Deed
     from ctxlint.model.index.project import Project
+    from ctxlint.model.interpreter.method import Decorator
     from ctxlint.model.interpreter.trail import Trail
     from ctxlint.model.interpreter.walk import External
     from ctxlint.source.slices import Slice
@@ -334,13 +336,14 @@ class Builder:
     def draft(self, node: cst.FunctionDef, slice_: Slice, home: Definition, inherited: bool) -> Method:
         """A method with its signature; which parameter is ctx is decided once the style of the class is known."""
         scope = _class_scope(home)
-        decorators = decorators_of(node, scope, lambda name, scope: self.place(home.unit, name, scope))
+        found = decorators_of(node, scope, lambda name, scope: self.place(home.unit, name, scope))
+        own = tuple(self.in_force(each, home.unit) for each in found)
         return Method(
             name=node.name.value,
             node=node,
             slice=slice_,
-            binding=binding_of(decorators),
-            decorators=decorators,
+            binding=binding_of(own),
+            decorators=own,
             params=params_of(node, scope),
             receiver=None,
             ctx=None,
@@ -348,6 +351,13 @@ class Builder:
             inherited=inherited,
             home=home,
         )
+
+    def in_force(self, decorator: Decorator, unit: Unit) -> Decorator:
+        """A decorator; one of torch's autocast that a file of the project may replace may do nothing."""
+        name = decorator.name or ""
+        if name not in decorators.DEPRECATED_DECORATORS and not decorator.lacks_device_type:
+            return decorator
+        return replace(decorator, certain=False, optional=True) if is_replaced(unit, self.project, name) else decorator
 
     def place(self, unit: Unit, name: str, scope: Scope) -> BoundName:
         """Where a decorator's name is bound."""

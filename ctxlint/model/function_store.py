@@ -27,13 +27,13 @@ import libcst as cst
 
 from ctxlint.effort import spend, steps
 from ctxlint.model.analyses.apply_arity import working_calls
+from ctxlint.model.index.file_answers import answer_about
 from ctxlint.model.index.file_index import is_one_of_several
 from ctxlint.model.index.free_names import free_names
 from ctxlint.model.index.project import Definition
 from ctxlint.model.interpreter.events import ContextRead
 from ctxlint.model.interpreter.trail import Move, Trail
 from ctxlint.model.summaries.callables import tables_in
-from ctxlint.model.summaries.file_answers import answer_about
 from ctxlint.model.syntax import KnownParents
 from ctxlint.patterns import pattern
 from ctxlint.records import changed

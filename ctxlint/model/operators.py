@@ -16,6 +16,7 @@ from ctxlint.effort import Effort, EffortExceeded
 from ctxlint.model.analyses.outputs import is_floating
 from ctxlint.model.analyses.returns import returned_by
 from ctxlint.model.function import BackwardWithCast, Binding, GivenUp, Method, MethodFacts, Operator, ParameterKind
+from ctxlint.model.index.file_answers import is_replaced
 from ctxlint.model.index.file_index import is_one_of_several
 from ctxlint.model.index.project import Definition
 from ctxlint.model.index.project_answers import operator_decorators
@@ -146,7 +147,8 @@ def cast_backwards(unit: Unit, project: Project, resolver_of: Callable[[Unit], R
         if backward is None or (given.setup is not None and (setup is None or _may_keep_state(setup))):
             continue
         names = [_resolved(_called(each), backward.scope) or "" for each in backward.node.decorator_list]
-        if len(names) == 1 and names[0].endswith(".custom_bwd") and names[0] in SIGNATURE_KEEPING_DECORATORS:
+        is_torch = len(names) == 1 and names[0].endswith(".custom_bwd") and names[0] in SIGNATURE_KEEPING_DECORATORS
+        if is_torch and not is_replaced(unit, project, names[0]):
             yield BackwardWithCast(unit.source.span_of(given.backward), owner.name, backward.node.name)
 
 

@@ -26,10 +26,11 @@ from ctxlint.model.index.attribute_stores import stored_on_others, unset_attribu
 from ctxlint.model.index.bare_operators import bare_operators, possible_names
 from ctxlint.model.index.call_sites import CallSites, functions_of
 from ctxlint.model.index.foreign_functions import Elsewhere, facts_of
-from ctxlint.model.index.free_names import ANY_NAME, free_names
+from ctxlint.model.index.free_names import free_names
 from ctxlint.model.index.instances import InstanceUse
 from ctxlint.model.index.method_calls import changes_calls
 from ctxlint.model.index.module_backwards import has_a_backward, module_backwards
+from ctxlint.model.index.module_stores import ANY_NAME
 from ctxlint.model.index.named_patches import NamedMethods, named_methods, names_methods
 from ctxlint.model.index.outside_facts import MODULE_BACKWARDS, NOTHING, OF_NO_FUNCTION, OutsideFacts, Own, Target
 from ctxlint.model.index.project import Definition, Project

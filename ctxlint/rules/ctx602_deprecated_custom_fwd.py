@@ -79,7 +79,9 @@ class DeprecatedCustomFwd(Rule[FunctionClass]):
     ## Known limits
     Not reported if `target-torch` is set and ends before 2.4, where nothing is deprecated, or for a name that is bound
     in one branch of an `if` or only in an `except` clause, because such code supports both. A class in such a branch is
-    skipped too if the `if` tests a version or an attribute. An import that no Function uses is not reported.
+    skipped too if the `if` tests a version or an attribute. An import that no Function uses is not reported. Not reported if a
+    file of the project may replace the names: it sets `torch.cuda.amp`, or imports a module that does, such as
+    `torch_npu.contrib.transfer_to_npu` or `torchada`.
 
     ## References
     - [torch.amp.custom_fwd](https://pytorch.org/docs/stable/amp.html#torch.amp.custom_fwd)

@@ -14,9 +14,10 @@ from functools import lru_cache
 from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
-from ctxlint.model.index.free_names import ANY_NAME, assigned_in, may_set_any, set_by_name
+from ctxlint.model.index.module_stores import ANY_NAME, assigned_in, may_set_any, set_by_name
 from ctxlint.model.index.named_patches import names_methods
 from ctxlint.model.index.outside_facts import Declaration, ProjectQuestion
+from ctxlint.model.index.replaced_names import may_replace
 from ctxlint.source.ast_tree import tree_of
 from ctxlint.source.discover import path_of
 from ctxlint.source.modules import module_name
@@ -81,6 +82,8 @@ class ProjectAnswers:
         """
         path = path_of(other[0])
         times = _times_answered(asked, other, which)
+        if times and asked.deed == "replaces" and _is_of_tests(os.path.relpath(path, root)):
+            times = 0
         runners = _runners_in(path, asked) if times and asked.deed == "modifies" else ()
         if runners:
             self._runners[root, asked] += runners
@@ -305,6 +308,12 @@ def _runners_in(path: str, asked: ProjectQuestion) -> list[_Runner]:
     return found if all(each.name for each in found) else []
 
 
+def _is_of_tests(path: str) -> bool:
+    """Whether a file belongs to the tests of its project: what it replaces, it replaces for their time."""
+    *folders, name = path.split(os.sep)
+    return not {"test", "tests"}.isdisjoint(folders) or name.startswith(("test_", "conftest."))
+
+
 _PACKAGE = ("__init__.py", "__init__.pyi")
 
 
@@ -313,7 +322,7 @@ def _is_passed_on(asked: ProjectQuestion) -> bool:
     return bool(asked.path) and asked.deed not in _WITHOUT_IMPORTS
 
 
-_WITHOUT_IMPORTS = ("assigns", "chooses", "differentiates", "passes-created", "sets")
+_WITHOUT_IMPORTS = ("assigns", "chooses", "differentiates", "passes-created", "replaces", "sets")
 """The deeds of files that need not import the name."""
 
 
@@ -333,6 +342,8 @@ def _mentions(data: bytes, asked: ProjectQuestion) -> bool:
         return _DECLARES(data) is not None
     if asked.deed == "sets":
         return asked.name.encode() in data or any(each in data for each in (b"setattr", b"__dict__", b"sys.modules"))
+    if asked.deed == "replaces":
+        return may_replace(data, asked.name)
     if asked.deed == "assigns":
         return may_set_any(data, module_name(asked.path))
     if asked.deed == "chooses":
@@ -346,7 +357,7 @@ def _mentions(data: bytes, asked: ProjectQuestion) -> bool:
 @lru_cache(maxsize=256)
 def _words_for(asked: ProjectQuestion) -> tuple[bytes, ...]:
     """The words that a file contains if it may answer a question."""
-    if asked.deed in ("sets", "assigns"):
+    if asked.deed in ("sets", "assigns", "replaces"):
         return ()
     if not asked.path and asked.deed != "differentiates":
         return tuple(map(str.encode, reversed(asked.name.split("::"))))  # that of its namespace is less rare

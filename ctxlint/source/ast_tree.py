@@ -38,6 +38,39 @@ def nodes_in(top: ast.AST) -> list[ast.AST]:
     return found
 
 
+def own_nodes(top: ast.AST) -> tuple[list[ast.AST], list[Scoped]]:
+    """A node and what is in its own scope, and the functions and classes there, whose insides are left out."""
+    found, inner = [top], list[Scoped]()
+    for node in found:
+        for name in _FIELDS[type(node)]:
+            value = getattr(node, name, None)
+            if isinstance(value, ast.AST):
+                found.append(value)
+            elif isinstance(value, list) and name in _STATEMENTS:
+                inner += [each for each in value if type(each) in _SCOPED]
+                found += [each for each in value if type(each) not in _SCOPED]
+            elif isinstance(value, list):
+                found += [each for each in value if isinstance(each, ast.AST)]
+    return found, inner
+
+
+Scoped = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+"""The statements with a scope of their own."""
+_SCOPED = frozenset({ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef})
+_STATEMENTS = frozenset({"body", "orelse", "finalbody"})
+"""The fields with statements; those of an expression contain one node."""
+
+
+def bound_in(top: ast.AST, own: Iterable[ast.AST], inner: Iterable[Scoped]) -> set[str]:
+    """The names that a scope binds: its parameters, and those that its own nodes and the statements ``inner`` bind."""
+    named = (each.id for each in own if type(each) is ast.Name and type(each.ctx) is not ast.Load)
+    found = {each.name for each in inner}.union(named, bound_names(each for each in own if type(each) in _BINDING))
+    if isinstance(top, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        stars = (top.args.vararg, top.args.kwarg)
+        found.update(parameter_names(top.args), (each.arg for each in stars if each is not None))
+    return found
+
+
 def parameter_names(arguments: ast.arguments) -> list[str]:
     """The names of the parameters, in order, without ``*args`` and ``**kwargs``."""
     return [*positional_names(arguments), *(each.arg for each in arguments.kwonlyargs)]
@@ -98,6 +131,8 @@ class _Fields(dict[type[ast.AST], tuple[str, ...]]):
 
 
 _FIELDS = _Fields()
+_BINDING = frozenset({ast.alias, ast.ExceptHandler, ast.MatchAs, ast.MatchMapping, ast.MatchStar})
+"""The nodes that bind names, apart from names themselves and definitions."""
 _WITHOUT_NODES = frozenset({"arg", "attr", "ctx", "id", "kind", "op", "type_comment"})
 
 

@@ -46,6 +46,7 @@ Deed = Literal[
     "tracks",
     "untracks",
     "sets",
+    "replaces",
     "assigns",
     "chooses",
     "fills",
@@ -63,7 +64,8 @@ Deed = Literal[
 class ProjectQuestion(NamedTuple):
     """What a file has to know of its project: which other files do something with a name.
 
-    ``path`` is the file of what the name denotes; empty for an operator. The files that
+    ``path`` is the file of what the name denotes; empty for an operator, the root of the project for a name of torch
+    that files may replace. The files that
 
     - ``declares``: declare an operator, whose ``name`` is that in ``torch.ops``: ``"lib::scale"``;
     - ``differentiates``: may register a gradient, or a kernel for autograd, of an operator with this ``name``;
@@ -74,8 +76,9 @@ class ProjectQuestion(NamedTuple):
     - ``calls``: call a function in the ``forward`` of a module;
     - ``modifies``: modify in place what a function, or a method of a class, returns;
     - ``tracks``, ``untracks``: call a function where grad mode may be on, or where it is off;
-    - ``sets``: may set an attribute of torch that it lacks; ``assigns``: some name of a module of the project. The
-      answers are about the names: one is another with each keystroke;
+    - ``sets``: may set an attribute of torch that it lacks; ``replaces``: may set the one that it has, or the module
+      that it is in; ``assigns``: may set some name of a module of the project. The answers are about the names: one is
+      another with each keystroke;
     - ``passes-detached``, ``passes-leaf``, ``passes-created``: may call a function with a detached tensor, a leaf, or
       one that it creates with a ``requires_grad=``, at this ``position``;
       ``passes-container`` and the like: with such a value from that position on.

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from ctxlint.model.index.file_index import last_name
 from ctxlint.model.index.indexer import index_module
 from ctxlint.model.index.method_calls import calls_of_method
+from ctxlint.model.index.module_stores import may_set
 from ctxlint.model.index.operator_signatures import rejections
 from ctxlint.model.index.passed_tensors import (
     NOT_TENSORS,
@@ -22,6 +23,7 @@ from ctxlint.model.index.passed_tensors import (
     passes_leaf,
     what_is_passed,
 )
+from ctxlint.model.index.replaced_names import replaces_name
 from ctxlint.model.index.results import modifies_result
 from ctxlint.model.index.scopes import LOCAL, dotted_name, resolve
 from ctxlint.source.ast_tree import nodes_in
@@ -47,7 +49,7 @@ REGISTER = "torch.library.register_autograd"
 def times_answered(asked: ProjectQuestion, tree: ast.Module | None) -> int:
     """How often a file with this tree answers a question: once for each declaration of an operator.
 
-    What names it assigns in a module is not asked here, but in ``free_names``: the answer is these names.
+    What names it assigns in a module is not asked here, but in ``module_stores``: the answer is these names.
     A file that cannot be parsed may do anything but that.
     """
     if tree is None:
@@ -65,6 +67,8 @@ def times_answered(asked: ProjectQuestion, tree: ast.Module | None) -> int:
             return _takes(tree, asked.name)
         case "sets":
             return may_set(tree, asked.name)
+        case "replaces":
+            return replaces_name(tree, asked.name)
         case "chooses":
             return _chooses(tree, asked.name)
         case "fills":
@@ -206,14 +210,6 @@ def _takes(tree: ast.Module, name: str) -> bool:
     )
 
 
-def may_set(tree: ast.Module | None, name: str) -> bool:
-    """Whether a file may give a module of torch or NumPy a name that it lacks, or asks whether it has it."""
-    if tree is None:
-        return True
-    scope = _index_of(tree).module
-    return any(_may_set(node, name, scope) for node in _nodes_of(tree))
-
-
 def may_refuse(tree: ast.Module | None) -> bool:
     """Whether a file may not run with this release of torch: a test at its top raises, or a test in it is skipped."""
     body = tree.body if tree is not None else ()
@@ -243,42 +239,6 @@ def _chooses(tree: ast.Module, name: str) -> bool:
         or any(last in alias.name.split(".") for alias in each.names)
         for each in imports
     )
-
-
-def _may_set(node: ast.AST, name: str, scope: Scope) -> bool:
-    match node:
-        case ast.Attribute(value=receiver, attr=attribute, ctx=ast.Store()):
-            return attribute == name and _is_module(receiver, scope)
-        case ast.Attribute(value=receiver, attr="__dict__"):
-            return _is_module(receiver, scope)
-        case ast.Subscript(value=ast.Attribute(attr="modules"), slice=ast.Constant(value=str(text))):
-            return text.partition(".")[0] in _MODULES
-        case ast.Call(func=ast.Name("hasattr" | "getattr" | "delattr"), args=[receiver, ast.Constant(value=key), *_]):
-            return key == name and _is_module(receiver, scope)
-        case ast.Call(args=[ast.Constant(value=str(text))], keywords=given):
-            return text.endswith(f".{name}") or (text in _MODULES and any(each.arg == name for each in given))
-        case ast.Call(func=func, args=[receiver, key, *_]) if last_name(dotted_name(func) or "") == "setattr":
-            named = not isinstance(key, ast.Constant) or key.value == name
-            return named and (isinstance(receiver, ast.Name) or _is_module(receiver, scope))
-        case ast.Call(args=given):
-            return any(_is_whole_module(each, scope) for each in given)
-        case ast.Constant(value=str(text)):
-            return text.endswith(f".{name}") and text.startswith(("torch.", "numpy."))
-    return False
-
-
-_MODULES = ("torch", "numpy")
-
-
-def _is_whole_module(node: ast.expr, scope: Scope) -> bool:
-    """Whether an argument is torch or NumPy itself: what gets it may do anything with it."""
-    return isinstance(node, ast.Name) and meant(node, scope) in _MODULES
-
-
-def _is_module(node: ast.expr, scope: Scope) -> bool:
-    """Whether an expression may mean a module of torch or NumPy, also where a function imports that."""
-    written = dotted_name(node) or ""
-    return (meant(node, scope) or written).partition(".")[0] in _MODULES or written in ("F", "np", "nn")
 
 
 def _calls(index: FileIndex, asked: ProjectQuestion) -> bool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from ctxlint.effort import spend
 from ctxlint.model.function import Binding, Param
+from ctxlint.model.index.file_answers import answer_about
 from ctxlint.model.index.file_index import as_written
 from ctxlint.model.index.kernel_names import aliases_in
 from ctxlint.model.index.kernel_parameters import blocks_of, parameters_of
@@ -42,7 +43,6 @@ from ctxlint.model.summaries.applied import applied_result
 from ctxlint.model.summaries.callables import imported_table, made_callable, owner_of, table_of_functions
 from ctxlint.model.summaries.context_effects import gets_context
 from ctxlint.model.summaries.declared import declared_as, declared_by
-from ctxlint.model.summaries.file_answers import answer_about
 from ctxlint.model.summaries.in_force import is_in_force
 from ctxlint.model.summaries.kernels import (
     ONE_OF,

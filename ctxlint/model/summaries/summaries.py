@@ -18,6 +18,7 @@ from ctxlint.model.analyses.left_out import left_out_by, may_fit_sizes
 from ctxlint.model.analyses.returns import joined
 from ctxlint.model.analyses.unwritten_gradients import unwritten_parts
 from ctxlint.model.function import Binding, Param
+from ctxlint.model.index.file_answers import answer_about
 from ctxlint.model.index.project import Definition
 from ctxlint.model.index.python_names import mentions_creation
 from ctxlint.model.index.scopes import LOCAL, Scope
@@ -68,7 +69,6 @@ from ctxlint.model.interpreter.values import (
 from ctxlint.model.summaries.argument_binding import bind_arguments
 from ctxlint.model.summaries.context_effects import CONTEXT_EVENTS, effects_of, gets_context
 from ctxlint.model.summaries.declared import declared_writes, not_shared
-from ctxlint.model.summaries.file_answers import answer_about
 from ctxlint.model.summaries.flag_tests import flag_tests_of
 from ctxlint.model.summaries.graph_uses import KINDS_FOR_GRAPHS, graph_uses_of, mentions_graph
 from ctxlint.model.summaries.memory_reads import reads_of, strides_of

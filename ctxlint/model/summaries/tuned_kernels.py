@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from ctxlint.model.index.file_answers import answer_about
 from ctxlint.model.index.kernel_names import aliases_in, meaning_in_kernel
 from ctxlint.model.index.kernel_sums import parameters_added_to
 from ctxlint.model.index.kernel_transforms import InPlaceTransforms, transforms_in
 from ctxlint.model.index.scopes import LOCAL, dotted_name, resolve
 from ctxlint.model.interpreter.values import Argument, Parameter, SavedTensor, Tri, is_tensor
 from ctxlint.model.summaries.callables import owner_of
-from ctxlint.model.summaries.file_answers import answer_about
 from ctxlint.records import record
 
 if TYPE_CHECKING:
