@@ -54,14 +54,27 @@ NO_CTX = {"inputs": "x: torch.Tensor, weight: torch.Tensor"}
 RAISING = {
     "CTX102": NO_CTX,
     "CTX102 class": {"inputs": "ctx, x, weight", "static": "classmethod"},
+    "CTX102 self": {"backward": "k = self.k"},
+    "CTX102 ctx": {"backward": "n = ctx.n", "gradients": "self, g"},
     "CTX103": {"extra": SETUP.format("ctx, inputs, output", "pass")},
     "CTX104": {"extra": SETUP.format("ctx, inputs", "pass"), **NO_CTX},
     "CTX106": {"decorator": '\n    @torch.amp.custom_bwd(device_type="cpu")'},
+    "CTX106 setup": {
+        "decorator": '\n    @torch.amp.custom_bwd(device_type="cpu")',
+        "static": 'staticmethod\n    @torch.amp.custom_fwd(device_type="cpu")',
+        "extra": SETUP.format("ctx, inputs, output", "pass"),
+        **NO_CTX,
+    },
     "CTX107": {"extra": "    @staticmethod\n    def vjp(ctx, g):\n        return g, g\n"},
     "CTX111": {"decorator": "\n    @torch.amp.custom_bwd"},
     "CTX113": {"inputs": "ctx, x: torch.Tensor, *, weight: torch.Tensor"},
     "CTX115": {"extra": SETUP.format("ctx, inputs, output", "x, weight, bias = inputs"), **NO_CTX},
+    "CTX115 default": {
+        "extra": SETUP.format("ctx, inputs, output", "(x,) = inputs"),
+        "inputs": "x: torch.Tensor, weight: torch.Tensor = None",
+    },
     "CTX205": {"gradients": "ctx, g, h"},
+    "CTX205 none": {"gradients": "ctx", "output": "torch.unbind(x.double())"},
     "CTX223": {"extra": SETUP.format("ctx, inputs, output", "ctx.save_for_backward(x)"), **NO_CTX},
     "CTX320": {
         "extra": SETUP.format("ctx, inputs, output", "ctx.save_for_backward(inputs[0])"),
@@ -72,6 +85,10 @@ RAISING = {
     "CTX220": {"backward": "dx = torch.autograd.grad(g * 2, g)"},
     "CTX249": {"backward": "assert g is None"},
     "CTX303": {"forward": "ctx.save_for_backward(x, 3)"},
+    "CTX304": {
+        "forward": "ctx.save_for_backward(x)\n        ctx.save_for_backward(weight)",
+        "backward": "x, weight = ctx.saved_tensors",
+    },
     "CTX402": {"forward": "ctx.mark_dirty(x)"},
     "CTX402 list": {"forward": "ctx.mark_dirty([x])"},
     "CTX403": {"forward": "ctx.mark_non_differentiable(3)"},
@@ -91,7 +108,7 @@ CONSEQUENCES = {
     "CTX404": "return g.mul_(2), g",
     "CTX408": "g.mul(2)\nreturn g, g",
 }
-CONDITION = re.compile(r"if (?:this|that) line runs|if `backward` gets that far")
+CONDITION = re.compile(r"if (?:this|that) line runs|if this is evaluated|if `backward` gets that far")
 SIGNATURES = {
     "CTX102": {"gradients": "g"},
     "CTX106": {"decorator": '\n    @torch.amp.custom_bwd(device_type="cpu")'},
@@ -117,7 +134,8 @@ def _program(raising: str, consequence: str) -> str:
 )
 def test_no_consequence_is_claimed_behind_what_raises(raising: str, consequence: str) -> None:
     found = lint(_program(raising, consequence))
-    assert not found or raising.partition(" ")[0] in {each.code for each in found}
+    reported = not found or raising.partition(" ")[0] in {each.code for each in found}
+    assert reported or (raising, consequence) == ("CTX205 none", "CTX207")  # which wants no gradients
     assert all(CONDITION.search(each.message) for each in found if each.code == consequence)
 
 
@@ -129,6 +147,41 @@ def test_backward_is_not_said_to_be_called_behind_an_apply_that_raises(raising: 
     text = CLASS.format(**{**parts, **own, "name": name, "consequence": "        return g, g"})
     found = [each.message for each in lint(text) if each.code == signature and " at backward" in each.message]
     assert all(re.search("if (?:it is called|autograd gets there)", each) for each in found), found
+
+
+CONTEXTS = {
+    "CTX303": ("ctx.save_for_backward(x, 3)", "x * weight"),
+    "CTX402": ("ctx.mark_dirty([x])", "x * weight"),
+    "CTX403": ("ctx.mark_non_differentiable([x])", "x * weight"),
+}
+"""What torch rejects once forward has returned."""
+
+
+@pytest.mark.parametrize("code", CONTEXTS)
+def test_what_torch_rejects_after_forward_is_not_claimed_if_that_raises(code: str) -> None:
+    forward, output = CONTEXTS[code]
+    parts = {
+        **USUAL,
+        "forward": forward,
+        "output": output.replace("weight", "wieght"),
+        "name": f"context_{code.lower()}",
+    }
+    found = [
+        each.message for each in lint(CLASS.format(**parts, consequence="        return g, g")) if each.code == code
+    ]
+    assert len(found) == 1
+    assert "if `forward` gets that far" in found[0]
+
+
+NEVER_RUN = {"no_output": {"output": "1.0"}, "an_integer": {"output": "(x * weight).long()"}}
+
+
+@pytest.mark.parametrize(("reason", "consequence"), list(product(NEVER_RUN, CONSEQUENCES)))
+def test_nothing_is_claimed_of_a_backward_that_never_runs(reason: str, consequence: str) -> None:
+    parts = {**USUAL, **NEVER_RUN[reason]}
+    body = textwrap.indent(CONSEQUENCES[consequence], " " * 8)
+    found = lint(CLASS.format(**{**parts, "name": reason, "consequence": body}))
+    assert all(CONDITION.search(each.message) for each in found if each.code == consequence)
 
 
 @pytest.mark.parametrize("raising", RAISING)

@@ -69,6 +69,9 @@ class Rule(ABC, Generic[Subject]):
     about_gradients: ClassVar[bool] = False
     """Whether the consequences come when torch takes the gradients that backward returns: where something in backward
     certainly raises before, ``run.check_file`` adds that condition to the messages."""
+    about_context: ClassVar[bool] = False
+    """Whether the consequences come when torch reads the ctx, once forward and ``setup_context`` have returned: where
+    one of these certainly raises, the messages get that condition, too."""
     says_if_it_runs: ClassVar[bool] = False
     """Whether the messages say "if this line runs" where something before it raises; then nothing is left out."""
 

@@ -9,6 +9,7 @@ from ctxlint.model.analyses.outputs import (
     gradients_taken,
     hides_tensors,
     never_wants_gradients,
+    takes_nothing,
     unfit_flag,
     unfit_outputs,
 )
@@ -109,7 +110,13 @@ class BackwardParameterCount(Rule[FunctionClass]):
         flagged = unfit_flag(fn) if not outputs else None
         if flagged is not None:
             outputs = [flagged[0]]
-        if not outputs or never_wants_gradients(fn):
+        if never_wants_gradients(fn):
+            return
+        if not outputs:
+            if takes_nothing(backward):
+                fact = f"`{backward.name}` of `{fn.name}` takes no gradient, but torch passes one for each output"
+                consequence = "it raises TypeError at backward"
+                yield Finding(own_place(fn, backward), f"{fact}; {consequence}. Take one gradient for each output.")
             return
         if any(hides_tensors(option) for each in outputs for option in each.value.options()):  # CTX215: it never runs
             return

@@ -97,6 +97,7 @@ class SaveNonTensor(Rule[FunctionClass]):
     code = "CTX303"
     name = "save-non-tensor"
     subject = FunctionClass
+    about_context = True
     fix = FixAvailability.SOMETIMES
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:

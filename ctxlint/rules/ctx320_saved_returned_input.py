@@ -83,6 +83,7 @@ class SavedReturnedInput(Rule[FunctionClass]):
     code = "CTX320"
     name = "saved-returned-input"
     subject = FunctionClass
+    about_context = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         for method, name, node in saved_returned_inputs(fn):

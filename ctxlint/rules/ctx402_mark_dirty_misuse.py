@@ -103,6 +103,7 @@ class MarkDirtyMisuse(Rule[FunctionClass]):
     code = "CTX402"
     name = "mark-dirty-misuse"
     subject = FunctionClass
+    about_context = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         forward = fn.forward

@@ -84,6 +84,7 @@ class MarkNonDifferentiableMisuse(Rule[FunctionClass]):
     code = "CTX403"
     name = "mark-non-differentiable-misuse"
     subject = FunctionClass
+    about_context = True
     category = Category.SUSPICIOUS
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:

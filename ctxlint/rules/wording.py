@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model.analyses.certain_raises import backward_is_unreached, raises_inside_before, reached
+from ctxlint.model.analyses.certain_raises import backward_is_unreached, is_behind_cast, raises_inside_before, reached
 from ctxlint.model.analyses.conditional_code import Runs
 from ctxlint.model.analyses.context_parameter import works_by_accident
 from ctxlint.model.analyses.mutations import usually_no_copy
@@ -228,8 +228,9 @@ def refusal(fn: FunctionClass, method: Method) -> str:
 
 
 def if_called(fn: FunctionClass, method: Method) -> str:
-    """`` if it is called`` for a method that runs after ``apply``, if that raises."""
-    return " if it is called" if method in fn.reading_methods and backward_is_unreached(fn) else ""
+    """`` if it is called`` for a method that runs after ``apply``, if that raises, or its decorator does."""
+    never = backward_is_unreached(fn) or (method is fn.backward and is_behind_cast(fn))
+    return " if it is called" if method in fn.reading_methods and never else ""
 
 
 def place_of_gradients(fn: FunctionClass, returned: Returned) -> Span:

@@ -19,7 +19,9 @@ from ctxlint.model.analyses.apply_arity import all_are_shifted
 from ctxlint.model.analyses.certain_raises import (
     backward_is_unreached,
     backward_raises,
+    forward_raises,
     forward_raises_lately,
+    is_behind_cast,
     is_replaced,
     is_unreached,
     method_at,
@@ -230,7 +232,7 @@ def _as_it_stands(rule: Rule[Any], subject: Any, finding: Finding) -> Finding:
     about_backward = rule.about_gradients or (rule.about_backward and not rule.holds_unreached)
     unreached = about_backward and backward_is_unreached(subject)
     if not (unreached or _comes_late(rule, subject, finding)):
-        if " at backward" not in finding.message or not backward_is_unreached(subject):
+        if " at backward" not in finding.message or not _is_never_called(rule, subject, finding):
             return finding
         from ctxlint.rules.wording import if_it_is_called
 
@@ -243,12 +245,21 @@ def _as_it_stands(rule: Rule[Any], subject: Any, finding: Finding) -> Finding:
     return replace(finding, message=if_it_gets_there(method.name, finding.message))
 
 
+def _is_never_called(rule: Rule[Any], fn: FunctionClass, finding: Finding) -> bool:
+    """Whether torch never calls backward, or calls only its decorator, which raises, where a finding is about that."""
+    if backward_is_unreached(fn) or backward_never_runs(fn):
+        return True
+    return rule.holds_unreached and method_at(fn, finding.span) is fn.backward and is_behind_cast(fn)
+
+
 def _comes_late(rule: Rule[Any], fn: FunctionClass, finding: Finding) -> bool:
     """Whether something certainly raises before the place of a finding, if that matters.
 
     Before what torch does with gradients: anywhere in backward, or after some path through forward, which may be that
     of the call in the message.
     """
+    if rule.about_context and forward_raises(fn):
+        return True
     if not rule.about_gradients:
         return not rule.holds_unreached and is_unreached(fn, finding.span)
     raises = backward_raises(fn) or forward_raises_lately(fn) or all_are_shifted(fn)

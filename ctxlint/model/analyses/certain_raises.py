@@ -18,12 +18,14 @@ from ctxlint.model.analyses.foreign_names import (
     misused_builtins,
     names_of_forward,
     unbound_names,
+    unbound_receivers,
 )
 from ctxlint.model.analyses.grad_mode import differentiated_untracked
 from ctxlint.model.analyses.none_tests import required_nones
 from ctxlint.model.analyses.outputs import hidden_outputs
-from ctxlint.model.analyses.rejections import is_rejected, results_are_rejected, unfit_inputs
-from ctxlint.model.analyses.saved_tensors import mismatched, saved_counts, saving_call
+from ctxlint.model.analyses.reachability import backward_never_runs
+from ctxlint.model.analyses.rejections import is_rejected, lacks_custom_fwd, results_are_rejected, unfit_inputs
+from ctxlint.model.analyses.saved_tensors import count_of_last, mismatched, saved_counts, saving_call
 from ctxlint.model.analyses.shape_unpackings import shape_mismatches
 from ctxlint.model.analyses.unbound_locals import read_too_early
 from ctxlint.model.analyses.undefined_attributes import undefined_reads
@@ -37,6 +39,7 @@ from ctxlint.model.interpreter.events import (
     NeedsInputGradRead,
     SavedRead,
     TupleUsedAsTensor,
+    UnboundContext,
 )
 from ctxlint.model.syntax import dotted
 from ctxlint.torch_api.autograd import READ_ONLY_ATTRIBUTES
@@ -131,7 +134,7 @@ def _never_called(fn: FunctionClass, method: Method, *, plainly: bool = False) -
     if not plainly and _is_rejected(fn, method):
         return True
     if method in fn.reading_methods:
-        return backward_is_unreached(fn, plainly=plainly)
+        return backward_is_unreached(fn, plainly=plainly) or (not plainly and backward_never_runs(fn))
     return method is fn.setup_context and _always_raises(fn, fn.forward, plainly=plainly)
 
 
@@ -159,6 +162,16 @@ def backward_is_unreached(fn: FunctionClass, *, plainly: bool = False) -> bool:
         hidden = bool(outputs) and all(hidden_outputs(fn, each) for each in outputs)
         fn.notes[backward_is_unreached] = hidden, hidden or results_are_rejected(fn)
     return bool(fn.notes[backward_is_unreached][not plainly])
+
+
+def is_behind_cast(fn: FunctionClass) -> bool:
+    """Whether ``custom_bwd`` raises whenever torch calls it, before it calls backward."""
+    return fn.backward is not None and lacks_custom_fwd(fn, fn.backward)
+
+
+def forward_raises(fn: FunctionClass) -> bool:
+    """Whether forward or ``setup_context`` raises whenever it is called: torch never looks at what they did."""
+    return any(_always_raises(fn, each) for each in (fn.forward, fn.setup_context))
 
 
 def backward_raises(fn: FunctionClass) -> bool:
@@ -243,8 +256,12 @@ def _rejected(fn: FunctionClass, method: Method) -> Iterator[cst.CSTNode]:
     yield from _refused_flags(fn, method)
     yield from _untracked(fn, method)
     yield from _bare_supers(method)
+    yield from unbound_receivers(fn, method)
+    yield from (each.node for each in method.facts.of(UnboundContext))
     if method is fn.setup_context:
         yield from unfit_inputs(fn)
+    left = count_of_last(fn, saving_call(method)) if method in fn.reading_methods else None
+    yield from (each.node for each in (mismatched(method, left) if left is not None else ()) if not each.conditional)
     if method is fn.backward:
         yield from (each.node for each in required_nones(fn))
 

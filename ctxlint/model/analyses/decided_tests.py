@@ -33,6 +33,8 @@ class _Known:
 
 
 _UNKNOWN = _Known()
+_FLAGS = _Known(truth=True, none=False)
+"""``ctx.needs_input_grad`` itself: a tuple with a flag for each input."""
 
 
 def outcome(fn: FunctionClass, method: Method, test: cst.BaseExpression | None) -> bool | None:
@@ -111,7 +113,10 @@ def _kept(fn: FunctionClass, method: Method, node: cst.BaseExpression | None) ->
             return _one_of((_NAMED[node.value],)) if is_fixed else _UNKNOWN
     if isinstance(node, cst.Call):
         return _asked_for(fn, method, node)
-    return _attribute(fn, node.attr.value) if node is not None and method.is_on_ctx(node) else _UNKNOWN
+    if node is None or not method.is_on_ctx(node):
+        return _UNKNOWN
+    is_own = node.attr.value == "needs_input_grad" and node.attr.value not in fn.writes_by_attribute
+    return _FLAGS if is_own else _attribute(fn, node.attr.value)
 
 
 def _attribute(fn: FunctionClass, name: str) -> _Known:

@@ -16,6 +16,7 @@ from ctxlint.model.analyses.empty_tensors import implies_empty
 from ctxlint.model.analyses.unread_arguments import only_given_away
 from ctxlint.model.analyses.upstream import depends_on_no_input, independent_slots
 from ctxlint.model.interpreter.events import Assigned, ContextCall, ContextWrite, Escape, Question
+from ctxlint.model.interpreter.method import Binding
 from ctxlint.model.interpreter.values import (
     NONE,
     Alias,
@@ -69,6 +70,12 @@ def gradients_taken(backward: Method) -> tuple[int, int | None]:
     """The fewest and the most gradients that backward can be called with; None for any number."""
     least = sum(param.required for param in backward.positional)
     return least, len(backward.positional) if backward.variadic is None else None
+
+
+def takes_nothing(backward: Method) -> bool:
+    """Whether backward has no parameter for any of the gradients, of which there is at least one."""
+    takes_ctx = backward.ctx is not None and backward.signature_known
+    return takes_ctx and gradients_taken(backward)[1] == 0 and backward.binding is not Binding.CLASS
 
 
 def hides_tensors(value: Value) -> bool:

@@ -12,7 +12,7 @@ from ctxlint.model.analyses.input_unpackings import unfit_unpackings
 from ctxlint.model.analyses.legacy import may_mean_an_instance
 from ctxlint.model.analyses.misnamed import misnamed
 from ctxlint.model.analyses.mutations import is_returned
-from ctxlint.model.analyses.outputs import hides_tensors, never_wants_gradients, unfit_outputs
+from ctxlint.model.analyses.outputs import hides_tensors, never_wants_gradients, takes_nothing, unfit_outputs
 from ctxlint.model.analyses.unreturned_marks import always_marks_unreturned, is_unmarkable
 from ctxlint.model.analyses.unsavable_values import never_saves
 from ctxlint.model.function import Binding, Style
@@ -34,7 +34,8 @@ def is_rejected(fn: FunctionClass, method: Method) -> bool:
     """Whether each call of a method by torch raises before its body runs."""
     if method is fn.backward:
         both = fn.signature_judgeable and "vjp" in fn.methods and "backward" in fn.methods
-        return both or _is_misfit(fn, method) or takes_no_outputs(fn) or _lacks_custom_fwd(fn, method)
+        unfit = _is_misfit(fn, method) or takes_no_outputs(fn) or (fn.signature_judgeable and takes_nothing(method))
+        return both or unfit or lacks_custom_fwd(fn, method)
     if method is fn.forward:
         unfit = _is_misfit(fn, method) or _takes_a_context(fn, method) or _needs_keywords(fn, method)
         return unfit or _is_undefined(fn) or (fn.calls_fail and fn.signature_judgeable)
@@ -162,17 +163,18 @@ def _takes_a_context(fn: FunctionClass, forward: Method) -> bool:
     return forward.signature_known and not spare
 
 
-def _lacks_custom_fwd(fn: FunctionClass, backward: Method) -> bool:
-    """Whether ``custom_bwd`` decorates backward, but nothing keeps the state that it reads."""
+def lacks_custom_fwd(fn: FunctionClass, backward: Method) -> bool:
+    """Whether ``custom_bwd`` decorates backward, but nothing keeps the state that it reads on the ctx."""
     forward = fn.forward
-    if forward is None or not fn.signature_judgeable or backward.raises_only or fn.style is not Style.CTX_IN_FORWARD:
+    if forward is None or not fn.signature_judgeable or backward.raises_only or fn.style is Style.UNKNOWN:
         return False
     pair = (forward, backward)
     if any(each.inherited or not each.signature_known for each in pair):
         return False
     if any(each.lacks_device_type or each.optional for method in pair for each in method.decorators):
         return False
-    lacks = backward.decorator("custom_bwd") is not None and forward.decorator("custom_fwd") is None
+    kept = forward.decorator("custom_fwd") is not None and fn.style is Style.CTX_IN_FORWARD
+    lacks = backward.decorator("custom_bwd") is not None and not kept
     return lacks and not stores_autocast_state(fn)
 
 
@@ -189,10 +191,10 @@ def stores_autocast_state(fn: FunctionClass) -> bool:
 
 
 def unfit_inputs(fn: FunctionClass) -> Iterator[cst.CSTNode]:
-    """Where ``setup_context`` always unpacks another number of inputs than forward takes."""
+    """Where ``setup_context`` always unpacks another number of inputs than forward takes, since torch 2.2."""
     setup, forward = fn.setup_context, fn.forward
     if setup is None or forward is None or setup.inherited or len(setup.positional) < 2 or not fn.signature_judgeable:
         return
-    if not forward.signature_known or fn.variadic_inputs is not None or fn.required_inputs < len(fn.inputs):
+    if not forward.signature_known or fn.variadic_inputs is not None:
         return
     yield from (each.node for each in unfit_unpackings(setup, setup.positional[0].name, len(fn.inputs)))

@@ -42,6 +42,22 @@ def saved_counts(fn: FunctionClass, call: str) -> frozenset[int] | None:
 
     ``{0}`` if nothing is saved at all.
     """
+    calls = _all_saves(fn, call)
+    if calls is None or any(True for _ in repeated(calls)):
+        return None
+    return frozenset(len(each.arguments) for each in calls) or frozenset({0})
+
+
+def count_of_last(fn: FunctionClass, call: str) -> frozenset[int] | None:
+    """The number of tensors that the last of several calls certainly leaves, which replaces what the others saved."""
+    calls = _all_saves(fn, call)
+    if calls is None or len(calls) < 2 or any(each.guards for each in calls) or len(fn.context_methods) > 1:
+        return None
+    return frozenset({len(calls[-1].arguments)})
+
+
+def _all_saves(fn: FunctionClass, call: str) -> tuple[ContextCall, ...] | None:
+    """The calls that save tensors before backward, each with all its arguments; None if that is not certain."""
     forward = fn.forward
     if forward is None or forward.raises_only or not fn.signature_judgeable or fn.escapes:
         return None
@@ -52,9 +68,7 @@ def saved_counts(fn: FunctionClass, call: str) -> frozenset[int] | None:
     if not writers or not all(method.facts.complete and method.context_known for method in writers):
         return None
     calls: tuple[ContextCall, ...] = fn.context_calls(call)
-    if any(not each.exact for each in calls) or any(True for _ in repeated(calls)):
-        return None
-    return frozenset(len(each.arguments) for each in calls) or frozenset({0})
+    return calls if all(each.exact for each in calls) else None
 
 
 def mismatched(method: Method, saved: frozenset[int]) -> Iterator[Unpacking | SavedItem]:
