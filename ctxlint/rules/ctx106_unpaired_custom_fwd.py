@@ -213,7 +213,7 @@ def _advice(fn: FunctionClass, entry: Decorator, exit_: Decorator | None) -> str
     transformed = "vmap" in fn.methods or "generate_vmap_rule" in fn.class_attributes or "jvp" in fn.methods
     if transformed:  # a transform of torch.func needs `setup_context`
         return "Drop both, and cast the inputs of `apply`."
-    return f"Write `forward({fn.storing_ctx}, ...)`, which passes it on."
+    return f"Write `forward({fn.storing_ctx}, ...)`, and move the code of `setup_context` there."
 
 
 def _sets_autocast(forward: Method, backward: Method) -> bool:

@@ -9,6 +9,7 @@ from ctxlint.model.analyses.tensor_containers import (
     enclosed_tensors,
     is_tensor_container,
     passed_as_tuple,
+    returns_element,
     with_a_tensor,
 )
 from ctxlint.model.function import FunctionClass
@@ -102,7 +103,7 @@ class TensorListInput(Rule[FunctionClass]):
             shifted = raises and gradients > 0
             numbers = f" ({counted(gradients, 'gradient')} for {counted(len(fn.inputs), 'input')})" if shifted else ""
             starred = f", `*{each.name}`" if each is fn.inputs[-1] and len(each.name) <= _SHORT else ""
-            consequence = _RAISES if raises else _SILENT
+            consequence = _RAISES if raises else _silent(fn, each)
             remedy = _ALL_SEPARATE if shifted else f"{_SEPARATE[:-1]}{starred}."
             others = [other.param.node.name for other in found if other is not each] if shifted else []
             yield Finding(
@@ -118,7 +119,7 @@ class TensorListInput(Rule[FunctionClass]):
             yield Finding(
                 fn.span(each.param.node.name),
                 f"`{each.name}` of `{fn.name}` is a tuple of tensors on {call.place} but `backward` returns a gradient for it; "
-                f"{_RAISES if raises else _SILENT}. {_SEPARATE}",
+                f"{_RAISES if raises else _silent(fn, each)}. {_SEPARATE}",
             )
             return
         for each, call, name in enclosed_tensors(fn) if not found else ():
@@ -136,7 +137,13 @@ _SEPARATE = "Pass each tensor to `apply` as a separate input."
 _SHORT = 20
 """A name that is mentioned once more has at most so many letters."""
 _RAISES = "torch raises RuntimeError at backward"
-_SILENT = "torch does not look inside, and its tensors silently get no gradient"
+
+
+def _silent(fn: FunctionClass, container: Input) -> str:
+    """What comes of a container if no other input requires a gradient: an element that is returned keeps its graph."""
+    if returns_element(fn, container):
+        return "torch does not look inside, and the element that `forward` returns silently bypasses `backward`"
+    return "torch does not look inside, and its tensors silently get no gradient"
 
 
 def _surplus(fn: FunctionClass) -> int:

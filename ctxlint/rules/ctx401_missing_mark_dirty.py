@@ -22,7 +22,7 @@ from ctxlint.model.analyses.mutations import (
     used_as_index,
     without_gradient,
 )
-from ctxlint.model.analyses.outputs import marked_non_differentiable
+from ctxlint.model.analyses.outputs import gradient_is_read, marked_non_differentiable
 from ctxlint.model.analyses.passed_through import is_identity
 from ctxlint.model.analyses.undefined_attributes import happening_mutations, never_happens
 from ctxlint.model.analyses.upstream import is_read_instead
@@ -310,7 +310,8 @@ def _is_differentiable_output(fn: FunctionClass, tensor: Parameter) -> bool:
     """Whether an input without a gradient leads to an output that has one."""
     hidden = marked_non_differentiable(fn)
     leads = any(each.surely_differentiable for each in fn.inputs)
-    return leads and hidden is not None and tensor not in hidden and may_be_marked(fn, tensor)
+    wanted = may_be_marked(fn, tensor) or gradient_is_read(fn, tensor)
+    return leads and wanted and hidden is not None and tensor not in hidden
 
 
 def _message_of_several(fn: FunctionClass, changed: list[tuple[Parameter, Mutation]]) -> str:
@@ -342,6 +343,8 @@ def _message(fn: FunctionClass, tensor: Parameter, mutation: Mutation) -> str:
     buffer = fn.inputs[tensor.index].gradient is Tri.NO
     otherwise = " if each call gets a new tensor, else work" if buffer else " if it is no leaf, else work"
     markable = _mark_helps(fn, tensor, mutation)
+    if buffer and not markable:  # torch refuses the mark of a view if there are other outputs
+        markable = gradient_is_read(fn, tensor) and not _needs_more(fn, tensor, mutation)
     if not markable and _is_asked_for(fn, tensor, mutation):
         where, markable = " there", True
     remedy = f"Call `{fn.storing_ctx}.mark_dirty({name})`{where}{otherwise}" if markable else "Work"

@@ -36,6 +36,7 @@ from ctxlint.model.interpreter.values import (
     is_none,
     is_tensor,
     kind_of,
+    same_object,
     whole,
 )
 from ctxlint.model.syntax import children, dotted, root_name, signed_integer, single_index, words_of
@@ -347,6 +348,17 @@ def _has_gradient(fn: FunctionClass, returned: Returned, position: int, output: 
     if backward is None or position >= len(backward.positional) or not returned.known:
         return False
     return is_read(backward, backward.positional[position])
+
+
+def gradient_is_read(fn: FunctionClass, output: Value) -> bool:
+    """Whether each return of forward has this very object among its outputs, where backward reads the gradient of it."""
+    return bool(fn.outputs) and all(
+        any(
+            not slot.starred and same_object(slot.value, output) is Tri.YES and _has_gradient(fn, each, at, output)
+            for at, slot in enumerate(each.slots)
+        )
+        for each in fn.outputs
+    )
 
 
 def ignored_gradients(fn: FunctionClass) -> list[OutputGradient]:

@@ -11,7 +11,7 @@ from ctxlint.model.analyses.shifted import is_shifted
 from ctxlint.model.function import RETURNED, Trust
 from ctxlint.model.index.apply_calls import ArgumentKind
 from ctxlint.model.index.scopes import dotted_name
-from ctxlint.model.interpreter.values import Tri, is_none
+from ctxlint.model.interpreter.values import Item, Tri, is_input, is_none
 from ctxlint.model.syntax import dotted
 from ctxlint.torch_api import types
 
@@ -73,7 +73,7 @@ def container_inputs_with_gradient(fn: FunctionClass) -> list[Input]:
             slots = returned.slots
             if not returned.known or each.index >= len(slots):
                 continue
-            if is_shifted(returned, len(fn.inputs)) and not alone:
+            if (is_shifted(returned, len(fn.inputs)) and not alone) or _is_short(fn, returned):
                 continue
             before = slots[: each.index + 1]
             if not any(slot.starred for slot in before) and _certainly_something(slots[each.index]):
@@ -92,7 +92,7 @@ def passed_as_tuple(fn: FunctionClass) -> Iterator[tuple[Input, ApplyCall]]:
             continue
         for each in fn.inputs[: len(call.arguments)]:
             if call.arguments[each.index] is ArgumentKind.TENSORS and not holds_tensors(each):
-                if fn.gradients and all(_is_given(returned, each.index) for returned in fn.gradients):
+                if fn.gradients and all(_is_given(fn, returned, each.index) for returned in fn.gradients):
                     yield each, call
 
 
@@ -147,16 +147,28 @@ _OF_SIZE = frozenset(("device", "dim", "dtype", "ndim", "nelement", "numel", "re
 _ASKING = ("len", "isinstance", "type", "print", "enumerate")
 
 
-def _is_given(returned: Returned, index: int) -> bool:
+def _is_given(fn: FunctionClass, returned: Returned, index: int) -> bool:
     """Whether backward certainly returns something for an input."""
     slots = returned.slots[: index + 1] if returned.known else ()
     starred = any(slot.starred for slot in slots)
-    return len(slots) > index and not starred and _certainly_something(slots[index])
+    return len(slots) > index and not starred and not _is_short(fn, returned) and _certainly_something(slots[index])
+
+
+def _is_short(fn: FunctionClass, returned: Returned) -> bool:
+    """Whether a return has fewer gradients than any call needs: those behind a missing one are for other inputs."""
+    return returned.count is not None and returned.count < fn.required_inputs
 
 
 def with_a_tensor(fn: FunctionClass, container: Input) -> bool:
     """Whether another input certainly is a tensor that gets a gradient, so that backward runs if it needs one."""
     return any(each.surely_differentiable and not holds_tensors(each) for each in fn.inputs if each is not container)
+
+
+def returns_element(fn: FunctionClass, container: Input) -> bool:
+    """Whether forward returns, on some path, an element of a container as it is, with the graph that it has."""
+    options = (each for value in fn.outputs_values() for each in value.options())
+    elements = (each.of for each in options if isinstance(each, Item))
+    return any(is_input(each) and each.index == container.index for each in elements)
 
 
 def _certainly_something(slot: Slot) -> bool:
@@ -166,8 +178,8 @@ def _certainly_something(slot: Slot) -> bool:
 
 
 def _starred_from(fn: FunctionClass, index: int) -> bool:
-    """Whether the gradients from this position on are a star, intended as one for each tensor inside."""
-    last = fn.inputs[-1].index == index if fn.inputs else False
+    """Whether the gradients from this position on are a star, intended as one for each tensor inside, not in ``*args``."""
+    last = fn.inputs[-1].index == index if fn.inputs and fn.variadic_inputs is None else False
     return last and any(
         returned.known and len(returned.slots) > index and returned.slots[index].starred for returned in fn.gradients
     )

@@ -995,6 +995,8 @@ class CallSites:
             node = node.operand
         if isinstance(node, ast.Constant):
             return _CONSTANTS.get(type(node.value), ArgumentKind.OTHER)
+        if hops == 0 and not any(ast.iter_child_nodes(node)) and isinstance(node, (ast.List, ast.Tuple, ast.Dict)):
+            return ArgumentKind.PLAIN_CONTAINER  # what a name holds may be filled later
         if isinstance(node, (ast.List, ast.Tuple)):
             inside = {self.kind(each, scope, hops + 1) for each in node.elts}
             return ArgumentKind.PLAIN_CONTAINER if inside and inside <= _PLAIN else ArgumentKind.CONTAINER
