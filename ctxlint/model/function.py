@@ -605,6 +605,7 @@ class FakeFault(Enum):
     DEFAULT = "the fake has no default where the operator has one"
     SHIFTED = "a parameter of the fake gets the argument for another one, as one before it is missing"
     ORDER = "the fake has the same parameters in another order"
+    NO_TENSOR = "the fake takes an element of its ``*args`` for a tensor, which is a number"
     RESULTS = "the fake returns another number of tensors"
     DIMENSIONS = "the fake returns a tensor with another number of dimensions"
     SIZES = "the fake returns a tensor with other sizes"
@@ -617,7 +618,8 @@ class FakeMismatch:
     """A fake that does not fit its operator ``function``, at the ``span``.
 
     ``names`` are the parameters in question; of ``SHIFTED``, the missing one, and the one that gets its argument; of
-    ``ORDER``, those from the first to the last in another place, with ``spans``, and ``ordered`` as they belong.
+    ``ORDER``, those from the first to the last in another place, with ``spans``, and ``ordered`` as they belong; of
+    ``NO_TENSOR``, the element, the parameter of the operator that it is, and its type.
     ``default`` is the code of the operator's default, if it is one parameter. ``sometimes``: only calls that pass the
     arguments are concerned. ``expected`` and ``returned`` are the numbers of tensors, None for a single one;
     ``annotated``: only the annotation of the operator shows the former, its body does not.

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from ctxlint.model.operators import Fake
     from ctxlint.source.source import Span
 
+    _Function = ast.FunctionDef | ast.AsyncFunctionDef
+
 
 def unfit_arguments(unit: Unit, fake: Fake) -> FakeMismatch | None:
     """What is wrong with the parameters of a fake in a file; None if it takes all arguments, or that is unknown."""
@@ -54,7 +56,55 @@ def unfit_arguments(unit: Unit, fake: Fake) -> FakeMismatch | None:
     if lacking:
         default = ast.unparse(next(iter(lacking.values()))) if len(lacking) == 1 else ""
         return FakeMismatch(span, name, FakeFault.DEFAULT, tuple(lacking), default)
+    return _number_for_tensor(unit, fake.function.node, operator) if own.rest else None
+
+
+def _number_for_tensor(unit: Unit, fake: _Function, operator: _Function) -> FakeMismatch | None:
+    """An element of the ``*args`` of a fake that is a number, by the annotation of the operator, used as a tensor."""
+    rest, first = fake.args.vararg, len(positional_names(fake.args))
+    there = [*operator.args.posonlyargs, *operator.args.args][first:]
+    nodes = [node for statement in fake.body for node in nodes_in(statement)]
+    if rest is None or any(isinstance(each, ast.Name) and each.id == rest.arg and not _is_read(each) for each in nodes):
+        return None
+    for each in nodes:
+        element = _used_as_tensor(each)
+        if not isinstance(element, ast.Subscript) or dotted_name(element.value) != rest.arg:
+            continue
+        at = _whole_number(element.slice)
+        usable = at is not None and (at < len(there) if at >= 0 else -len(there) <= at and not operator.args.defaults)
+        meant = there[at] if at is not None and usable else None
+        kind = getattr(meant.annotation, "id", "") if meant is not None else ""
+        if meant is not None and kind in _NUMBERS:
+            names = (ast.unparse(element), meant.arg, kind)
+            return FakeMismatch(unit.source.span_of(element), operator.name, FakeFault.NO_TENSOR, names)
     return None
+
+
+def _whole_number(node: ast.expr) -> int | None:
+    negative = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub)
+    inner = node.operand if isinstance(node, ast.UnaryOp) and negative else node
+    value = inner.value if isinstance(inner, ast.Constant) else None
+    return (-value if negative else value) if type(value) is int else None
+
+
+def _is_read(name: ast.Name) -> bool:
+    return isinstance(name.ctx, ast.Load)
+
+
+def _used_as_tensor(node: ast.AST) -> ast.expr | None:
+    """What an expression uses as only a tensor can be: ``torch.empty_like(x)``, ``x.shape``, ``x.new_empty(2)``."""
+    if isinstance(node, ast.Attribute):
+        return node.value if node.attr in _OF_TENSORS or node.attr.startswith("new_") else None
+    called = dotted_name(node.func) or "" if isinstance(node, ast.Call) and node.args else ""
+    return (
+        node.args[0]
+        if isinstance(node, ast.Call) and called.startswith("torch.") and called.endswith("_like")
+        else None
+    )
+
+
+_NUMBERS = ("int", "float", "bool", "str")
+_OF_TENSORS = frozenset({"device", "dim", "dtype", "ndim", "numel", "shape", "size", "stride"})
 
 
 def _reads(function: ast.FunctionDef | ast.AsyncFunctionDef, names: tuple[str, ...]) -> bool:

@@ -23,7 +23,7 @@ class OperatorFakeMismatch(Rule[SourceFile]):
     """
     ## What it does
     Reports a fake, registered with `register_fake`, that does not take the arguments of its operator, or takes them in
-    another order, or that returns another number of tensors, or a tensor with other sizes, another dtype or other strides than the operator's.
+    another order, or for a tensor what is a number there, or that returns another number of tensors, or a tensor with other sizes, another dtype or other strides than the operator's.
 
     ## Why is this bad?
     Calls in eager mode work: torch runs the fake only when it traces the operator. `torch.export` then raises TypeError,
@@ -135,6 +135,11 @@ def _message(each: FakeMismatch) -> str:
             wrong = "so that it computes with the wrong ones, or raises, when torch traces it"
             order = f"Write {_listed(each.ordered)} instead of {_listed(each.names)}"
             return fitting(f"{what}, {wrong}. {order}.", f"{what}, {wrong}. Reorder them.")
+        case FakeFault.NO_TENSOR:
+            element, parameter, kind = each.names
+            what = f"{fake} takes `{element}` for a tensor, but that is the argument for `{parameter}: {kind}` of the operator"
+            rest = f"`*{element.partition('[')[0]}`"
+            return f"{what}; it raises when torch traces it. Write the parameters of the operator instead of {rest}."
         case FakeFault.RESULTS if each.annotated:
             what = f"{fake} returns {_tensors(each.returned)}, but the annotation of the operator says {_tensors(each.expected)}"
             return f"{what}; {_effect_by_annotation(each)}. Correct whichever is wrong."

@@ -59,6 +59,12 @@ _SMOOTH = (
 _LIKE_ANOTHER = frozenset(_words("expand_as reshape_as to type_as view_as"))
 """Those that ask their argument for its shape, dtype or device only."""
 
+_AT_INDICES = {
+    **dict.fromkeys(_words("gather index_select take_along_dim"), (0,)),
+    **dict.fromkeys(_words("index_add index_copy scatter scatter_add"), (0, 3)),
+}
+"""Those that get indices as well, with the positions of the tensors that they are differentiable in."""
+
 _OPERATORS = (cst.Add, cst.Subtract, cst.Multiply, cst.Divide, cst.Power, cst.MatrixMultiply)
 _VIEWS = frozenset(_words("T mT H mH real"))
 _DIFFERENTIATING = frozenset({"torch.autograd.grad", "autograd.grad"})
@@ -236,11 +242,13 @@ def differentiated_in(node: cst.BaseExpression) -> list[cst.BaseExpression]:
         return [each.value for each in node.elements]
     if isinstance(node, cst.Call) and dotted(node.func) in _DIFFERENTIATING:
         return [each.value for each in node.args if each.keyword is None] if _records_gradients(node) else []
-    if (
-        not isinstance(node, cst.Call)
-        or not isinstance(node.func, cst.Attribute)
-        or node.func.attr.value not in _SMOOTH
-    ):
+    if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute):
+        return []
+    if node.func.attr.value in _AT_INDICES:
+        first, given = node.func.value, [each.value for each in node.args if each.keyword is None and not each.star]
+        operands = given if is_name(first, "torch") else [first, *given]
+        return [operands[at] for at in _AT_INDICES[node.func.attr.value] if at < len(operands)]
+    if node.func.attr.value not in _SMOOTH:
         return []
     if node.func.attr.value in _LIKE_ANOTHER:
         return [node.func.value]

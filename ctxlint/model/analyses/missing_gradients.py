@@ -10,6 +10,7 @@ import libcst as cst
 from ctxlint.model.analyses.differentiable_flow import Flow, Part
 from ctxlint.model.analyses.integral_inputs import holds_integers
 from ctxlint.model.analyses.kept_values import kept_value
+from ctxlint.model.analyses.unread_arguments import computed_with_by_callee
 from ctxlint.model.function import Trust
 from ctxlint.model.interpreter.values import (
     Item,
@@ -79,7 +80,8 @@ def missing_gradients(fn: FunctionClass) -> Iterator[MissingGradient]:
         return
     results = _Results(fn, forward)
     if not any(each.gradient is Tri.YES for each in fn.inputs):
-        yield from _wanted_all_the_same(fn, backward, results, calls)
+        wanted = list(_wanted_all_the_same(fn, backward, results, calls))
+        yield from wanted or _read_all_the_same(fn, backward, results)
         return
     for entry in fn.inputs:
         if entry.against_a_gradient or not always_none(fn, entry.index) or holds_integers(fn, entry):
@@ -118,6 +120,31 @@ def _wanted_all_the_same(
             continue
         if always_none(fn, entry.index) and entry.name in results.names and not _may_update(fn, backward, entry):
             yield MissingGradient(entry.name, entry.index, entry.param.node.name, wanted[entry.index], sole=True)
+
+
+def _read_all_the_same(fn: FunctionClass, backward: Method, results: _Results) -> Iterator[MissingGradient]:
+    """The inputs of a Function without a gradient for any, which backward computes with, and with an incoming gradient.
+
+    It updates something else by itself, such as a table.
+    """
+    reads = any(param.name in backward.facts.names_read for param in backward.positional)
+    if not reads or fn.variadic_inputs is not None or _STOPS.search(fn.name.lower()):
+        return
+    for entry in fn.inputs:
+        if not entry.against_a_gradient and always_none(fn, entry.index) and not holds_integers(fn, entry):
+            if results.depend_on(entry) and _is_only_read(fn, backward, entry):
+                yield MissingGradient(entry.name, entry.index, entry.param.node.name)
+
+
+def _is_only_read(fn: FunctionClass, backward: Method, entry: Input) -> bool:
+    """Whether backward certainly computes with an input, in a function of the project, too, and does nothing else."""
+    names = [name for name in backward.named if _is_input(kept_value(fn, backward.value_of(name)), entry)]
+    uses = [backward.parents[use] for name in names for use in backward.named[name]]
+    reads = [each for each in uses if not isinstance(each, (cst.AssignTarget, cst.Element))]
+    return bool(reads) and all(
+        isinstance(each, cst.BinaryOperation) or (isinstance(each, cst.Arg) and computed_with_by_callee(backward, each))
+        for each in reads
+    )
 
 
 _STOPS = pattern(

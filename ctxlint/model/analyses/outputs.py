@@ -351,7 +351,7 @@ def _has_gradient(fn: FunctionClass, returned: Returned, position: int, output: 
 
 
 def gradient_is_read(fn: FunctionClass, output: Value) -> bool:
-    """Whether each return of forward has this very object among its outputs, where backward reads the gradient of it."""
+    """Whether each return of forward has this very object as an output, and backward reads the gradient of it."""
     return bool(fn.outputs) and all(
         any(
             not slot.starred and same_object(slot.value, output) is Tri.YES and _has_gradient(fn, each, at, output)

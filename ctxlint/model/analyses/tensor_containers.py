@@ -178,7 +178,7 @@ def _certainly_something(slot: Slot) -> bool:
 
 
 def _starred_from(fn: FunctionClass, index: int) -> bool:
-    """Whether the gradients from this position on are a star, intended as one for each tensor inside, not in ``*args``."""
+    """Whether the gradients from here on are a star, intended as one for each tensor inside, not in ``*args``."""
     last = fn.inputs[-1].index == index if fn.inputs and fn.variadic_inputs is None else False
     return last and any(
         returned.known and len(returned.slots) > index and returned.slots[index].starred for returned in fn.gradients

@@ -1,4 +1,4 @@
-"""Arguments that a function of the project takes and never reads."""
+"""Arguments that a function of the project takes, and never reads, or only computes with."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model.analyses.helper_places import present
-from ctxlint.model.function import Param, ParameterKind
+from ctxlint.model.function import ParameterKind
 from ctxlint.model.index.scopes import Scope, resolve_certainly
 from ctxlint.model.interpreter.events import GenericCall
 from ctxlint.model.interpreter.method import variables_in
@@ -47,6 +47,42 @@ def only_given_away(method: Method, name: str) -> tuple[Unread, ...]:
 
 def unread_by_callee(method: Method, argument: cst.Arg) -> Unread | None:
     """The parameter that an argument goes to, if the function is certain and never reads it."""
+    taken = _taken(method, argument)
+    if taken is None:
+        return None
+    below, definition = parents_below(taken.node.body), taken.definition
+    gives_results = any(isinstance(each, cst.Return) and each.value is not None for each in below)
+    mentioned = any(each.value == taken.parameter for each in variables_in(below, below))
+    span = _span_of(definition, taken.parameter) if gives_results and not mentioned else None
+    if span is None:
+        return None
+    return Unread(taken.called, definition.name, taken.parameter, definition.unit.path, span)
+
+
+def computed_with_by_callee(method: Method, argument: cst.Arg) -> bool:
+    """Whether the function that an argument goes to certainly computes with it by operators, and does nothing else."""
+    taken = _taken(method, argument)
+    if taken is None:
+        return False
+    below = parents_below(taken.node.body)
+    above = [below[each] for each in variables_in(below, below) if each.value == taken.parameter]
+    operands = [below[each] if isinstance(each, cst.Subscript) else each for each in above]
+    return any(isinstance(each, cst.BinaryOperation) for each in operands) and all(
+        isinstance(each, (cst.BinaryOperation, cst.Comparison)) for each in operands
+    )
+
+
+@record
+class _Taken:
+    """The function, called as ``called``, and its parameter that an argument certainly goes to."""
+
+    called: str
+    definition: Definition
+    node: cst.FunctionDef
+    parameter: str
+
+
+def _taken(method: Method, argument: cst.Arg) -> _Taken | None:
     call = method.parents.get(argument)
     if not isinstance(call, cst.Call) or any(each.star for each in call.args):
         return None
@@ -58,31 +94,19 @@ def unread_by_callee(method: Method, argument: cst.Arg) -> Unread | None:
     if resolve_certainly(dotted(call.func) or "", scope) != called.callee:
         return None  # one of several functions
     definition = present(definition, home)
-    param = _unread_parameter(definition, call.args.index(argument), argument)
-    span = _span_of(definition, param.name) if param is not None else None
-    if param is None or span is None:
-        return None
-    return Unread(dotted(call.func) or "", definition.name, param.name, definition.unit.path, span)
-
-
-def _unread_parameter(definition: Definition, at: int, argument: cst.Arg) -> Param | None:
-    """The parameter that an argument certainly goes to, if no code of the function mentions it."""
     unit, qualname = definition.unit, definition.qualname
     known = unit.index.functions.get(qualname)
     node = unit.slices.find_bare_function(qualname) if known is not None and not known.alternatives else None
     if known is None or node is None or any(_takes_class(each) for each in node.decorators):
         return None
-    params = params_of(node, Scope("function", qualname, known.scope))
+    params, at = params_of(node, Scope("function", qualname, known.scope)), call.args.index(argument)
     if argument.keyword is not None:
         param = next((each for each in params if each.name == argument.keyword.value), None)
     else:
         param = params[at] if at < len(params) else None
     if param is None or param.kind not in (ParameterKind.POSITIONAL, ParameterKind.KEYWORD_ONLY):
         return None
-    below = parents_below(node.body)
-    gives_results = any(isinstance(each, cst.Return) and each.value is not None for each in below)
-    mentioned = any(each.value == param.name for each in variables_in(below, below))
-    return param if gives_results and not mentioned else None
+    return _Taken(dotted(call.func) or "", definition, node, param.name)
 
 
 def _takes_class(decorator: cst.Decorator) -> bool:
