@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model.analyses.lost_writes import lost_writes
+from ctxlint.model.analyses.writes_to_copies import writes_to_copies
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.syntax import code_of
 from ctxlint.rules.base import Finding, Rule
+from ctxlint.rules.related import way_to
+from ctxlint.rules.wording import fitting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,11 +24,14 @@ class DiscardedInplaceWrite(Rule[FunctionClass]):
     """
     ## What it does
     Reports in-place operations on the result of indexing with a mask or a list, or of `index_select` and the like:
-    `x[x < 0].zero_()`, `x.index_select(0, i).add_(y)`, `x[[0, 2]][1:] = y`.
+    `x[x < 0].zero_()`, `x.index_select(0, i).add_(y)`, `x[[0, 2]][1:] = y`. Also a function, or `apply`, that makes its argument
+    contiguous before it writes to it, if `backward` drops the result, and passes a new tensor with the layout of an incoming
+    gradient: `torch.empty_like(grad_output)`.
 
     ## Why is this bad?
     Indexing with a slice or a number gives a view, with a mask or a list a copy. The operation modifies that copy, which
-    nothing refers to, and `x` silently stays as it is: the gradient is not clipped, the output not filled.
+    nothing refers to, and `x` silently stays as it is: the gradient is not clipped, the output not filled. `contiguous()` copies
+    what is not contiguous, as the gradient of a transposed tensor.
 
     ## Example
     ```python
@@ -97,3 +103,9 @@ class DiscardedInplaceWrite(Rule[FunctionClass]):
                     f"`{mutation.how}` modifies `{code_of(copy)}`, a copy of {part}`{name}`; `{name}` silently stays as it is. "
                     f"{remedy.format(name)}",
                 )
+        for each in writes_to_copies(fn.backward) if fn.backward is not None and not fn.backward.inherited else ():
+            fact = f"`{each.mutation.by}` writes to the `contiguous()` of `{each.name}`"
+            effect = f"if `{each.like}` is not contiguous, that is a copy, and the result is silently lost"
+            make = f"ake `{each.name}` with `memory_format=torch.contiguous_format`."
+            message = fitting(f"{fact} here; {effect}. Use what it returns, or m{make}", f"{fact}; {effect}. M{make}")
+            yield Finding(fn.span(each.mutation.node), message, related=way_to(fn, each.mutation))
