@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ctxlint.config.torch_versions import ALL_RELEASES
 from ctxlint.effort import spend
 from ctxlint.model.index.apply_calls import ApplyCall, ArgumentKind
+from ctxlint.model.index.class_finder import conditional_methods
 from ctxlint.model.interpreter.events import (
     Asks,
     Assigned,
@@ -396,6 +397,11 @@ class FunctionClass:
     def signature_judgeable(self) -> bool:
         """Whether rules on signatures apply: bases, class decorators, apply and methods are all known."""
         return self.bases_known and self.class_decorators_known and not self.overrides_apply and not self.patched
+
+    @cached_property
+    def conditional_methods(self) -> frozenset[str]:
+        """The names of the methods under an ``if`` or ``try`` of the class body."""
+        return conditional_methods(self.node)
 
     @property
     def saves_replaced(self) -> bool:

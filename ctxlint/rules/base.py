@@ -66,6 +66,8 @@ class Rule(ABC, Generic[Subject]):
     holds_unreached: ClassVar[bool] = False
     """Whether a finding holds where something before it in the method certainly raises: it is about a signature, a name
     or the number of values. Others are left out there, until what raises is corrected."""
+    about_definition: ClassVar[bool] = False
+    """Whether the consequences come when the class is defined, also if code replaces its methods, or it, afterwards."""
     about_gradients: ClassVar[bool] = False
     """Whether the consequences come when torch takes the gradients that backward returns: where something in backward
     certainly raises before, ``run.check_file`` adds that condition to the messages."""

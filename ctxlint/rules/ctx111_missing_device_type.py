@@ -74,6 +74,7 @@ class MissingDeviceType(Rule[FunctionClass]):
     code = "CTX111"
     name = "missing-device-type"
     subject = FunctionClass
+    about_definition = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         if fn.is_alternative or not settings.torch.reach(2, 4):

@@ -92,19 +92,20 @@ class DeprecatedCustomFwd(Rule[FunctionClass]):
     name = "deprecated-custom-fwd"
     subject = FunctionClass
     holds_unreached = True
+    about_definition = True
     category = Category.MODERNIZE
     fix = FixAvailability.SOMETIMES
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         warned = settings.torch.reach(2, 4)
-        if fn.is_alternative or fn.patched:
+        if fn.is_alternative:
             return
         everywhere = bool(settings.torch.specifiers) and not settings.torch.fall_below(2, 4)  # not by default: a guess
         applicability = Applicability.SAFE if everywhere else Applicability.UNSAFE
         missing = "" if everywhere else ", which older releases do not have"
         warns = "torch warns" if warned else "that and newer releases warn"
         for method in fn.methods.values():
-            if method.inherited:
+            if method.inherited or method.name in fn.conditional_methods:
                 continue
             for decorator in method.decorators:
                 if not decorator.certain or decorator.name not in DEPRECATED_DECORATORS:

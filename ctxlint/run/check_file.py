@@ -205,7 +205,7 @@ def _is_checked(rule: Rule[Any], subject: Any, settings: Settings, *, in_view: b
     if in_view and not rule.may_be_in_view(subject):
         return False
     if isinstance(subject, FunctionClass) and (
-        subject.is_replaced or (rule.about_backward and "backward" in subject.replaced)
+        (subject.is_replaced and not rule.about_definition) or (rule.about_backward and "backward" in subject.replaced)
     ):
         return False
     return not rule.about_backward or not (_is_out_of_use(subject, settings) or backward_never_runs(subject))
@@ -216,7 +216,8 @@ def _may_come_true(rule: Rule[Any], subject: Any, finding: Finding) -> bool:
 
     Nothing does of a method that other code replaces.
     """
-    if isinstance(subject, FunctionClass) and subject.replaced and is_replaced(subject, finding.span):
+    is_of_method = isinstance(subject, FunctionClass) and subject.replaced and not rule.about_definition
+    if is_of_method and is_replaced(subject, finding.span):
         return False
     if rule.says_if_it_runs or not isinstance(subject, FunctionClass):
         return True
