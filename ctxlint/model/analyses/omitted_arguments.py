@@ -17,6 +17,7 @@ from ctxlint.source.ast_tree import defaults_of, nodes_in, parameter_names, posi
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from typing import TypeGuard
 
     from ctxlint.model.function import FunctionClass
     from ctxlint.model.index.file_index import FunctionRecord
@@ -41,6 +42,7 @@ _GROUP_AT = {
 _MODULES = ("torch.distributed", "torch.distributed.distributed_c10d")
 
 
+_WORD = pattern(r"\w+")
 _AS_GROUP = frozenset(["group", "pg", "process_group"])
 """What a parameter for a process group is called, also in code that is not in view."""
 
@@ -105,7 +107,7 @@ def _without_group(backward: Method) -> Iterator[tuple[cst.Call, str]]:
     for call, signature in _known_calls(backward):
         for name, default in _omitted(call, signature).items():
             if GROUP.fullmatch(name) and _is_none(default) and not _mentions_group(call):
-                if _takes_group(signature.function, name):
+                if _is_group(signature.function, name) and _works_without(signature.function, name):
                     yield call, name
     for call in backward.nodes_of(cst.Call):
         at = _GROUP_AT.get(last_name(call.func))
@@ -204,10 +206,46 @@ def _gets_group(signature: Signature, call: cst.Call, argument: cst.Arg) -> bool
     names = [*signature.defaults][: signature.positional]
     by_position = dict(zip((id(each) for each in call.args if each.keyword is None), names))
     own = argument.keyword.value if argument.keyword is not None else by_position.get(id(argument), "")
-    return GROUP.fullmatch(own) is not None and _takes_group(signature.function, own)
+    return GROUP.fullmatch(own) is not None and _is_group(signature.function, own)
 
 
-def _takes_group(function: FunctionRecord, parameter: str) -> bool:
+def _is_group(function: FunctionRecord, parameter: str) -> bool:
+    """Whether a parameter is a process group, by its annotation or its use."""
+    return _is_annotated(function, parameter) or _asks_group(function, parameter) or _passes_on(function, parameter)
+
+
+def _works_without(function: FunctionRecord, parameter: str) -> bool:
+    """Whether a function works in a default group without one: that of torch, or one that it takes instead."""
+    nodes = nodes_in(function.node)
+    tests = [each for each in nodes if isinstance(each, ast.If) and _reads(each.test, parameter)]
+    bound = [each.lineno for each in nodes if _is_name(each, parameter) and not isinstance(each.ctx, ast.Load)]
+    if tests:  # without a group, it may do something else
+        return any(each.lineno <= line <= each.body[-1].lineno for each in tests[:1] for line in bound)
+    choices = (each for each in nodes if isinstance(each, ast.IfExp) and _reads(each.test, parameter))
+    chosen = [any(_is_name(arm, parameter) for arm in (each.body, each.orelse)) for each in choices]
+    return all(chosen) and (bool(bound or chosen) or _passes_on(function, parameter))
+
+
+def _reads(node: ast.expr, name: str) -> bool:
+    return any(_is_name(each, name) for each in nodes_in(node))
+
+
+def _is_annotated(function: FunctionRecord, parameter: str) -> bool:
+    arguments = function.node.args
+    every = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
+    annotation = next((each.annotation for each in every if each.arg == parameter), None)
+    return annotation is not None and "ProcessGroup" in _WORD.findall(ast.unparse(annotation))
+
+
+def _asks_group(function: FunctionRecord, parameter: str) -> bool:
+    """Whether a function asks a parameter for its rank: no tensor has one."""
+    called = (each.func for each in nodes_in(function.node) if isinstance(each, ast.Call))
+    return any(
+        isinstance(each, ast.Attribute) and each.attr == "rank" and _is_name(each.value, parameter) for each in called
+    )
+
+
+def _passes_on(function: FunctionRecord, parameter: str) -> bool:
     """Whether a function passes a parameter to ``torch.distributed``, or on as a process group."""
     inside = Scope("function", "", function.scope)
     for call in (each for each in nodes_in(function.node) if isinstance(each, ast.Call)):
@@ -221,7 +259,7 @@ def _takes_group(function: FunctionRecord, parameter: str) -> bool:
     return False
 
 
-def _is_name(node: ast.expr, name: str) -> bool:
+def _is_name(node: ast.AST, name: str) -> TypeGuard[ast.Name]:
     return isinstance(node, ast.Name) and node.id == name
 
 
