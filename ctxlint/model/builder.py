@@ -52,6 +52,7 @@ from ctxlint.model.interpreter.parameter_binding import bound_parameters
 from ctxlint.model.interpreter.signatures import BoundName, binding_of, decorators_of, params_of, split_params
 from ctxlint.model.interpreter.values import (
     UNKNOWN,
+    Fresh,
     Imported,
     InputsTuple,
     Kind,
@@ -70,6 +71,7 @@ from ctxlint.model.syntax import dotted
 from ctxlint.torch_api import known_decorators as decorators
 from ctxlint.torch_api import types
 from ctxlint.torch_api.autograd import PROTOCOL
+from ctxlint.torch_api.operations import CONVERSIONS, FACTORIES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping
@@ -322,7 +324,7 @@ class Builder:
                 if name not in methods:
                     methods[name] = self.draft(function, slice_, definition, inherited=distance > 0)
             for name, value in assignments:
-                attributes.setdefault(name, _literal(value))
+                attributes.setdefault(name, _made_in_class(value, _class_scope(definition)))
         return methods, attributes
 
     def overridden(self, ancestry: list[Definition], find: Find) -> Iterator[Method]:
@@ -721,6 +723,17 @@ def _in_doubt(
 def _canonical(node: cst.BaseExpression, scope: Scope) -> str | None:
     path = dotted(node)
     return resolve(path, scope) if path is not None else None
+
+
+def _made_in_class(node: cst.BaseExpression, scope: Scope) -> Value:
+    """The value of an attribute of a class: a literal, a tensor that torch creates, or unknown."""
+    call = node
+    while isinstance(call, cst.Call) and isinstance(call.func, cst.Attribute) and isinstance(call.func.value, cst.Call):
+        if call.func.attr.value not in CONVERSIONS:
+            break
+        call = call.func.value  # ``torch.zeros(4).cuda()``
+    space, _, name = (_canonical(call.func, scope) or "").rpartition(".") if isinstance(call, cst.Call) else ("",) * 3
+    return Fresh(node) if space == "torch" and name in FACTORIES else _literal(node)
 
 
 def _literal(node: cst.BaseExpression) -> Value:

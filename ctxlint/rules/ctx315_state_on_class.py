@@ -112,7 +112,7 @@ def _buffers_of_forward(fn: FunctionClass, forward: Method) -> Iterator[Finding]
     for each in shared_outputs(fn, forward):
         what, name = _named(each)
         then = "the next call silently replaces the values of this output"
-        if each.view:
+        if each.view and not each.unnoticed:
             then = "after the next call, a use of this output that needs a gradient raises RuntimeError"
         yield Finding(
             fn.span(each.node),
@@ -120,7 +120,7 @@ def _buffers_of_forward(fn: FunctionClass, forward: Method) -> Iterator[Finding]
         )
     for each in shared_saves(fn, forward):
         what, name = _named(each)
-        then = "raises RuntimeError" if each.saved else "silently reads its values"
+        then = "raises RuntimeError" if each.saved and not each.unnoticed else "silently reads its values"
         yield Finding(
             fn.span(each.node),
             f"`forward` keeps {what.removesuffix(',')} for `backward` and overwrites it on each call; after the next call, "

@@ -82,8 +82,9 @@ class OmittedArgument(Rule[FunctionClass]):
     ## Known limits
     Only functions of modules, under no decorator that may change their parameters. An argument counts as passed for
     another parameter if that is optional, too, and has an unlike name. A group is known by its name
-    and by where `forward` passes it, to `torch.distributed` or as `group=`, and only of a Function with one, whose
-    `backward` passes none next to.
+    and by where `forward` passes it: to `torch.distributed`, as `group=`, or for a parameter annotated as `ProcessGroup` or asked
+    for its `rank()`; and only of a Function with one, whose `backward` passes none next to. The function works in a default
+    group without one, if it has no test of its own for that.
 
     ## References
     - [Calls](https://docs.python.org/3/reference/expressions.html#calls)

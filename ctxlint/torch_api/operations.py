@@ -341,6 +341,9 @@ LAYOUT_KEEPING_FACTORIES = frozenset(_words("empty_like full_like ones_like zero
 CONTIGUOUS_FACTORIES = frozenset(_words("empty full ones zeros"))
 """Functions of torch whose result is contiguous."""
 
+FACTORIES = CONTIGUOUS_FACTORIES | frozenset(_words("arange eye linspace rand randint randn randperm tensor"))
+"""Functions of torch that create a tensor from nothing but numbers."""
+
 CONTIGUOUS_FACTORY_METHODS = frozenset(_words("new_empty new_full new_ones new_zeros"))
 """Methods of tensors whose result is contiguous."""
 

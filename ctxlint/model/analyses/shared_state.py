@@ -5,13 +5,20 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import libcst as cst
 
 from ctxlint.model.analyses.saved_state_uses import uses_of_kept
 from ctxlint.model.index.scopes import LOCAL
-from ctxlint.model.interpreter.events import Assigned, ClassAttribute, ContextCall, ContextWrite, Mutation
+from ctxlint.model.interpreter.events import (
+    Assigned,
+    ClassAttribute,
+    ContextCall,
+    ContextWrite,
+    DataReplaced,
+    Mutation,
+)
 from ctxlint.model.interpreter.values import (
     Choice,
     Fresh,
@@ -35,6 +42,7 @@ from ctxlint.torch_api import operations
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+    from typing import TypeGuard
 
     from ctxlint.model.function import FunctionClass, Returned
     from ctxlint.model.interpreter.events import ContextEvent, Event
@@ -247,13 +255,21 @@ class SharedBuffer:
     """Memory of the class, the module or the file that each run of a method overwrites, and that outlives the run.
 
     ``buffer`` is its code; ``node`` is the expression that is returned or kept, ``saved`` by ``save_for_backward``.
-    ``view``: it is a view of the buffer.
+    ``view``: it is a view of the buffer. ``unnoticed``: autograd does not notice what overwrites it, through ``.data``.
     """
 
     node: cst.CSTNode
     buffer: str
     saved: bool = False
     view: bool = False
+    unnoticed: bool = False
+
+
+class _Overwritten(NamedTuple):
+    """The code of a buffer, and whether all that overwrites it goes through ``.data``."""
+
+    buffer: str
+    unnoticed: bool
 
 
 def shared_gradients(fn: FunctionClass, backward: Method) -> Iterator[SharedBuffer]:
@@ -280,9 +296,9 @@ def _shared(
         given = [(slot.value, slot.node) for slot in slots if not slot.starred] or [(returned.value, whole)]
         for value, own in given:
             node = own or whole
-            buffer = _overwritten(fn, method, value, returned.event, certainly=certainly)
-            if buffer and isinstance(node, _CLONEABLE) and not (certainly and is_detached(value)):
-                yield SharedBuffer(node, buffer, view=any(True for _ in _steps(value)))
+            found = _overwritten(fn, method, value, returned.event, certainly=certainly)
+            if found is not None and isinstance(node, _CLONEABLE) and not (certainly and is_detached(value)):
+                yield SharedBuffer(node, found.buffer, view=any(True for _ in _steps(value)), unnoticed=found.unnoticed)
 
 
 _CLONEABLE = (cst.Name, cst.Attribute, cst.Subscript, cst.Call)
@@ -296,16 +312,16 @@ def shared_saves(fn: FunctionClass, forward: Method) -> Iterator[SharedBuffer]:
     calls = [each for each in forward.facts.of(ContextCall) if each.method == "save_for_backward"]
     for save in calls if fn.saved_reads else ():
         for slot in save.arguments if _is_last(save, calls) and len(calls) == len(fn.saves) else ():
-            buffer = _overwritten(fn, forward, slot.value, save, certainly=True)
-            if buffer and isinstance(slot.node, _CLONEABLE):
-                yield SharedBuffer(slot.node, buffer, saved=True)
+            found = _overwritten(fn, forward, slot.value, save, certainly=True)
+            if found is not None and isinstance(slot.node, _CLONEABLE):
+                yield SharedBuffer(slot.node, found.buffer, saved=True, unnoticed=found.unnoticed)
     for write in forward.facts.of(ContextWrite):
-        buffer = _overwritten(fn, forward, write.value, write, certainly=True) if write.value is not None else ""
-        if not buffer or not isinstance(write.value_node, _CLONEABLE):
+        found = _overwritten(fn, forward, write.value, write, certainly=True) if write.value is not None else None
+        if found is None or not isinstance(write.value_node, _CLONEABLE):
             continue
         others = fn.writes_by_attribute.get(write.attribute, ())
         if _is_last(write, others) and uses_of_kept(fn, write.attribute).reads_values:
-            yield SharedBuffer(write.value_node, buffer)
+            yield SharedBuffer(write.value_node, found.buffer)
 
 
 def _is_last(event: ContextEvent, alike: Sequence[ContextEvent]) -> bool:
@@ -313,18 +329,23 @@ def _is_last(event: ContextEvent, alike: Sequence[ContextEvent]) -> bool:
     return event.by == "" and not any(each is not event and (each.by or each.may_follow(event)) for each in alike)
 
 
-def _overwritings(method: Method) -> list[Mutation]:
-    return [each for each in method.facts.of(Mutation) if each.how in operations.OVERWRITING]
+def _overwritings(method: Method) -> list[Event]:
+    written = [each for each in method.facts.of(Mutation) if each.how in operations.OVERWRITING]
+    return [*written, *method.facts.of(DataReplaced)]
 
 
-def _overwritten(fn: FunctionClass, method: Method, value: Value, event: Event, *, certainly: bool = False) -> str:
-    """The memory that a value is, if each run that gets to an event has overwritten it with its own; else empty.
+def _overwritten(
+    fn: FunctionClass, method: Method, value: Value, event: Event, *, certainly: bool = False
+) -> _Overwritten | None:
+    """The memory that a value is, if each run that gets to an event has overwritten it with its own.
 
     ``certainly``: not what is rarely a copy, one of several, or ``.data``, which has a version counter of its own.
     """
     buffer = _place(fn, method, value) if not certainly or storage(value) is not None else ""
-    if not buffer or (certainly and not all(isinstance(step, (cst.Call, cst.Subscript)) for step in _steps(value))):
-        return ""
+    steps = [*_steps(value)]
+    plain = all(isinstance(step, (cst.Call, cst.Subscript)) for step in steps) and not _is_through_data(value)
+    if not buffer or (certainly and not plain):
+        return None
     written = [(each, each.target) for each in method.facts.of(Mutation) if event.implies(each)]
     writes = [
         each
@@ -334,10 +355,21 @@ def _overwritten(fn: FunctionClass, method: Method, value: Value, event: Event, 
         and _place(fn, method, target) == buffer
         and _meets(each, target, value)
     ]
-    replaced = any(each.how in operations.OVERWRITING for each in writes)
     varying = {param.name for param in method.own_params}.union(method.binders) - {buffer}
     differs = any(not varying.isdisjoint(words_of(each.statement or each.node)) for each in writes)
-    return buffer if replaced and differs else ""
+    if differs and any(each.how in operations.OVERWRITING for each in writes):
+        return _Overwritten(buffer, all(_is_through_data(each.target) for each in writes))
+    moved = [each for each in method.facts.of(DataReplaced) if event.implies(each)] if not steps else []
+    exchanged = (method.around(each.node, cst.Assign) for each in moved if _place(fn, method, each.target) == buffer)
+    given = (each.value for each in exchanged if each is not None)
+    return _Overwritten(buffer, True) if any(not varying.isdisjoint(words_of(each)) for each in given) else None
+
+
+def _is_through_data(target: Value | None) -> bool:
+    """Whether a value is ``buffer.data``, a part of it, or the data of a part."""
+    taken = [each.value if isinstance(each, cst.Subscript) else each for each in _steps(target)]
+    by_name = isinstance(target, Imported) and target.name.endswith(".data")
+    return by_name or any(isinstance(each, cst.Attribute) and each.attr.value == "data" for each in taken)
 
 
 def _meets(write: Mutation, target: Value, value: Value) -> bool:
@@ -359,13 +391,20 @@ def _steps(value: Value | None) -> Iterator[object]:
     if isinstance(value, Choice):
         yield None
     node = value.node if isinstance(value, Opaque) else None
-    while isinstance(node, cst.Subscript):
+    while isinstance(node, cst.Subscript) or _is_data_of_part(node):
         yield node
         node = node.value
 
 
+def _is_data_of_part(node: object) -> TypeGuard[cst.Attribute]:
+    """``buffer[:n].data``."""
+    return isinstance(node, cst.Attribute) and node.attr.value == "data" and isinstance(node.value, cst.Subscript)
+
+
 def _is_whole(step: object) -> bool:
-    """Whether a step leaves out no element: ``buffer.view(-1)``, ``buffer[:]``."""
+    """Whether a step leaves out no element: ``buffer.view(-1)``, ``buffer[:]``, ``buffer.data``."""
+    if isinstance(step, cst.Attribute):
+        return step.attr.value == "data"
     if isinstance(step, cst.Call):
         return isinstance(step.func, cst.Attribute) and step.func.attr.value in _WHOLE_VIEWS
     return isinstance(step, cst.Subscript) and all(code_of(each.slice).strip() in (":", "...") for each in step.slice)
@@ -392,7 +431,7 @@ def _place(fn: FunctionClass, method: Method, value: Value) -> str:
     if isinstance(origin, Item) and isinstance(origin.of, Imported) and isinstance(origin.key, str):
         origin = Imported(f"{origin.of.name}{origin.key}")
     if isinstance(origin, Imported):
-        owner, _, attribute = origin.name.rpartition(".")
+        owner, _, attribute = origin.name.removesuffix(".data").rpartition(".")
         return f"{fn.name}.{attribute}" if owner == LOCAL + fn.qualname and _is_made_once(fn, attribute) else ""
     if isinstance(origin, Fresh):
         return _lasting_global(method, origin)
@@ -404,7 +443,7 @@ def _unsliced(fn: FunctionClass, origin: Value | None) -> Value | None:
     while isinstance(origin, Item) and _has_slices(origin.key):
         origin = origin.of
     node = origin.node if isinstance(origin, Opaque) else None
-    while isinstance(node, cst.Subscript) and _has_slices(node):
+    while _has_slices(node) or _is_data_of_part(node):
         node = node.value
     if not isinstance(node, (cst.Name, cst.Attribute)):
         return origin
@@ -412,7 +451,7 @@ def _unsliced(fn: FunctionClass, origin: Value | None) -> Value | None:
     return Imported(LOCAL + path.replace(fn.name, fn.qualname, 1)) if path.startswith(f"{fn.name}.") else Opaque(node)
 
 
-def _has_slices(node: object) -> bool:
+def _has_slices(node: object) -> TypeGuard[cst.Subscript]:
     """Whether a subscript has slices only."""
     return isinstance(node, cst.Subscript) and all(isinstance(each.slice, cst.Slice) for each in node.slice)
 
