@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.fixes.contiguity import allow_any_layout
-from ctxlint.model.analyses.layout_uses import ASSERTED, layout_uses
+from ctxlint.model.analyses.layout_uses import layout_uses
 from ctxlint.model.analyses.output_sizes import has_several_elements
 from ctxlint.model.function import FunctionClass
-from ctxlint.model.interpreter.events import LayoutAsked, Question
+from ctxlint.model.interpreter.events import LayoutAsked, MemoryRead, Question
+from ctxlint.model.interpreter.summary import ASSERTED, SENT
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
 from ctxlint.rules.layout_wording import assumed_contiguous
 from ctxlint.rules.related import way_to
@@ -31,7 +32,7 @@ class NonContiguousGradOutput(Rule[FunctionClass]):
     outside of the project, `kernel[grid]`, that gets one, if `backward` does not ask for its strides; in `backward`, or
     in a function of the project that `backward` passes the gradient to. Also an assertion that a gradient is contiguous,
     and a compiled extension, an operator that torch itself does not have, or a collective such as `dist.all_gather`,
-    that gets one as it came. What certainly goes wrong in silence is CTX410.
+    that gets one as it came, and `dist.send`. What certainly goes wrong in silence is CTX410.
 
     ## Why is this bad?
     Autograd does not guarantee the memory layout of a gradient. If the output is transposed afterwards, so is its
@@ -77,9 +78,9 @@ class NonContiguousGradOutput(Rule[FunctionClass]):
     these two if `set_materialize_grads` is called: the gradient may be `None`.
 
     ## Known limits
-    Off by default: for many shapes, `view` works with any strides, and compiled code may handle them. Reported by default is
-    an assertion without a message about the gradient of an output that is created like an input, with its sizes, or with a size above 1, as it
-    fails after `y.sum()`; not behind a flag, under `try`, or with `memory_format`. A `backward` under
+    Off by default: for many shapes, `view` works with any strides, and compiled code may handle them. Reported by default are
+    an assertion without a message and `dist.send` with the gradient of an output that is created like an input, with its sizes, or with a size above 1,
+    as they fail after `y.sum()`; not behind a flag, under `try`, or with `memory_format`. A `backward` under
     a decorator of the project, which may make the gradient contiguous, is not checked. Extensions are known by the names
     of their modules (`_C`, `_ext`, `..._cuda`), because the file loads them with `torch.utils.cpp_extension.load` or by
     such a name, `load_ext("_ext", …)`, or because the function is called `backward`, or similar, in a top-level module that the project does not have.
@@ -98,7 +99,7 @@ class NonContiguousGradOutput(Rule[FunctionClass]):
     about_backward = True
 
     def may_be_in_view(self, subject: FunctionClass) -> bool:
-        return subject.backward is not None and bool(subject.backward.facts.of(LayoutAsked))
+        return subject.backward is not None and any(map(subject.backward.facts.of, (LayoutAsked, MemoryRead)))
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         if fn.backward is None or fn.backward.inherited:
@@ -110,9 +111,9 @@ class NonContiguousGradOutput(Rule[FunctionClass]):
                 continue  # of CTX410
             message = assumed_contiguous(use)
             if use.how == ASSERTED:
-                fact = (
-                    f"`{fn.backward.name}` of `{fn.name}` asserts that the incoming gradient `{use.name}` is contiguous"
-                )
+                by = f"`{use.by}`" if use.by else f"`{fn.backward.name}` of `{fn.name}`"
+                asserts = "has it asserted" if len(use.through) > 1 else "asserts"
+                fact = f"{by} {asserts} that the incoming gradient `{use.name}` is contiguous"
                 effect = "it raises AssertionError for transposed or expanded ones, such as that of a sum"
                 message = fitting(
                     f"{fact}; {effect}. Call `.contiguous()` first.",
@@ -125,12 +126,21 @@ class NonContiguousGradOutput(Rule[FunctionClass]):
 
 
 def _certainly_fails(fn: FunctionClass, use: LayoutUse) -> bool:
-    """Whether an assertion without a message of its own fails for the gradient of a sum of that output."""
-    if use.how != ASSERTED or use.position is None or fn.backward is None:
+    """Whether an assertion without a message of its own, or what sends, fails for the gradient of a sum of that output.
+
+    Unless ``try`` handles the error.
+    """
+    if use.how not in (ASSERTED, SENT) or use.position is None or fn.backward is None:
         return False
-    explained = any(isinstance(each, cst.Assert) and each.msg is not None for each in fn.backward.above(use.node))
-    guards = [guard for each in fn.backward.facts.of(LayoutAsked) if each.node is use.node for guard in each.guards]
-    return not explained and all(map(_is_usual, guards)) and has_several_elements(fn, use.position)
+    for each in fn.backward.above(use.node):
+        if isinstance(each, cst.Assert) and each.msg is not None:
+            return False
+        if isinstance(each, (cst.Try, cst.TryStar)) and each.handlers:
+            return False
+    asked = [each for each in fn.backward.facts.of(LayoutAsked) if each.node is use.node]
+    reads = [each for each in fn.backward.facts.of(MemoryRead) if each.value_node is use.node]
+    guards = [guard for each in (*asked, *reads) for guard in each.guards]
+    return all(map(_is_usual, guards)) and has_several_elements(fn, use.position)
 
 
 def _is_usual(guard: Guard) -> bool:

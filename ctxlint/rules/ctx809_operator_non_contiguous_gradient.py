@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxlint.model.analyses.layout_uses import ASSERTED, layout_uses, silent_uses
+from ctxlint.model.analyses.layout_uses import layout_uses, silent_uses
 from ctxlint.model.function import SourceFile
+from ctxlint.model.interpreter.summary import ASSERTED
 from ctxlint.rules.base import Category, Finding, Rule
 from ctxlint.rules.layout_wording import assumed_contiguous
 

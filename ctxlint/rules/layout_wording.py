@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.model.analyses.layout_uses import FOREIGN, LENT, OTHERS
-from ctxlint.model.interpreter.summary import COLLECTIVE, EXTENSION, KERNEL, PARTLY_STRIDED
+from ctxlint.model.interpreter.summary import COLLECTIVE, EXTENSION, KERNEL, PARTLY_STRIDED, SENT
 
 if TYPE_CHECKING:
     from ctxlint.model.analyses.layout_uses import LayoutUse
@@ -26,6 +26,8 @@ def assumed_contiguous(use: LayoutUse) -> str:
         return f"{passed} in any layout; unless that handles strides, it {wrong}. {instead}"
     if use.how == COLLECTIVE:
         return f"{passed} in any layout; with NCCL, it raises ValueError for transposed or expanded ones. {instead}"
+    if use.how == SENT:
+        return f"{passed} in any layout; it raises for transposed or expanded ones, such as that of a sum. {instead}"
     if use.how == LENT:
         lends = f"`{use.reader}` addresses" if not use.by else f"`{use.by}` lets `{use.reader}` address"
         other = f"`{use.other}`" if use.other else "another tensor"

@@ -200,6 +200,13 @@ _COLLECTIVES_THAT_READ = {
 }
 """Collectives of ``torch.distributed`` by the parameter that has to be contiguous with NCCL, their second."""
 
+SENDING_FUNCTIONS = frozenset(
+    f"{module}.{name}"
+    for module in ("torch.distributed", "torch.distributed.distributed_c10d")
+    for name in ("send", "isend")
+)
+"""Functions that raise unless their first argument, ``tensor``, is contiguous, whatever the backend."""
+
 CONTIGUOUS_OPERANDS = {
     f"{module}.{name}": parameter
     for module in ("torch.distributed", "torch.distributed.distributed_c10d")
@@ -228,6 +235,9 @@ WRITING_FUNCTIONS = {
     "deepspeed.comm.inference_all_reduce": "tensor",
 }
 """Functions that certainly write to their first argument, by full name, with the name of that parameter."""
+
+COMMUNICATING_FUNCTIONS = frozenset(WRITING_FUNCTIONS) | SENDING_FUNCTIONS | CONTIGUOUS_OPERANDS.keys()
+"""Functions that write to an argument, or need a contiguous one."""
 
 SHARING_FUNCTIONS = frozenset({"numba.cuda.as_cuda_array", "numba.cuda.api.as_cuda_array"})
 """Functions of other libraries whose result shares memory with their first argument."""

@@ -14,7 +14,7 @@ from ctxlint.model.index.kernel_parameters import gets_bare_address, reads_one_e
 from ctxlint.model.interpreter.events import ForeignStrides, GenericCall, LayoutAsked, MemoryRead
 from ctxlint.model.interpreter.local_names import borrowed_names
 from ctxlint.model.interpreter.strided_launches import any_layout
-from ctxlint.model.interpreter.summary import COMPILED, EXTENSION, KERNEL, PARTLY_STRIDED
+from ctxlint.model.interpreter.summary import ASSERTED, COMPILED, EXTENSION, KERNEL, PARTLY_STRIDED
 from ctxlint.model.interpreter.values import NONE, Fresh, Item, Parameter, Tri, Variadic, View, is_input
 from ctxlint.model.syntax import code_of, dotted, last_name, parents_below, words_of
 from ctxlint.patterns import pattern
@@ -36,10 +36,6 @@ Those of a project may make gradients contiguous, or check that they are.
 """
 
 _NEEDS_LAYOUT = ("view", "data_ptr")
-
-ASSERTED = "is_contiguous"
-"""The ``how`` of an assertion that a gradient is contiguous."""
-
 
 LENT = "strides for another tensor"
 """The ``how`` of strides of a gradient with which a kernel addresses another tensor."""
@@ -191,7 +187,8 @@ def silent_uses(backward: Method, outputs: Sequence[Returned]) -> list[LayoutUse
 
 def given_elsewhere(method: Method) -> set[Value]:
     """What functions get that read no memory of it, as far as is known: they may check its layout."""
-    readers = {each.node for each in (*method.facts.of(MemoryRead), *method.facts.of(ForeignStrides))}
+    reads = (each for each in method.facts.of(MemoryRead) if each.how != ASSERTED)
+    readers = {each.node for each in (*reads, *method.facts.of(ForeignStrides))}
     return {
         option
         for call in method.facts.of(GenericCall)
@@ -208,7 +205,11 @@ def _reads_of_gradients(backward: Method, asked: set[Value]) -> Iterator[tuple[M
         node, value = read.value_node, without_last_stride(backward.facts, read)
         if value is not None:
             read = replace(read, how=PARTLY_STRIDED)  # noqa: PLW2901
-        elif read.value in asked or (read.how == KERNEL and read.value in in_a_view):
+        elif (
+            (read.how == ASSERTED and not read.by)
+            or read.value in asked
+            or (read.how == KERNEL and read.value in in_a_view)
+        ):
             continue
         value = value or read.value
         if node is not None and _is_gradient(value) and not read.is_for_a_shape:

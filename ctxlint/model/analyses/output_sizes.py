@@ -6,7 +6,10 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model.interpreter.values import Fresh, View
+from ctxlint.model.index.kernel_parameters import parameters_of
+from ctxlint.model.index.sized_results import sizing_parameters
+from ctxlint.model.interpreter.events import GenericCall
+from ctxlint.model.interpreter.values import Fresh, View, is_input
 from ctxlint.model.syntax import last_name, signed_integer
 from ctxlint.torch_api.operations import CONTIGUOUS_FACTORIES, CONTIGUOUS_FACTORY_METHODS, LAYOUT_KEEPING_FACTORIES
 
@@ -32,7 +35,11 @@ def _is_created_with_several(forward: Method, value: Value) -> bool:
         if not isinstance(value.node, cst.Call) or last_name(value.node.func) not in _WHOLE:
             return False
         value = value.of
+    if is_input(value):
+        return True
     node = value.node if isinstance(value, Fresh) else None
+    if isinstance(value, Fresh) and isinstance(node, cst.Call) and _is_sized_by_function(forward, node, value.part):
+        return True
     while isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value in _IN_PLACE:
         node = node.func.value
     if not isinstance(node, cst.Call) or node not in forward.parents:
@@ -47,6 +54,20 @@ def _is_created_with_several(forward: Method, value: Value) -> bool:
     elif name not in _CONSTRUCTORS:
         return False
     return any(_is_several(forward, each) for each in sizes) and not any(signed_integer(each) == 0 for each in sizes)
+
+
+def _is_sized_by_function(forward: Method, call: cst.Call, part: int | None) -> bool:
+    """Whether a function of the project returns memory with a size of one of the inputs that it gets."""
+    for each in forward.facts.of(GenericCall):
+        if each.node is not call or each.definition is None or each.replaceable:
+            continue
+        sizing = sizing_parameters(each.definition, part)
+        if not sizing:
+            return False
+        given = dict(zip(parameters_of(each.definition), each.arguments, strict=False)) | dict(each.keywords)
+        nodes = [given[name].node if name in given else None for name in sizing]
+        return all(node is not None and _is_like_an_input(forward, node) for node in nodes)
+    return False
 
 
 _WHOLE = frozenset(("contiguous", "detach", "permute", "reshape", "t", "transpose", "unsqueeze", "view", "view_as"))
@@ -106,12 +127,21 @@ def _is_like_an_input(forward: Method, node: cst.BaseExpression) -> bool:
 
 
 def _without_copies(node: cst.BaseExpression) -> cst.BaseExpression:
-    while isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value in _SAME_SHAPE:
-        node = node.func.value
+    """What a tensor has the shape of: ``x`` for ``torch.zeros_like(x.detach())``."""
+    while isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
+        owner, name = node.func.value, node.func.attr.value
+        if name in LAYOUT_KEEPING_FACTORIES and node.args:
+            node = node.args[0].value
+        elif name in _SAME_SHAPE:
+            node = owner
+        else:
+            return node
     return node
 
 
-_SAME_SHAPE = frozenset(("bfloat16", "clone", "contiguous", "cpu", "cuda", "detach", "double", "float", "half", "to"))
+_SAME_SHAPE = frozenset(
+    ("bfloat16", "clone", "contiguous", "cpu", "cuda", "detach", "double", "float", "half", "requires_grad_", "to")
+)
 
 
 def _bound_to(forward: Method, name: str) -> cst.BaseExpression | None:

@@ -35,7 +35,7 @@ def without_last_stride(facts: MethodFacts, read: MemoryRead) -> Value | None:
     dimensions = [_dimension(each.node) for each in mine]
     view = read.value
     if not isinstance(view, View):
-        passed = {arg.value for arg in _arguments(facts)}
+        passed = {arg.value for arg in _arguments(facts)}.union(*(each.strides for each in facts.of(MemoryRead)))
         of_rows = mine and all(each.node in passed for each in mine) and None not in dimensions and -1 not in dimensions
         return view if of_rows and into.name in reads_neighbours(into.kernel, into.aliases) else None
     sizes = _sizes(view)

@@ -33,7 +33,7 @@ from ctxlint.model.interpreter.names import is_behind_a_switch
 from ctxlint.model.interpreter.ranks import is_sent_by
 from ctxlint.model.interpreter.signatures import are_moved
 from ctxlint.model.interpreter.strided_launches import record_foreign_strides
-from ctxlint.model.interpreter.summary import Summary, Write
+from ctxlint.model.interpreter.summary import ASSERTED, Summary, Write
 from ctxlint.model.interpreter.values import (
     NEVER,
     NONE,
@@ -204,6 +204,8 @@ def record_reads(walk: Walk, node: cst.BaseExpression, by: str, reads: Iterable[
     """Record whose memory a project function or operator reads, whatever its layout is."""
     slots = (*arguments.positional, *arguments.keywords.values())
     for each in reads:
+        if each.how == ASSERTED and walk.protected:
+            continue
         walk.record(
             MemoryRead,
             node,

@@ -441,7 +441,7 @@ class MemoryRead(Event):
     ``EXTENSION`` or ``COLLECTIVE``. ``by`` and ``through`` are as for a ``Mutation``. ``parameter`` is the kernel's, if
     known: of some, the kernel reads the first element alone. ``alike``: its other tensors are created
     with the layout of this one, which they have unless it is expanded: ``empty_like(x)``. ``others``: it may take
-    strides of others for this one.
+    strides of others for this one. ``strides`` are the calls of ``stride`` whose results the kernel gets.
     """
 
     value: Value = UNKNOWN
@@ -453,6 +453,7 @@ class MemoryRead(Event):
     parameter: KernelParameter | None = None
     alike: bool = False
     others: bool = False
+    strides: frozenset[cst.CSTNode] = frozenset()
 
     @property
     def is_for_a_shape(self) -> bool:

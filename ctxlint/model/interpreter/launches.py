@@ -11,7 +11,13 @@ from ctxlint.model.interpreter.cut_grids import note_cut_grid
 from ctxlint.model.interpreter.effects import record_writes
 from ctxlint.model.interpreter.events import MemoryRead, MisfitCall, TrialEffectRun
 from ctxlint.model.interpreter.names import certain_meaning
-from ctxlint.model.interpreter.strided_launches import are_alike, lent_strides, may_take_strides, note_foreign_strides
+from ctxlint.model.interpreter.strided_launches import (
+    are_alike,
+    lent_strides,
+    may_take_strides,
+    note_foreign_strides,
+    strides_passed,
+)
 from ctxlint.model.interpreter.summary import KERNEL
 from ctxlint.model.interpreter.tensor_calls import Arguments
 from ctxlint.model.interpreter.values import (
@@ -176,6 +182,7 @@ def read_by(
     if len(kernels) == 1 and walk.resolver is not None:
         parameters = walk.resolver.kernel_parameters(kernels[0], arguments.positional, arguments.keywords)
     lent = lent_strides(walk, arguments) if how == KERNEL else {}
+    strides = frozenset(strides_passed(walk, arguments)) if how == KERNEL else frozenset()
     for slot in (*arguments.positional, *arguments.keywords.values()):
         seen = slot.value.of if isinstance(slot.value, View) else slot.value
         if not slot.starred and isinstance(seen, (Argument, Item, Parameter)):
@@ -183,7 +190,7 @@ def read_by(
             alike = into is not None and are_alike(walk, slot, parameters, arguments)
             memory = {"value": slot.value, "value_node": slot.node, "parameter": into, "alike": alike}
             others = may_take_strides(walk, slot, parameters, lent)
-            walk.record(MemoryRead, node, how=how, reader=reader, others=others, **memory)
+            walk.record(MemoryRead, node, how=how, reader=reader, others=others, strides=strides, **memory)
 
 
 def is_launch(launcher: cst.BaseExpression) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -20,6 +21,7 @@ from ctxlint.model.interpreter.values import (
     View,
     before_views,
 )
+from ctxlint.model.syntax import parents_below, words_of
 from ctxlint.torch_api import operations
 
 if TYPE_CHECKING:
@@ -123,6 +125,27 @@ def _are_two_tensors(one: Value, other: Value) -> bool:
 
 
 _MEMORY = (Argument, Fresh, Item, Parameter, SavedTensor)
+
+
+def strides_passed(walk: Walk, arguments: Arguments) -> Iterable[cst.Call]:
+    """The ``x.stride(n)`` that arguments of a launch are, also by a name that nothing tests."""
+    for slot in (*arguments.positional, *arguments.keywords.values()):
+        for call in _stride_calls(slot):
+            if slot.node is call or (
+                isinstance(slot.node, cst.Name) and slot.node.value not in _tested(walk.names.whole_function())
+            ):
+                yield call
+
+
+@lru_cache(maxsize=64)
+def _tested(function: cst.FunctionDef) -> frozenset[str]:
+    """The names in the tests of a function."""
+    tests = (
+        each for each in parents_below(function) if isinstance(each, (cst.Comparison, cst.Assert, cst.If, cst.IfExp))
+    )
+    return frozenset(
+        word for each in tests for word in words_of(each if isinstance(each, cst.Comparison) else each.test)
+    )
 
 
 def _stride_calls(slot: Slot) -> Iterable[cst.Call]:

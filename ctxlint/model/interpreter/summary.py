@@ -42,7 +42,13 @@ COLLECTIVE = "collective"
 PARTLY_STRIDED = "kernel without the last stride"
 """The ``how`` of what a kernel gets without its last stride."""
 
-COMPILED = (KERNEL, PARTLY_STRIDED, EXTENSION, COLLECTIVE)
+SENT = "point to point"
+"""The ``how`` of what is sent to another process, for which every backend wants it contiguous."""
+
+ASSERTED = "is_contiguous"
+"""The ``how`` of an assertion that a tensor is contiguous."""
+
+COMPILED = (KERNEL, PARTLY_STRIDED, EXTENSION, COLLECTIVE, SENT)
 """Each ``how`` of what compiled code gets."""
 
 

@@ -18,7 +18,7 @@ from ctxlint.model.interpreter.layouts import (
 )
 from ctxlint.model.interpreter.ranks import only_reads_here, raises_for_group
 from ctxlint.model.interpreter.sequences import integer, iterated_item
-from ctxlint.model.interpreter.summary import COLLECTIVE
+from ctxlint.model.interpreter.summary import COLLECTIVE, SENT
 from ctxlint.model.interpreter.values import (
     NONE,
     UNKNOWN,
@@ -237,7 +237,9 @@ def mutated(
 def _writing_function(walk: Walk, node: cst.Call, callee: str, arguments: Arguments) -> Value:
     """A collective, or a function of ``torch.nn.init``."""
     if callee in operations.CONTIGUOUS_OPERANDS:
-        _sent(walk, node, callee, arguments)
+        _sent(walk, node, COLLECTIVE, arguments, 1, operations.CONTIGUOUS_OPERANDS[callee])
+    elif callee in operations.SENDING_FUNCTIONS:
+        _sent(walk, node, SENT, arguments, 0, "tensor")
     parameter = operations.WRITING_FUNCTIONS.get(callee)
     target = arguments.value(0, parameter) if parameter is not None else None
     how = callee.rpartition(".")[2]
@@ -248,14 +250,13 @@ def _writing_function(walk: Walk, node: cst.Call, callee: str, arguments: Argume
     return target if target is not None and callee.startswith("torch.nn.init.") else Opaque(node)
 
 
-def _sent(walk: Walk, node: cst.Call, callee: str, arguments: Arguments) -> None:
-    """Record that a collective gets a tensor which has to be contiguous."""
-    parameter = operations.CONTIGUOUS_OPERANDS[callee]
-    value = arguments.value(1, parameter)
+def _sent(walk: Walk, node: cst.Call, how: str, arguments: Arguments, at: int, parameter: str) -> None:
+    """Record that a collective, or a function that sends, gets a tensor which has to be contiguous."""
+    value = arguments.value(at, parameter)
     if isinstance(value, (Argument, Item, Parameter)):
-        given = arguments.node(1) or arguments.keywords[parameter].node
+        given = arguments.node(at) or arguments.keywords[parameter].node
         reader = dotted(node.func) or code_of(node.func)
-        walk.record(MemoryRead, node, value=value, value_node=given, how=COLLECTIVE, reader=reader)
+        walk.record(MemoryRead, node, value=value, value_node=given, how=how, reader=reader)
 
 
 def _each_mutated(walk: Walk, node: cst.Call, how: str, arguments: Arguments) -> None:
@@ -310,7 +311,7 @@ def torch_function(walk: Walk, node: cst.Call, callee: str, arguments: Arguments
     if callee in ("torch.autograd.grad", "torch.autograd.backward"):
         differentiated(walk, node, callee, arguments)
         return _gradients(node, arguments) if callee == "torch.autograd.grad" else NONE
-    if callee in operations.WRITING_FUNCTIONS or callee in operations.CONTIGUOUS_OPERANDS:
+    if callee in operations.COMMUNICATING_FUNCTIONS:
         return _writing_function(walk, node, callee, arguments)
     if callee.startswith(operations.FOREACH) and callee.endswith("_"):
         _each_mutated(walk, node, callee.rpartition(".")[2], arguments)

@@ -8,7 +8,7 @@ import libcst as cst
 
 from ctxlint.model.analyses.strides import foreign_strides, without_last_stride
 from ctxlint.model.interpreter.events import LayoutAsked, MemoryRead, Step
-from ctxlint.model.interpreter.summary import COMPILED, PARTLY_STRIDED, Read, StridesUse
+from ctxlint.model.interpreter.summary import ASSERTED, COMPILED, PARTLY_STRIDED, Read, StridesUse
 from ctxlint.model.interpreter.values import Argument, Item, before_views
 
 if TYPE_CHECKING:
@@ -28,7 +28,12 @@ def reads_of(definition: Definition, facts: MethodFacts) -> Iterator[Read]:
         partly = without_last_stride(facts, read)
         target, how = (read.value, read.how) if partly is None else (partly, PARTLY_STRIDED)
         base = target.of if isinstance(target, Item) else target
-        if not isinstance(base, Argument) or (partly is None and target in seen) or read.is_for_a_shape:
+        if not isinstance(base, Argument) or read.is_for_a_shape:
+            continue
+        if how == ASSERTED:
+            if read.guards or read.in_loop:
+                continue
+        elif partly is None and target in seen:
             continue
         if read.parameter is None:
             seen.add(target)
@@ -51,7 +56,7 @@ def strides_of(definition: Definition, facts: MethodFacts) -> Iterator[StridesUs
 def _step(definition: Definition, read: MemoryRead) -> Step:
     unit = definition.unit
     target = "{}" if read.value_node is not None else "it"
-    note = f"`{definition.name}` calls `{target}.{read.how}` here"
+    note = f"`{definition.name}` {'asserts' if read.how == ASSERTED else 'calls'} `{target}.{read.how}` here"
     if read.by or read.how in COMPILED:
         note = f"`{definition.name}` passes `{target}` to `{read.by or read.reader}` here"
     return Step(unit.path, unit.slices.span_in_function(definition.qualname, read.node), note, read.value_node)
