@@ -19,7 +19,7 @@ from ctxlint.source.reading import OPEN, NotPython, Undecodable, Unreadable, con
 from ctxlint.source.scanner import holds_candidate
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from ctxlint.cache.folder_tables import Kept, Tables
     from ctxlint.cache.whole_run import Stored, WholeRun
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from ctxlint.source.imports import Contents
     from ctxlint.source.scanner import Search
     from ctxlint.source.source import Source
+
+    Share = Callable[[Imports, Search, list[str]], list[bool | None]]
 
 
 class Cache:
@@ -50,6 +52,8 @@ class Cache:
         self._resumes = resumed is not None
         self._open: dict[Place, Tables] = {} if resumed is None else resumed
         self._imports = Imports()
+        self.share: Share | None = None
+        """Searches some files together with another process."""
         self._digests: dict[str, bytes | None] = {}
         self._leads: dict[tuple[str, str], str | None] = {}
         self._settings: Settings | None = None
@@ -111,26 +115,27 @@ class Cache:
         """The files that a search finds; excluding those that cannot be read."""
         question = _question(search) if self.used else b""
         opened = {os.path.basename(each) for each in OPEN}
-        for each in others:
-            found, settings = each
+        given = [*others]
+        answers: dict[str, bool | None] = {}
+        unknown: list[tuple[str, str, Tables | None]] = []
+        for found, settings in given:
             tables = self._tables(settings)
             path = path_of(found)
             if tables is not None and found.entry is not None:
                 self._stamp_again(found.entry, tables)
-            answer: bool | None
             if opened and os.path.basename(path) in opened and os.path.abspath(path) in OPEN:
-                answer = search.in_data(content_of(path))
-            else:
-                answer = tables.answer(path, question) if tables is not None else None
-            if answer is None:
-                try:
-                    answer = search.in_file(found.path, self._imports)
-                except Unreadable:
-                    continue
-                if tables is not None:
-                    tables.keep_answer(path, question, answer)
-            if answer:
-                yield each
+                answers[found.path] = search.in_data(content_of(path))
+                continue
+            answers[found.path] = tables.answer(path, question) if tables is not None else None
+            if answers[found.path] is None:
+                unknown.append((found.path, path, tables))
+        paths = [each[0] for each in unknown]
+        new = (answers_in if self.share is None else self.share)(self._imports, search, paths)
+        for (name, path, tables), answer in zip(unknown, new):
+            answers[name] = answer
+            if tables is not None and answer is not None:
+                tables.keep_answer(path, question, answer)
+        yield from (each for each in given if answers[each[0].path])
 
     @contextmanager
     def keeping(self, contents: Contents) -> Iterator[None]:
@@ -294,6 +299,18 @@ def _digest(path: str, tables: Tables) -> bytes | None:
         tables.see(path, stamp)
     tables.keep_content(path, content)
     return content
+
+
+def answers_in(imports: Imports, search: Search, paths: Iterable[str]) -> list[bool | None]:
+    """Whether a search finds each of some files; None for one that cannot be read."""
+    return [_answer_in(imports, search, path) for path in paths]
+
+
+def _answer_in(imports: Imports, search: Search, path: str) -> bool | None:
+    try:
+        return search.in_file(path, imports)
+    except Unreadable:
+        return None
 
 
 Place = tuple[str, str, bytes]

@@ -31,6 +31,9 @@ def run(arguments: Sequence[str]) -> int:
         format="%(asctime)s %(levelname)s %(name)s: %(message)s",
         stream=sys.stderr,
     )
+    from ctxlint.run.second_process import SecondProcess
+
+    second = SecondProcess()  # before there are threads, and before it would have what it does not need
     import_asyncio()
     if not options.verbose:
         from ctxlint.editor.protocol_types import import_protocol_types
@@ -38,7 +41,7 @@ def run(arguments: Sequence[str]) -> int:
         import_protocol_types()
     from ctxlint.editor import language_server as server
 
-    return server.run()
+    return server.run(second)
 
 
 def import_asyncio() -> None:

@@ -26,6 +26,7 @@ from ctxlint.source.slices import ParsedStatements
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ctxlint.cache.run import Share
     from ctxlint.config.configuration import Configuration
     from ctxlint.config.settings import Settings
     from ctxlint.editor.documents import Opened
@@ -43,9 +44,10 @@ _PROJECTS_KEPT = 4
 class Checker:
     """Checks documents, and caches what speeds up the next check of a similar text."""
 
-    def __init__(self, workspace: Workspace) -> None:
-        """Start with an empty cache."""
+    def __init__(self, workspace: Workspace, share: Share | None = None) -> None:
+        """Start with an empty cache. ``share`` searches files of a project together with another process."""
         self.workspace = workspace
+        self._share = share
         self._parsed = ParsedStatements()
         self._pieces = ParsedPieces()
         self._indexes = IndexedStatements()
@@ -80,6 +82,12 @@ class Checker:
 
         result = apply_fixes(checked.result, settings, check)
         return result.source if result.before is not None else None
+
+    def ask_ahead(self, document: Opened, go_on: Callable[[], None]) -> None:
+        """Search the project for what a later keystroke may ask, as long as ``go_on`` raises nothing."""
+        around = self._around(document.path)
+        if around is not None:
+            around.ask_ahead(document.path, go_on)
 
     def model_of(self, document: Opened) -> SourceFile | None:
         """The model of a document; None if it has none."""
@@ -144,7 +152,7 @@ class Checker:
         if configuration not in self._surroundings:
             while len(self._surroundings) >= _PROJECTS_KEPT:
                 self._surroundings.popitem(last=False)
-            self._surroundings[configuration] = Surroundings(configuration, resumes=True)
+            self._surroundings[configuration] = Surroundings(configuration, resumes=True, share=self._share)
         return self._surroundings[configuration]
 
     def refresh(self) -> None:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ctxlint.editor.checked import Checked
     from ctxlint.editor.checking import Checker
     from ctxlint.editor.documents import Opened
+    from ctxlint.run.second_process import SecondProcess
 
 Result = TypeVar("Result")
 
@@ -48,6 +49,9 @@ class FixedDocument:
     edits: tuple[lsp.TextDocumentEdit, ...]
 
 
+_SECONDS_BEFORE_ONE_PROCESS = 5.0
+"""How long there has to be nothing to do before the second process ends."""
+
 _SECONDS_BEFORE_STORING = 20.0
 """How long the user has to pause before a result is stored: that may take a second, and a keystroke would wait."""
 
@@ -59,8 +63,8 @@ class _Outdated(Exception):
 class Session(LanguageServer):
     """The server of one client. Its state changes on the thread of the event loop; the worker only reads it."""
 
-    def __init__(self) -> None:
-        """Start without documents."""
+    def __init__(self, second: SecondProcess | None = None) -> None:
+        """Start without documents. The ``second`` process helps with the first of them."""
         super().__init__(
             "ctxlint",
             __version__,
@@ -70,6 +74,7 @@ class Session(LanguageServer):
         self.documents = Documents()
         self.settings = Workspace(self._complain_from_worker)
         self.worker = Worker()
+        self._second = second
         self.earlier = EarlierResults(self.settings)
         self._checker: Checker | None = None
         self.on_result: list[Callable[[str], Coroutine[Any, Any, None]]] = []
@@ -100,7 +105,10 @@ class Session(LanguageServer):
             import_libcst()
             from ctxlint.editor.checking import Checker
 
-            self._checker = Checker(self.settings)
+            second = self._second
+            self._checker = Checker(self.settings, second.answers if second is not None else None)
+            if second is not None:
+                self.worker.when_idle(second.end, key=second, after=_SECONDS_BEFORE_ONE_PROCESS)
         return self._checker
 
     # Results
@@ -153,6 +161,7 @@ class Session(LanguageServer):
         if any(is_safe(each.fix) for each in checked.result.diagnostics):
             self.worker.when_idle(lambda: self._fix_ahead(checked), key=uri)
         if checked.result.linted:
+            self.worker.when_idle(lambda: self._ask_ahead(checked), key=("ask", uri))
             self.worker.when_idle(lambda: self._store(checked), key=("store", uri), after=_SECONDS_BEFORE_STORING)
         return checked
 
@@ -190,15 +199,19 @@ class Session(LanguageServer):
 
     def _fix_ahead(self, checked: Checked) -> None:
         """Compute the fixes of a checked document before it is saved; nothing if typing continues."""
-        uri = checked.document.uri
-
-        def go_on() -> None:
-            if self.documents.holder(uri) is not checked.document:
-                raise _Outdated
-
         with suppress(_Outdated):
-            go_on()
-            self._fix(checked, go_on)
+            self._go_on(checked)
+            self._fix(checked, lambda: self._go_on(checked))
+
+    def _ask_ahead(self, checked: Checked) -> None:
+        """Search the project for what the next keystroke may ask; nothing if typing continues."""
+        with suppress(_Outdated):
+            self.checker.ask_ahead(checked.document, lambda: self._go_on(checked))
+
+    def _go_on(self, checked: Checked) -> None:
+        """Raise if there is a newer text, or something else to do."""
+        if self.worker.is_needed or self.documents.holder(checked.document.uri) is not checked.document:
+            raise _Outdated
 
     def waits_for_save(self, uri: str) -> bool:
         """Whether a text was changed, and will be checked when it is saved."""

@@ -74,6 +74,11 @@ class Worker:
             self._changed.notify()
         return job.future
 
+    @property
+    def is_needed(self) -> bool:
+        """Whether a job waits for the one that is running."""
+        return bool(self._jobs)
+
     def when_idle(self, work: Callable[[], object], key: object, after: float = _SECONDS_BEFORE_LATER) -> None:
         """Run ``work``, which raises nothing, after an idle time in seconds; one job for each ``key``."""
         with self._changed:

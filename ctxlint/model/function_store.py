@@ -393,10 +393,7 @@ class FunctionStore:
         It may refer to the unit only by positions.
         """
         reach = self._reach_of(unit)
-        roots = reach.mentioning(unit.index.names_for(_OPERATOR_NAMES))
-        statements = sorted({each for root in roots for each in reach.closure(root).statements})
-        places = tuple((reach.lines[each], reach.text(each)) for each in statements)
-        key = (places, unit.slices.as_written, unit.source.has_walrus, unit.source.has_cells)
+        key = (reach.of_operators, unit.slices.as_written, unit.source.has_walrus, unit.source.has_cells)
         known = self._operators.get((unit.path, kind))
         if known is not None and known[0] == key:
             return cast("Result", known[1])
@@ -589,9 +586,13 @@ class _Reach:
         """The words in some statements."""
         return frozenset().union(*map(self._words_of, statements))
 
-    def mentioning(self, words: frozenset[str]) -> list[int]:
-        """The statements with one of some words."""
-        return [each for each in range(len(self.lines)) if not words.isdisjoint(self._words_of(each))]
+    @cached_property
+    def of_operators(self) -> tuple[tuple[tuple[int, int], str], ...]:
+        """The lines and the texts of the statements with custom operators, and of those that these lead to."""
+        words = self._unit.index.names_for(_OPERATOR_NAMES)
+        roots = (each for each in range(len(self.lines)) if not words.isdisjoint(self._words_of(each)))
+        statements = sorted({each for root in roots for each in self.closure(root).statements})
+        return tuple((self.lines[each], self.text(each)) for each in statements)
 
     def around(self, record: ClassRecord, method: str, led_to: frozenset[int]) -> _Around:
         """The code that a walk over a method of a class may depend on, apart from the method, and where it is.

@@ -48,7 +48,7 @@ def registers_by_calls(unit: Unit) -> bool:
     """Whether a file seems to register functions, perhaps of other files."""
     parts = unit.index.parts or (unit.index,)
     return may_register(unit) and (
-        any(each.name in _OF_LIBRARY for part in parts for each in part.calls) or any(True for _ in _makers(unit))
+        not all(part.call_names.isdisjoint(_OF_LIBRARY) for part in parts) or any(True for _ in _makers(unit))
     )
 
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     import libcst as cst
 
     from ctxlint.model.function import Returned
-    from ctxlint.model.index.file_index import CallRecord, FunctionRecord
+    from ctxlint.model.index.file_index import CallRecord, FileIndex, FunctionRecord
     from ctxlint.model.index.module_unit import Unit
     from ctxlint.model.index.project import Project
     from ctxlint.model.interpreter.method import Param
@@ -143,13 +143,18 @@ def cast_backwards(unit: Unit, project: Project, resolver_of: Callable[[Unit], R
         if given is None or owner is None or call.expects_error:
             continue
         backward = _record(home, given.backward, call.scope)
-        setup = _record(home, given.setup, call.scope) if given.setup is not None else None
-        if backward is None or (given.setup is not None and (setup is None or _may_keep_state(setup))):
+        if backward is None or not _has_custom_bwd(backward, unit, project):
             continue
-        names = [_resolved(_called(each), backward.scope) or "" for each in backward.node.decorator_list]
-        is_torch = len(names) == 1 and names[0].endswith(".custom_bwd") and names[0] in SIGNATURE_KEEPING_DECORATORS
-        if is_torch and not is_replaced(unit, project, names[0]):
+        setup = _record(home, given.setup, call.scope) if given.setup is not None else None
+        if given.setup is None or (setup is not None and not _may_keep_state(setup)):
             yield BackwardWithCast(unit.source.span_of(given.backward), owner.name, backward.node.name)
+
+
+def _has_custom_bwd(backward: FunctionRecord, unit: Unit, project: Project) -> bool:
+    """Whether torch's ``custom_bwd`` is the only decorator."""
+    names = [_resolved(_called(each), backward.scope) or "" for each in backward.node.decorator_list]
+    is_torch = len(names) == 1 and names[0].endswith(".custom_bwd") and names[0] in SIGNATURE_KEEPING_DECORATORS
+    return is_torch and not is_replaced(unit, project, names[0])
 
 
 def _record(home: _Home, node: ast.expr, scope: Scope) -> FunctionRecord | None:
@@ -230,9 +235,12 @@ def needs_project(unit: Unit, using: Iterable[str]) -> bool:
 
 
 def _registrations(unit: Unit) -> list[CallRecord]:
-    registering = unit.index.names_for({"register_autograd"})
-    parts = (each for each in unit.index.parts or (unit.index,) if not registering.isdisjoint(each.call_names))
-    return [call for each in parts for call in each.calls if call.name in registering and _registers(call)]
+    notes = unit.index.notes
+    if _registrations not in notes:
+        registering = unit.index.names_for({"register_autograd"})
+        notes[_registrations] = [each for each in unit.index.calls_named(registering) if _registers(each)]
+    found: list[CallRecord] = notes[_registrations]
+    return found
 
 
 def in_source(operator: Operator, source: Source) -> Operator:
@@ -298,14 +306,20 @@ def has_fakes_of_others(unit: Unit) -> bool:
 
 def _registered_fakes(unit: Unit) -> Iterator[tuple[ast.expr, FunctionRecord]]:
     """The functions that a single decorator registers as fakes, each after the expression for its operator."""
-    module = unit.index.module
     for part in unit.index.parts or (unit.index,):
-        for record in part.functions.values():
-            decorator = record.node.decorator_list[0] if len(record.node.decorator_list) == 1 else None
-            if isinstance(decorator, ast.Attribute) and decorator.attr == "register_fake":
-                yield decorator.value, record
-            elif isinstance(decorator, ast.Call) and decorator.args and _resolved(decorator.func, module) in _FAKES:
-                yield decorator.args[0], record
+        if _registered_fakes not in part.notes:
+            part.notes[_registered_fakes] = list(_fakes_in(part, unit.index.module))
+        yield from part.notes[_registered_fakes]
+
+
+def _fakes_in(part: FileIndex, module: Scope) -> Iterator[tuple[ast.expr, FunctionRecord]]:
+    """Those in a part of a file."""
+    for record in part.functions.values():
+        decorator = record.node.decorator_list[0] if len(record.node.decorator_list) == 1 else None
+        if isinstance(decorator, ast.Attribute) and decorator.attr == "register_fake":
+            yield decorator.value, record
+        elif isinstance(decorator, ast.Call) and decorator.args and _resolved(decorator.func, module) in _FAKES:
+            yield decorator.args[0], record
 
 
 def _decorated(unit: Unit) -> Iterator[tuple[str, ast.Call, ast.Constant]]:

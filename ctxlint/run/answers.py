@@ -9,6 +9,8 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Callable
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
 from functools import lru_cache
 from itertools import takewhile
@@ -326,9 +328,27 @@ _WITHOUT_IMPORTS = ("assigns", "chooses", "differentiates", "passes-created", "r
 """The deeds of files that need not import the name."""
 
 
-@lru_cache(maxsize=1)
+@contextmanager
+def knowing(text: str, tree: ast.Module | None) -> Iterator[None]:
+    """During this context, a text is not parsed again: this is its tree."""
+    token = _KNOWN.set((text.encode("utf-8", "surrogatepass"), tree))
+    try:
+        yield
+    finally:
+        _KNOWN.reset(token)
+
+
+_KNOWN: ContextVar[tuple[bytes, ast.Module | None]] = ContextVar("_KNOWN", default=(b"", None))
+
+
 def _tree_of(data: bytes) -> ast.Module | None:
     """The tree of a file, for several questions in succession."""
+    known, tree = _KNOWN.get()
+    return tree if tree is not None and known == data else _parsed(data)
+
+
+@lru_cache(maxsize=1)
+def _parsed(data: bytes) -> ast.Module | None:
     return tree_of(data.decode("utf-8", "replace"))
 
 

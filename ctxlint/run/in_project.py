@@ -15,17 +15,21 @@ from ctxlint.cache.folder_tables import Tables
 from ctxlint.cache.run import Cache, Place
 from ctxlint.cache.store import MemoryStore
 from ctxlint.config.configuration import Configuration
+from ctxlint.model.index.outside_facts import ProjectQuestion
 from ctxlint.result import Candidate, FileResult
+from ctxlint.run.answers import Answering, AnsweringOften, knowing
 from ctxlint.run.lint_file import forget_read_files, lint_file
 from ctxlint.run.pipeline import admit, mentioning
 from ctxlint.run.project_index import ProjectIndex
 from ctxlint.source.discover import path_of
 from ctxlint.source.imports import Contents
+from ctxlint.source.modules import root_of, root_of_file
 from ctxlint.source.reading import OPEN
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 
+    from ctxlint.cache.run import Share
     from ctxlint.config.settings import Settings
     from ctxlint.model.index.outside_facts import FileFacts, OutsideFacts
     from ctxlint.model.reader import FindOutsideFacts, Reader
@@ -50,6 +54,7 @@ class _Answer(NamedTuple):
 
 
 _PARTS_KEPT = 512
+_AT_ONCE = 64
 
 
 class _Searched(NamedTuple):
@@ -67,9 +72,12 @@ class _Searched(NamedTuple):
 class Surroundings:
     """The projects around texts. Facts of other files are computed once, until ``refresh``."""
 
-    def __init__(self, configuration: Configuration, *, on_disk: bool = False, resumes: bool = False) -> None:
+    def __init__(
+        self, configuration: Configuration, *, on_disk: bool = False, resumes: bool = False, share: Share | None = None
+    ) -> None:
         """``on_disk`` reuses the results of earlier runs, and stores new ones; ``resumes`` only reuses them."""
         self._configuration = configuration
+        self._share = share
         self._tables = None if on_disk else Tables(MemoryStore())
         self._resumed: dict[Place, Tables] | None = {} if resumes else None
         self.refresh()
@@ -79,12 +87,14 @@ class Surroundings:
         self._index = ProjectIndex((), self._configuration)
         self._facts: dict[Candidate, FileResult] = {}
         self._answers: dict[Candidate, list[_Answer]] = {}
+        self._ahead: dict[str, Iterator[None]] = {}
         self._searched: OrderedDict[Hashable, _Searched] = OrderedDict()
         """By a part of what was searched for."""
         for tables in (self._tables, *(self._resumed or {}).values()):
             if tables is not None:
                 tables.seen.forget_now()
         self._cache = Cache(used=True, tables=self._tables, resumed=self._resumed)
+        self._cache.share = self._share
 
     def leads(self, path: str, data: bytes) -> frozenset[str]:
         """The names by which a text at this path may call Functions of other files."""
@@ -106,12 +116,34 @@ class Surroundings:
         asked: dict[OutsideFacts | None, FileFacts] = {}
         lint = partial(self._lint, own=own, reader=reader, asked=asked)
         others = (self._mentioning, partial(admit, self._configuration), lint, self._index)
-        with self._cache.keeping(contents):
+        with self._cache.keeping(contents), knowing(reader.unit.source.text, reader.unit.tree):
             found = outside_facts(own, leads, *others)
         self._cache.write()
         answers.insert(0, _Answer(leads, asked, found))
         del answers[_ANSWERS_KEPT:]
         return found
+
+    def ask_ahead(self, path: str, go_on: Callable[[], None]) -> None:
+        """Find the files that set names for a file: a keystroke may ask for that, and should not wait for a search.
+
+        ``go_on`` is called again and again, and may raise; what was found until then is kept.
+        """
+        for _ in self._ahead.setdefault(path, self._asking_ahead(path)):
+            go_on()
+
+    def _asking_ahead(self, path: str) -> Iterator[None]:
+        """Search some files after the other."""
+        asked, root = ProjectQuestion("assigns", os.path.abspath(path), ""), root_of_file(path)
+        files = self._index.rest(os.path.dirname(path)).files
+        others = [each for each in files if root_of(each[0].folder) == root and path_of(each[0]) != asked.path]
+        found: list[Other] = []
+        for at in range(0, len(others), _AT_ONCE):
+            yield
+            found += mentioning(self._cache, others[at : at + _AT_ONCE], Answering([asked]))
+        self._note([asked], _Searched.of((path_of(each[0]) for each in others), found))
+        for each in found:
+            yield
+            mentioning(self._cache, [each], AnsweringOften(asked, 1))
 
     def _mentioning(self, others: Iterable[Other], search: Search) -> list[Other]:
         """The files that a search finds; where earlier ones have found nothing, only what they did not search for."""

@@ -77,10 +77,30 @@ class WorkerProcess:
         Raises:
             Died: The process ended, which includes an exception in the function.
         """
+        self.begin(function, items)
+        answer: list[Result] = self.answer()
+        return answer
+
+    def begin(self, function: Callable[[Item], object], items: Sequence[Item]) -> None:
+        """Let the process work on the results of ``function`` for each item, which are the next ``answer``.
+
+        Raises:
+            Died: The process ended.
+        """
         try:
             self._send((function, items))
-            assert self._process.stdout is not None
-            answer: list[Result] = pickle.load(self._process.stdout)
+        except OSError as error:
+            raise Died from error
+
+    def answer(self) -> list[Any]:
+        """The next answer.
+
+        Raises:
+            Died: The process ended, which includes an exception in the function.
+        """
+        assert self._process.stdout is not None
+        try:
+            answer: list[Any] = pickle.load(self._process.stdout)
         except (OSError, EOFError, pickle.UnpicklingError) as error:
             raise Died from error
         return answer

@@ -43,7 +43,7 @@ class Workers:
 
     def __init__(self, jobs: int, prepare: Callable[[], None] | None = None) -> None:
         """``jobs`` is the maximum number of processes, 0 for one per processor; each calls ``prepare`` first."""
-        self._count = min(jobs or _processors(), _MOST)
+        self._count = min(jobs or processors(), _MOST)
         self._prepare = prepare
         self._processes: list[WorkerProcess] = []
         self._idle: SimpleQueue[WorkerProcess] | None = None
@@ -179,7 +179,7 @@ def _chunks(items: Sequence[Item], processes: int) -> Iterator[Sequence[Item]]:
         at += size
 
 
-def _processors() -> int:
+def processors() -> int:
     """How many processors this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))

@@ -84,9 +84,9 @@ def positional_names(arguments: ast.arguments) -> list[str]:
 def bound_names(nodes: Iterable[ast.AST]) -> Iterator[str]:
     """The names that some nodes bind or delete: assignments, imports, definitions, handlers and patterns."""
     for node in nodes:
-        match node:
-            case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
-                yield name
+        if type(node) is ast.Name and type(node.ctx) is not ast.Load:
+            yield node.id
+        match node if type(node) in _BINDING else None:  # few nodes do
             case ast.alias(name=name, asname=other):
                 yield (other or name).partition(".")[0]
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
@@ -95,6 +95,20 @@ def bound_names(nodes: Iterable[ast.AST]) -> Iterator[str]:
                 yield name
             case ast.MatchMapping(rest=str(name)):
                 yield name
+
+
+_BINDING = frozenset(
+    {
+        ast.alias,
+        ast.FunctionDef,
+        ast.AsyncFunctionDef,
+        ast.ClassDef,
+        ast.ExceptHandler,
+        ast.MatchAs,
+        ast.MatchStar,
+        ast.MatchMapping,
+    }
+)
 
 
 def defaults_of(arguments: ast.arguments) -> dict[str, ast.expr]:

@@ -586,6 +586,40 @@ def test_files_are_searched_only_for_what_is_new(tmp_path: Path, monkeypatch: py
     assert [each.deed for each in searched] == ["declares", "assigns"]
 
 
+def test_what_a_keystroke_may_ask_is_searched_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / ".git").mkdir()
+    for number in range(200):
+        (tmp_path / f"file{number}.py").write_text("import a\n\na.missing = 2\n" if number == 150 else "import os\n")
+    searched: list[str] = []
+    in_file = Answering.in_file
+
+    def noted(self: Answering, path: str, imports: Imports) -> bool:
+        searched.append(path)
+        return in_file(self, path, imports)
+
+    def stop() -> None:
+        if len(searched) > 100:
+            raise InterruptedError
+
+    monkeypatch.setattr(Answering, "in_file", noted)
+    checker, uri = Checker(Workspace(lambda _: None, (str(tmp_path),))), (tmp_path / "a.py").as_uri()
+    (tmp_path / "a.py").write_text(text := f"{HEAD}{missing_none()}", encoding="utf-8")
+    document = Document(uri, text, 1, "python")
+    checker.check(document)
+    assert searched == []
+    with pytest.raises(InterruptedError):
+        checker.ask_ahead(document, stop)
+    assert len(searched) == 128
+    checker.ask_ahead(document, lambda: None)
+    assert sorted(searched) == sorted(str(tmp_path / f"file{number}.py") for number in range(200))
+    searched.clear()
+    for version, name in enumerate(("missing", "sizes"), start=2):
+        typed = Document(uri, text.replace("return grad", f"return {name} * grad"), version, "python")
+        found = [each.code for each in checker.check(typed).diagnostics]
+        assert ("CTX223" in found) == (name == "sizes")
+    assert {path for path in searched if not path.endswith("a.py")} <= {str(tmp_path / "file150.py")}
+
+
 def test_what_others_store_is_noticed(tmp_path: Path) -> None:
     """Also while the class that stores it is half typed."""
     checker, uri = Checker(Workspace(lambda _: None, (str(tmp_path),))), (tmp_path / "a.py").as_uri()

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar, Union
+from typing import TYPE_CHECKING, Any, TypeVar, Union
 
 from ctxlint.model.index.older_syntax import in_older_syntax, may_hold_newer_syntax
 from ctxlint.model.index.reparsing import reparsed
@@ -23,6 +23,7 @@ from ctxlint.model.index.statement_pieces import StatementLines, hard_starts, no
 from ctxlint.patterns import pattern
 from ctxlint.profiling import stage
 from ctxlint.records import record
+from ctxlint.source.ast_tree import nodes_in
 from ctxlint.source.nesting import too_deep_for_ast
 from ctxlint.source.source import Position
 
@@ -103,11 +104,21 @@ def _parse(text: str, first: int = 1) -> ast.Module:
         if above <= 10 * len(text) + 200:
             return ast.parse("\n" * above + text)  # much cheaper than renumbering the nodes of a long text
         try:
-            return ast.increment_lineno(ast.parse(text), above)
+            return _moved(ast.parse(text), above)
         except SyntaxError as error:
             error.lineno = (error.lineno or 1) + above
             error.msg = LINE_NAMED.sub(lambda found: f"{found[1]} line {int(found[2]) + above}", error.msg)
             raise
+
+
+def _moved(module: ast.Module, lines: int) -> ast.Module:
+    """As ``ast.increment_lineno``, which takes twice as long."""
+    for node in nodes_in(module):
+        placed: Any = node
+        if hasattr(placed, "lineno"):
+            placed.lineno += lines
+            placed.end_lineno += lines
+    return module
 
 
 LINE_NAMED = pattern(r"\b(at|on) line (\d+)")

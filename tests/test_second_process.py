@@ -1,0 +1,85 @@
+"""Two processes find what one finds, also if one of them dies."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ctxlint.cache.run import answers_in
+from ctxlint.model.index.outside_facts import ProjectQuestion
+from ctxlint.run.answers import Answering, NamingMethods, Storing
+from ctxlint.run.second_process import SecondProcess
+from ctxlint.source.imports import Imports
+from ctxlint.source.scanner import Mentions, Transforming
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from ctxlint.source.scanner import Search
+
+FILES = (
+    "from ops import Scale\n",
+    "x = 1\n",
+    "vmap(f)\n",
+    "ctx.late = 1\n",
+    "patch('ops.Scale.forward')\n",
+    "a.b = 2\n",
+)
+
+
+@pytest.fixture
+def second(monkeypatch: pytest.MonkeyPatch) -> Iterator[SecondProcess]:
+    """The process, started as by a server where there are two processors."""
+    monkeypatch.setattr("ctxlint.run.second_process.processors", lambda: 2)
+    process = SecondProcess()
+    yield process
+    process.end()
+
+
+@pytest.fixture
+def paths(tmp_path: Path) -> list[str]:
+    """Files to search, one of which cannot be read."""
+    found = [tmp_path / f"file{number}.py" for number in range(101)]
+    for number, each in enumerate(found[:-1]):
+        each.write_text(FILES[number % len(FILES)])
+    return [str(each) for each in found]
+
+
+def searches(folder: Path) -> list[Search]:
+    """One search of each kind."""
+    asked = [
+        ProjectQuestion("assigns", str(folder / "a.py"), ""),
+        ProjectQuestion("calls", str(folder / "ops.py"), "Scale"),
+    ]
+    return [
+        Mentions({"ops": ["Scale"]}),
+        Transforming(),
+        NamingMethods(),
+        Storing(frozenset({"late"})),
+        Answering(asked),
+    ]
+
+
+def test_two_processes_find_what_one_finds(second: SecondProcess, paths: list[str], tmp_path: Path) -> None:
+    for search in searches(tmp_path):
+        found = second.answers(Imports(), search, paths)
+        assert found == answers_in(Imports(), search, paths)
+        assert found[-1] is None
+        assert any(found) != all(found[:-1])
+
+
+def test_one_that_dies_is_not_missed(second: SecondProcess, paths: list[str], tmp_path: Path) -> None:
+    assert second._process is not None
+    second._process.kill()
+    for search in searches(tmp_path)[:2]:
+        assert second.answers(Imports(), search, paths) == answers_in(Imports(), search, paths)
+    assert second._process is None
+
+
+def test_few_files_are_not_shared_and_it_ends_once(second: SecondProcess, paths: list[str]) -> None:
+    second.answers(Imports(), Transforming(), paths[:3])
+    second.end()
+    second.end()
+    assert second.answers(Imports(), Transforming(), paths) == answers_in(Imports(), Transforming(), paths)
