@@ -23,7 +23,7 @@ class ApplyArity(Rule[SourceFile]):
     defined in a linted file. Calls through an alias (`relu = ReLU.apply`, `self.relu = ReLU.apply`) count too. Also another
     number of arguments for `*args` than `forward` unpacks, and fewer before a starred argument than `forward` has parameters
     before `*args` if other calls show that one is missing. And an argument that has the name of a parameter with a default, which
-    the call omits, but comes at the place of another one.
+    the call omits, but comes at the place of another one, with a default of another sort.
 
     ## Why is this bad?
     `apply` passes its arguments to `forward` by position: `TypeError: F.forward() missing 1 required positional

@@ -10,7 +10,7 @@ from ctxlint.model.analyses.omitted_arguments import are_alike
 from ctxlint.model.function import Binding, ParameterKind, Style
 from ctxlint.model.index.apply_calls import APPLIES
 from ctxlint.model.interpreter.signatures import are_moved, misfit_of
-from ctxlint.model.interpreter.values import NONE, Tri
+from ctxlint.model.interpreter.values import Constant, Opaque, Tri
 from ctxlint.model.syntax import children
 from ctxlint.torch_api import known_decorators as decorators
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from ctxlint.model.function import ApplyCall, FunctionClass, Input, Method
     from ctxlint.model.interpreter.events import Misfit
+    from ctxlint.model.interpreter.values import Value
 
 
 def takes_arguments(forward: Method) -> bool:
@@ -75,7 +76,8 @@ def slip(call: ApplyCall, fn: FunctionClass, forward: Method, calls: Iterable[Ap
 def misplaced(call: ApplyCall, forward: Method) -> Slip | None:
     """The first argument with the name of an optional parameter that gets none, for another optional one.
 
-    Not if that is the only one, and None by default: forward may take either.
+    Their defaults are of different sorts, and several arguments have all moved by as many places. A single one may be
+    meant for a parameter that is None by default: forward may take either.
     """
     if not call.applies or call.starred or call.double_starred or call.positional != len(call.names):
         return None
@@ -86,8 +88,20 @@ def misplaced(call: ApplyCall, forward: Method) -> Slip | None:
         for given, name, param in zip(call.names, _parameters(call), forward.positional)
         if name in omitted and param.has_default and not are_alike(name, param.name)
     ]
-    certain = len(found) > 1 or any(params[each.meant].default != NONE for each in found)
-    return found[0] if certain else None
+    places = {param.name: at for at, param in enumerate(forward.positional)}
+    moved = {places[each.meant] - places[each.takes] for each in found}
+    unknown = ("", "NoneType") if len(found) == 1 else ("",)
+    sorts = [{_sort(params[name].default) for name in (each.meant, each.takes)} for each in found]
+    differ = any(len(each) > 1 and each.isdisjoint(unknown) for each in sorts)
+    return found[0] if differ and len(moved) == 1 else None
+
+
+def _sort(default: Value | None) -> str:
+    """What sort of thing a default is; empty if unknown."""
+    if isinstance(default, Constant):
+        return "number" if default.type_name in ("int", "float") else default.type_name
+    is_display = isinstance(default, Opaque) and isinstance(default.node, (cst.Tuple, cst.List, cst.Dict))
+    return "container" if is_display else ""
 
 
 def _tensor_or_gradient(each: Input) -> tuple[Tri, Tri]:
