@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from ctxlint.model.function import FunctionClass
 from ctxlint.rules import all_rules
+from ctxlint.rules.wording import if_it_gets_there, length_of
 from tests.fixture_reader import rule_fixtures
 from tests.linting import findings_in, shared_out
 
@@ -113,6 +115,17 @@ def test_a_message_is_one_line_in_plain_type(findings: dict[str, list[Diagnostic
 def test_a_message_is_short(findings: dict[str, list[Diagnostic]], code: str) -> None:
     for message in _messages(findings, code):
         assert len(message) <= LONGEST, (len(message), message)
+
+
+CONDITIONAL = [rule.code for rule in all_rules() if rule.subject is FunctionClass and not rule.says_if_it_runs]
+"""The rules to whose messages ``run.check_file`` adds the condition that nothing raises before."""
+
+
+@pytest.mark.parametrize("code", CONDITIONAL)
+def test_a_message_is_short_under_a_condition_more(findings: dict[str, list[Diagnostic]], code: str) -> None:
+    for message in _messages(findings, code):
+        longer = if_it_gets_there("backward", message)
+        assert length_of(longer) <= LONGEST, (len(longer), longer)
 
 
 @pytest.mark.parametrize("code", SAY_WHAT_TO_WRITE)

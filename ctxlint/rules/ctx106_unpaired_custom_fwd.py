@@ -118,7 +118,7 @@ class UnpairedCustomFwd(Rule[FunctionClass]):
             effect = ", where nothing reads it" if exit_ is None else " and raises AttributeError at backward"
             yield Finding(
                 fn.span(entry.node),
-                f"`custom_fwd` decorates `forward` of `{fn.name}`, which gets no ctx if `setup_context` is defined; it writes "
+                f"`custom_fwd` on `forward` of `{fn.name}` gets no ctx, as `setup_context` is defined; it writes "
                 f"the autocast state to the first input{effect}. {_advice(fn, entry, exit_)}",
                 None if exit_ is None else move_to_setup_context(fn, entry, forward),
             )

@@ -194,7 +194,7 @@ def _for_none(fn: FunctionClass) -> Iterator[Finding]:
             rests_on = (returns[0],)
         yield Finding(
             place_of_gradients(fn, returns[0]),
-            f"`{fn.backward.name}` of `{fn.name}` returns a gradient for `{entry.name}` even if that is `None` ({reason}); {raises}. "
+            f"`{fn.backward.name}` of `{fn.name}` returns a gradient for `{entry.name}` even if it is `None` ({reason}); {raises}. "
             f"{remedy}.",
             rests_on=rests_on,
         )

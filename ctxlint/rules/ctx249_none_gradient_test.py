@@ -88,6 +88,6 @@ class NoneGradientTest(Rule[FunctionClass]):
             method = "setup_context" if fn.setup_context is not None else "forward"
             yield Finding(
                 fn.span(each.node),
-                f"`backward` of `{fn.name}` {deed}, but torch passes zeros for an output without a gradient; it always raises"
+                f"`backward` of `{fn.name}` {deed}, but torch passes zeros for an output without a gradient; it raises"
                 f"{f' {each.error}' * bool(each.error)}. Drop the {test}, or call `{fn.storing_ctx}.set_materialize_grads(False)` in `{method}`.",
             )

@@ -93,5 +93,5 @@ class UnrestoredRandomState(Rule[FunctionClass]):
         found = reruns(fn)
         if found is not None:
             fact = f"`backward` of `{fn.name}` runs `{found.input.name}` again without the random state of `forward`"
-            effect = "if it draws random numbers, as dropout does, they are others, and gradients are silently wrong"
+            effect = "if it draws random numbers, as dropout does, gradients are silently wrong"
             yield Finding(fn.span(found.node), f"{fact}; {effect}. Keep `torch.get_rng_state()`, and restore it.")

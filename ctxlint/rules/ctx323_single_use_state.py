@@ -133,8 +133,8 @@ def _message(found: UsedUp, alike: list[UsedUp], place: str, *, adds_to_grad: bo
         return f"`{doer}` removes its state from `{name}`; {second} does not find it. Set the state on ctx."
     if end is End.FREED:
         return (
-            f"`{doer}` frees the graph of `{name}`, which `forward` built; {second} raises RuntimeError if that graph has "
-            f"saved tensors. Pass `retain_graph=True`{', and clear the `.grad` it reads' * adds_to_grad}."
+            f"`{doer}` frees the graph of `{name}`, which `forward` built; {second} raises RuntimeError if it has saved "
+            f"tensors. Pass `retain_graph=True`{', and clear the `.grad` it reads' * adds_to_grad}."
         )
     effect = "raises RuntimeError" if end is End.NOTICED else "silently computes with the new values"
     what = f"the saved tensor `{name}`" if end is End.NOTICED else f"`{name}`"

@@ -126,11 +126,9 @@ class AccumulatingTrials(Rule[FunctionClass]):
 def _messages(by: str, found: TrialEffect) -> Iterator[str]:
     """The defect, its consequence and the remedy, from the most to the least explicit wording."""
     names = ", ".join(f'"{each}"' for each in found.parameters)
-    does, again = (
-        ("reads and overwrites", "continues from the last one") if found.transforms else ("adds to", "adds as well")
-    )
+    does, again = ("updates", "continues from the last") if found.transforms else ("adds to", "adds as well")
     fact = f"{by} launches `{found.callee}`, which {does} {quoted(found.parameters)}"
-    consequence = f"each trial run of `autotune` {again}, and the first result for each key is silently wrong"
+    consequence = f"each trial of `autotune` {again}, and the first result for each key is silently wrong"
     explicit = (
         f"Add {quoted(found.parameters)} to `restore_value`"
         if found.others_restored

@@ -125,7 +125,7 @@ def _messages(by: str, found: LeftOut) -> Iterator[str]:
     rest = _rest(found)
     multiple = f"a multiple of {found.block}"
     for remedy in ("Use `triton.cdiv` and masks, or raise an error then", "Use `triton.cdiv` and masks"):
-        yield f"{fact}; if `{found.size}` is not {multiple}, nothing writes the rest of {quoted(found.names)}, which {rest}. {remedy}."
+        yield f"{fact}; if `{found.size}` is not {multiple}, the rest of {quoted(found.names)} {rest}. {remedy}."
 
 
 def _rest(found: LeftOut) -> str:

@@ -36,6 +36,7 @@ _REMEDIES = (
     ("Copy `[^`]*` before the call, and continue with the copy", "Pass a copy, and continue with it"),
     ("Copy them before the call, and continue with the copies", "Pass copies, and continue with them"),
     ("Compute the gradient from `", "Compute it from `"),
+    (r"Write `restore_value=\[[^`]*\]` there", "Use `restore_value` there"),
     ("Save `[^`]*` with `save_for_backward`, and", "Save it with `save_for_backward`, and"),
     (r"rite `(\w+\.\w+) = \w+(?:\.\w+)?`", r"rite to `\1`"),
 )
@@ -52,7 +53,7 @@ _FACTS = (
     ("float32 whatever the dtype of `[^`]*`", "always float32"),
     ("only if `[^`]*` and `[^`]*` need a gradient", "only if two inputs need a gradient"),
     ("(runs through the graph of|the output is a view of) the input `[^`]*`", r"\1 an input"),
-    ("which gets no ctx if `setup_context` is defined", "which gets no ctx with `setup_context`"),
+    ("gets no ctx, as `setup_context` is defined", "gets no ctx next to `setup_context`"),
     ("`([^`]*)`, the input `[^`]*` as it was passed", r"`\1`, an input as it was passed"),
 )
 _CONSEQUENCES = (
@@ -64,6 +65,10 @@ _CONSEQUENCES = (
     (
         "if torch passes the same tensors? on to others, their gradients are silently wrong",
         "others that get the same tensor silently get wrong gradients",
+    ),
+    (
+        "if reached and torch passes the same tensors? on to others, their gradients are silently wrong",
+        "if reached, others that get the same tensor silently get wrong gradients",
     ),
     (
         "later reads of `[^`]*`, and others to which torch passes the same tensor, silently get",

@@ -197,9 +197,8 @@ def if_it_gets_there(method: str, message: str) -> str:
         consequence = f"it {consequence.removeprefix(f'`{method}` ')}"
     and_if = " and " if consequence.startswith("if ") else ", "
     rest = f"{consequence.removeprefix('if ')}{end}{remedy}"
-    return fitting(
-        f"{fact}{mark}if `{method}` gets that far{and_if}{rest}", f"{fact}{mark}if it gets that far{and_if}{rest}"
-    )
+    conditions = (f"if `{method}` gets that far", "if it gets that far", "if reached")
+    return fitting(*(f"{fact}{mark}{condition}{and_if}{rest}" for condition in conditions))
 
 
 def if_it_is_called(message: str) -> str:
@@ -213,7 +212,7 @@ def if_it_is_called(message: str) -> str:
 
 
 _ALWAYS_AT_BACKWARD = pattern(r"\braises \w+(?: \([^)]*\))? at backward$")
-_IN_ANY_CASE = pattern(r"\b(?:lines? runs?|gets that far|that (?:runs|does not run)|without backward)\b")
+_IN_ANY_CASE = pattern(r"\b(?:lines? runs?|gets that far|if reached|that (?:runs|does not run)|without backward)\b")
 _AT_RUN_TIME = pattern(r"\b(?:raises?|silently)\b")
 _UNLESS = pattern(r"(unless [^,]*), (.*)")
 
