@@ -143,28 +143,30 @@ def _reduced_inputs(fn: FunctionClass, forward: Method) -> frozenset[str]:
     return inputs
 
 
-def _combined(forward: Method, node: cst.BaseExpression | None) -> frozenset[str] | None:
+def _combined(forward: Method, node: cst.BaseExpression | None, seen: tuple[str, ...] = ()) -> frozenset[str] | None:
     """The inputs of which an expression combines single elements; None if it may do anything else."""
     if isinstance(node, cst.Name):
         if any(param.name == node.value for param in forward.params):
             return None if node.value in forward.binders else frozenset((node.value,))
-        return _combined(forward, forward.bound_to(node.value))
+        if node.value in seen:  # it is bound to itself
+            return None
+        return _combined(forward, forward.bound_to(node.value), (*seen, node.value))
     if isinstance(node, (cst.Integer, cst.Float)):
         return frozenset()
     if isinstance(node, cst.UnaryOperation):
-        return _combined(forward, node.expression)
+        return _combined(forward, node.expression, seen)
     if isinstance(node, cst.BinaryOperation) and not isinstance(node.operator, cst.MatrixMultiply):
-        return _union(forward, (node.left, node.right))
+        return _union(forward, (node.left, node.right), seen)
     if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value in _BY_ELEMENT:
         owner = () if _is_of_torch(node) else (node.func.value,)
-        return _union(forward, (*owner, *(each.value for each in node.args)))
+        return _union(forward, (*owner, *(each.value for each in node.args)), seen)
     return None
 
 
-def _union(forward: Method, nodes: Iterable[cst.BaseExpression]) -> frozenset[str] | None:
+def _union(forward: Method, nodes: Iterable[cst.BaseExpression], seen: tuple[str, ...]) -> frozenset[str] | None:
     found: set[str] = set()
     for node in nodes:
-        inputs = _combined(forward, node)
+        inputs = _combined(forward, node, seen)
         if inputs is None:
             return None
         found |= inputs
@@ -176,19 +178,21 @@ _BY_ELEMENT = frozenset(
 )
 
 
-def _is_multiple(backward: Method, node: cst.CSTNode, name: str) -> bool:
+def _is_multiple(backward: Method, node: cst.CSTNode, name: str, seen: tuple[str, ...] = ()) -> bool:
     """Whether an expression is the gradient ``name``, or that times numbers."""
     if isinstance(node, cst.Name):
         if node.value == name:
             return backward.holds_argument(name, node)
         single = backward.bound_to(node.value)
-        return single is not None and _is_multiple(backward, single, name)
+        if single is None or node.value in seen:  # or it is bound to itself
+            return False
+        return _is_multiple(backward, single, name, (*seen, node.value))
     if isinstance(node, cst.UnaryOperation):
-        return isinstance(node.operator, cst.Minus) and _is_multiple(backward, node.expression, name)
+        return isinstance(node.operator, cst.Minus) and _is_multiple(backward, node.expression, name, seen)
     if isinstance(node, cst.BinaryOperation):
         sides = (node.left, node.right)
         number = any(isinstance(each, (cst.Integer, cst.Float)) for each in sides)
-        return number and any(_is_multiple(backward, each, name) for each in sides)
+        return number and any(_is_multiple(backward, each, name, seen) for each in sides)
     called = node.func if isinstance(node, cst.Call) and not node.args else None
     same = isinstance(called, cst.Attribute) and called.attr.value in ("clone", "contiguous", "detach", "neg")
-    return isinstance(called, cst.Attribute) and same and _is_multiple(backward, called.value, name)
+    return isinstance(called, cst.Attribute) and same and _is_multiple(backward, called.value, name, seen)

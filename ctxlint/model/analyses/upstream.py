@@ -282,19 +282,19 @@ def _computed(fn: FunctionClass, value: Value) -> bool:
     return isinstance(value, SavedTensor)
 
 
-def _of_kept(fn: FunctionClass, node: cst.CSTNode | None) -> bool:
+def _of_kept(fn: FunctionClass, node: cst.CSTNode | None, seen: tuple[str, ...] = ()) -> bool:
     """Whether code certainly computes with a tensor that forward made, or got, and kept: ``ctx.factor.neg() * 2``."""
     if isinstance(node, cst.AugAssign):
-        return _of_kept(fn, node.value)
+        return _of_kept(fn, node.value, seen)
     if isinstance(node, cst.BinaryOperation):
-        return _of_kept(fn, node.left) or _of_kept(fn, node.right)
+        return _of_kept(fn, node.left, seen) or _of_kept(fn, node.right, seen)
     if isinstance(node, cst.UnaryOperation):
-        return isinstance(node.operator, cst.Minus) and _of_kept(fn, node.expression)
+        return isinstance(node.operator, cst.Minus) and _of_kept(fn, node.expression, seen)
     if isinstance(node, cst.Call):
         named = node.func if isinstance(node.func, cst.Attribute) else None
-        return named is not None and named.attr.value in _COMPUTING and _of_kept(fn, named.value)
-    if isinstance(node, cst.Name) and fn.backward is not None:
-        return _of_kept(fn, fn.backward.bound_to(node.value))
+        return named is not None and named.attr.value in _COMPUTING and _of_kept(fn, named.value, seen)
+    if isinstance(node, cst.Name) and fn.backward is not None and node.value not in seen:
+        return _of_kept(fn, fn.backward.bound_to(node.value), (*seen, node.value))
     if isinstance(node, cst.Attribute) and fn.backward is not None and fn.backward.is_on_ctx(node):
         kept = _kept(fn, node.attr.value)
         return _kept_tensor(fn, kept) or _is_differentiated(fn, kept)
