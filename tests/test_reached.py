@@ -154,7 +154,7 @@ CONTEXTS = {
     "CTX402": ("ctx.mark_dirty([x])", "x * weight"),
     "CTX403": ("ctx.mark_non_differentiable([x])", "x * weight"),
 }
-"""What torch rejects once forward has returned."""
+"""What happens once forward has returned."""
 
 
 @pytest.mark.parametrize("code", CONTEXTS)
@@ -171,6 +171,16 @@ def test_what_torch_rejects_after_forward_is_not_claimed_if_that_raises(code: st
     ]
     assert len(found) == 1
     assert "if `forward` gets that far" in found[0]
+
+
+def test_what_apply_returns_is_claimed_with_a_condition_if_it_raises() -> None:
+    text = CLASS.format(
+        **{**USUAL, "forward": "ctx.mark_dirty([x])", "output": "[x * weight]", "name": "returned"},
+        consequence="        return g, g",
+    )
+    found = {each.code: each.message for each in lint(text)}
+    assert "if `forward` gets that far" in found["CTX215"]
+    assert "gets that far" not in found["CTX402"]
 
 
 NEVER_RUN = {"no_output": {"output": "1.0"}, "an_integer": {"output": "(x * weight).long()"}}

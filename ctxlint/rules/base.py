@@ -74,6 +74,8 @@ class Rule(ABC, Generic[Subject]):
     about_context: ClassVar[bool] = False
     """Whether the consequences come when torch reads the ctx, once forward and ``setup_context`` have returned: where
     one of these certainly raises, the messages get that condition, too."""
+    about_results: ClassVar[bool] = False
+    """Whether the consequences come when ``apply`` returns: where it raises, the messages get that condition."""
     says_if_it_runs: ClassVar[bool] = False
     """Whether the messages say "if this line runs" where something before it raises; then nothing is left out."""
 

@@ -97,6 +97,7 @@ class UntrackedOutput(Rule[FunctionClass]):
     code = "CTX215"
     name = "untracked-output"
     subject = FunctionClass
+    about_results = True
     fix = FixAvailability.SOMETIMES
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:

@@ -11,6 +11,7 @@ import libcst as cst
 from ctxlint.model.analyses.foreign_names import misused_builtins, names_of_forward, pauses, undefined_names
 from ctxlint.model.analyses.gradient_names import is_for_an_input
 from ctxlint.model.analyses.outputs import is_read
+from ctxlint.model.analyses.reachability import backward_never_runs
 from ctxlint.model.analyses.saved_reads import read_backs
 from ctxlint.model.analyses.saved_tensors import mismatched, saved_counts, saving_call
 from ctxlint.model.function import FunctionClass
@@ -93,13 +94,14 @@ class NameOfForward(Rule[FunctionClass]):
     name = "name-of-forward"
     subject = FunctionClass
     says_if_it_runs = True
-    about_backward = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
-        backward = fn.backward
+        if fn.legacy_state is not None and settings.torch.reach(1, 5):  # then torch calls none of its methods
+            return
+        backward, dead = fn.backward, fn.reading_methods if backward_never_runs(fn) else ()
         if not fn.patched:
-            yield from _undefined_inside(fn)
-            yield from _pauses(fn)
+            yield from _undefined_inside(fn, dead)
+            yield from _pauses(fn, dead)
         if backward is None or backward.inherited or fn.forward is None or fn.patched:
             return
         for method in fn.earlier_methods:
@@ -109,7 +111,7 @@ class NameOfForward(Rule[FunctionClass]):
         mapped = ("vmap",) * ("setup_context" in fn.methods)  # without it, torch raises before: CTX107
         others = (fn.methods.get(name) for name in ("jvp", *mapped, "symbolic"))
         for later in (backward, *others):
-            if later is not None and not later.inherited:
+            if later is not None and not later.inherited and later not in dead:
                 yield from _unknown(fn, later)
 
 
@@ -133,10 +135,10 @@ def _unknown(fn: FunctionClass, method: Method) -> Iterator[Finding]:
     yield from _undefined(fn, method, seen)
 
 
-def _pauses(fn: FunctionClass) -> Iterator[Finding]:
+def _pauses(fn: FunctionClass, dead: tuple[Method, ...]) -> Iterator[Finding]:
     """The findings about the builtin ``input``, called as a statement."""
     methods = (*fn.earlier_methods, *((fn.backward,) if fn.backward is not None else ()))
-    for method in methods:
+    for method in (each for each in methods if each not in dead):
         for call in pauses(fn, method) if not method.inherited else ():
             what = f"`input` in `{method.name}` of `{fn.name}` is Python's builtin"
             yield Finding(
@@ -213,7 +215,7 @@ def _without(method: Method, node: cst.Name) -> str:
     return f"{_DROP}: `{found.callee}` {f'takes only {quoted(found.params)}' if few else 'does not take {0}'}"
 
 
-def _undefined_inside(fn: FunctionClass) -> Iterator[Finding]:
+def _undefined_inside(fn: FunctionClass, dead: tuple[Method, ...]) -> Iterator[Finding]:
     """The findings about functions that the methods call, one for each that reads names; not about names of the methods.
 
     Several calls may lead to the same function: the finding is at the first, with notes about the others.
@@ -224,7 +226,7 @@ def _undefined_inside(fn: FunctionClass) -> Iterator[Finding]:
     for (method, by, _path), reads in found.items():
         own = {node.value for node in undefined_names(fn, method)}
         inside = [each for each in reads if each.misfit.callee not in own]
-        if inside:
+        if inside and method not in dead:
             first = inside[0]
             skipped = "" if any(not each.unless_skipped for each in inside) else first.unless_skipped
             names = list(dict.fromkeys(each.misfit.callee for each in inside))

@@ -76,6 +76,7 @@ class ImplicitNoneOutput(Rule[FunctionClass]):
     code = "CTX227"
     name = "implicit-none-output"
     subject = FunctionClass
+    about_results = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         path = lost_output(fn)

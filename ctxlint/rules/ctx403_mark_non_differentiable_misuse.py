@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from ctxlint.model.analyses.saved_state import marks_of_no_output
 from ctxlint.model.analyses.unreturned_marks import is_unmarkable
+from ctxlint.model.analyses.unsavable_values import is_unsavable
 from ctxlint.model.function import FunctionClass
-from ctxlint.model.interpreter.values import NONE, Item, Parameter, Variadic, before_views
+from ctxlint.model.interpreter.values import NONE, Item, Parameter, Tri, Variadic, before_views, is_input
 from ctxlint.model.syntax import code_of
 from ctxlint.rules.base import Category, Finding, Rule
 from ctxlint.rules.related import way_to
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
     from ctxlint.config.settings import Settings
     from ctxlint.model.interpreter.events import ContextCall
-    from ctxlint.model.interpreter.values import Slot
+    from ctxlint.model.interpreter.values import Slot, Value
 
 
 class MarkNonDifferentiableMisuse(Rule[FunctionClass]):
@@ -89,7 +90,7 @@ class MarkNonDifferentiableMisuse(Rule[FunctionClass]):
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         for call in fn.context_calls("mark_non_differentiable"):
-            wrong = [each.node for each in call.arguments if is_unmarkable(each.value) and not each.starred]
+            wrong = [each.node for each in call.arguments if not each.starred and _is_rejected(fn, each.value)]
             for node in wrong:
                 if node is not None:
                     runs = " if this line runs" if call.guards else ""
@@ -99,11 +100,21 @@ class MarkNonDifferentiableMisuse(Rule[FunctionClass]):
                     )
         found: dict[tuple[ContextCall, bool], list[str]] = {}
         for call, argument in marks_of_no_output(fn):
-            if argument.node is not None:
+            if argument.node is not None and not (is_input(argument.value) and _is_no_tensor(fn, argument.value)):
                 key = call, _another_is_meant(fn, argument)
                 found.setdefault(key, []).append(code_of(argument.node))
         for (call, another), marked in found.items():
             yield Finding(fn.span(call.node), _message(marked, another), related=way_to(fn, call))
+
+
+def _is_rejected(fn: FunctionClass, value: Value) -> bool:
+    """Whether torch certainly rejects a mark of a value."""
+    return is_unmarkable(value) or is_unsavable(fn, value)
+
+
+def _is_no_tensor(fn: FunctionClass, value: Parameter) -> bool:
+    """Whether an input is not a tensor, as far as is known: torch may reject the mark."""
+    return fn.inputs[value.index].is_tensor is Tri.NO
 
 
 def _message(marked: list[str], another: bool) -> str:

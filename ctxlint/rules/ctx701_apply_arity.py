@@ -123,6 +123,9 @@ def _problem(call: ApplyCall, forward: Method, gradients: int | None) -> str | N
     if wrong.missing and wrong.unknown:
         what = f"{_keywords(wrong.unknown)}, which `forward` does not take, and omits {quoted(wrong.missing)}"
         return f"passes {what}; {_RAISES} Pass one argument for each input, by position."
+    if wrong.missing and wrong.twice:
+        what = f"{quoted(wrong.twice)} by position and by keyword, and omits {quoted(wrong.missing)}"
+        return f"passes {what}; {_RAISES} Pass one argument for each input, by position."
     if wrong.missing:
         passed = counted(call.positional + len(call.keywords), "argument")
         if _are_shifted(call, positional):

@@ -27,6 +27,7 @@ from ctxlint.model.analyses.certain_raises import (
     method_at,
 )
 from ctxlint.model.analyses.reachability import backward_never_runs
+from ctxlint.model.analyses.rejections import results_are_rejected
 from ctxlint.model.analyses.skipped_state import may_lack_state
 from ctxlint.model.function import ApplyCall, FunctionClass, SourceFile
 from ctxlint.model.function_store import STORE
@@ -259,7 +260,9 @@ def _comes_late(rule: Rule[Any], fn: FunctionClass, finding: Finding) -> bool:
     Before what torch does with gradients: anywhere in backward, or after some path through forward, which may be that
     of the call in the message.
     """
-    if rule.about_context and forward_raises(fn):
+    if (rule.about_context or rule.about_results) and forward_raises(fn):
+        return True
+    if rule.about_results and results_are_rejected(fn):
         return True
     if not rule.about_gradients:
         return not rule.holds_unreached and is_unreached(fn, finding.span)

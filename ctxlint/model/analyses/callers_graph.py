@@ -35,12 +35,15 @@ def inputs_run_through(fn: FunctionClass) -> Iterator[tuple[Differentiated, Inpu
                 yield each, entry
 
 
-def _sources(method: Method, node: cst.CSTNode | None) -> Iterator[str]:
+def _sources(method: Method, node: cst.CSTNode | None, seen: tuple[str, ...] = ()) -> Iterator[str]:
     """The parameters that certainly are operands of what an expression computes with grad mode on."""
     if isinstance(node, cst.Name):
         if node.value not in method.binders:
             yield node.value
             return
+        if node.value in seen:  # it is assigned what it is part of
+            return
+        seen = (*seen, node.value)
         node = only_assigned(method.node, node.value)
     if node is None or not (is_copied_by(node) and is_on(method, node)):
         return
@@ -50,7 +53,7 @@ def _sources(method: Method, node: cst.CSTNode | None) -> Iterator[str]:
     elif isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and not _cuts_off(node.func.attr.value):
         operands = [node.func.value, *(each.value for each in node.args if not each.star)]
     for each in operands:
-        yield from _sources(method, each)
+        yield from _sources(method, each, seen)
 
 
 def _cuts_off(name: str) -> bool:

@@ -14,7 +14,7 @@ from ctxlint.model.analyses.misnamed import misnamed
 from ctxlint.model.analyses.mutations import is_returned
 from ctxlint.model.analyses.outputs import hides_tensors, never_wants_gradients, takes_nothing, unfit_outputs
 from ctxlint.model.analyses.unreturned_marks import always_marks_unreturned, is_unmarkable
-from ctxlint.model.analyses.unsavable_values import never_saves
+from ctxlint.model.analyses.unsavable_values import is_unsavable, never_saves
 from ctxlint.model.function import Binding, Style
 from ctxlint.model.interpreter.events import Escape
 from ctxlint.model.interpreter.method import ParameterKind
@@ -81,7 +81,7 @@ def _misuses_ctx(fn: FunctionClass) -> bool:
     flags = _always_passed(fn, "set_materialize_grads")
     if any(isinstance(each, Constant) and type(each.value) is not bool for each in flags):
         return True
-    return any(is_unmarkable(each) for name in _MARKS for each in _always_passed(fn, name))
+    return any(is_unmarkable(each) or is_unsavable(fn, each) for name in _MARKS for each in _always_passed(fn, name))
 
 
 _MARKS = ("mark_dirty", "mark_non_differentiable")

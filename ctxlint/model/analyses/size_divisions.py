@@ -63,22 +63,30 @@ def _quotient(node: cst.CSTNode) -> tuple[cst.BaseExpression, cst.BaseExpression
 _DIVIDING = frozenset({"div", "div_", "divide", "divide_", "true_divide", "true_divide_"})
 
 
-def _is_size(fn: FunctionClass, method: Method, node: cst.BaseExpression) -> bool:
+def _is_size(fn: FunctionClass, method: Method, node: cst.BaseExpression, seen: tuple[str, ...] = ()) -> bool:
     """Whether an expression is a number of elements, or a product with one."""
     spend()
     if isinstance(node, cst.BinaryOperation):
         sides = (node.left, node.right)
-        return isinstance(node.operator, cst.Multiply) and any(_is_size(fn, method, each) for each in sides)
+        return isinstance(node.operator, cst.Multiply) and any(_is_size(fn, method, each, seen) for each in sides)
     if isinstance(node, cst.Call):
         name = last_name(node.func)
         of_number = name in ("float", "int") and len(node.args) == 1
-        return _is_size(fn, method, node.args[0].value) if of_number else name in ("len", "nelement", "numel", "size")
+        return (
+            _is_size(fn, method, node.args[0].value, seen)
+            if of_number
+            else name in ("len", "nelement", "numel", "size")
+        )
     if isinstance(node, cst.Subscript):
         return _is_shape(node.value)
     if isinstance(node, cst.Name):
-        only = method.only_assignment(node.value)
-        unpacked = only is not None and isinstance(only.statement, cst.Assign) and _is_shape(only.statement.value)
-        return unpacked or (only is not None and only.value_node is not None and _is_size(fn, method, only.value_node))
+        only = method.only_assignment(node.value) if node.value not in seen else None
+        if only is None:
+            return False
+        if isinstance(only.statement, cst.Assign) and _is_shape(only.statement.value):  # unpacked
+            return True
+        value = only.value_node
+        return value is not None and _is_size(fn, method, value, (*seen, node.value))
     if not method.is_on_ctx(node):
         return False
     writes = fn.writes_by_attribute.get(node.attr.value, ())
