@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ctxlint.fixes.squeezing import keep_dimension
 from ctxlint.model.analyses.squeezed import squeezed_gradients
 from ctxlint.model.function import FunctionClass
-from ctxlint.model.syntax import code_of
+from ctxlint.model.syntax import code_of, last_name
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class SqueezedGradient(Rule[FunctionClass]):
 
     ## Known limits
     Shapes are not tracked in general. The gradient must be a sum or mean over the first dimension of a matrix, which `mm` or
-    `t` shows it to be, or over all dimensions but the second of a batch, as in `grad_output.sum((0, 2, 3))`. Not reported
+    `t` shows it to be, or over all dimensions but the second of a batch, as in `grad_output.sum((0, 2, 3))`, or one after another. Not reported
     if `forward` or `backward` cuts or joins tensors, which then have several columns.
 
     ## References
@@ -93,7 +93,15 @@ class SqueezedGradient(Rule[FunctionClass]):
 
 def _message(name: str, squeezed: Squeezed) -> str:
     call = code_of(squeezed.call).removeprefix(code_of(squeezed.sums)).strip()
-    remedy = "Use `.reshape(-1)`" if squeezed.keeps else f"Drop `{call}`"
+    if squeezed.raising is not None:
+        raising = (
+            f"{last_name(squeezed.raising.func)}({', '.join(code_of(each.value) for each in squeezed.raising.args)})"
+        )
+        return (
+            f"`{call.removeprefix('.')}` removes the dimension that the sums leave of the gradient for `{name}` if its size is 1; "
+            f"`{raising}` then raises IndexError. Drop each `squeeze`."
+        )
+    remedy = "Use `.reshape(-1)`" if squeezed.keeps else "Drop each `squeeze`" if squeezed.all else f"Drop `{call}`"
     return (
         f"`{call.removeprefix('.')}` removes the only dimension of the gradient for `{name}` if its size is 1; torch then "
         f"raises RuntimeError at backward. {remedy}."

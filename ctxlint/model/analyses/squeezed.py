@@ -20,11 +20,16 @@ if TYPE_CHECKING:
 
 @record
 class Squeezed:
-    """A call of ``squeeze`` on sums; with ``keeps``, those keep their dimensions, which it is there to remove."""
+    """A call of ``squeeze`` on sums; with ``keeps``, those keep their dimensions, which it is there to remove.
+
+    ``all`` are the calls of ``squeeze`` between and behind the sums. ``raising`` is what then raises.
+    """
 
     call: cst.Call
     sums: cst.BaseExpression
     keeps: bool
+    all: tuple[cst.Call, ...] = ()
+    raising: cst.Call | None = None
 
 
 def squeezed_gradients(fn: FunctionClass) -> Iterator[tuple[int, Squeezed]]:
@@ -38,7 +43,9 @@ def squeezed_gradients(fn: FunctionClass) -> Iterator[tuple[int, Squeezed]]:
             continue
         for index, slot in enumerate(returned.slots[: len(fn.inputs)]):
             node = _written(backward, slot.node)
-            found = _squeezed(fn, backward, node) if isinstance(node, cst.Call) and node in squeezes else None
+            found = None
+            if isinstance(node, cst.Call) and node in squeezes:
+                found = _squeezed(fn, backward, node) or _squeezed_between(fn, backward, node)
             if found is not None:
                 yield index, found
 
@@ -75,6 +82,58 @@ def _squeezed(fn: FunctionClass, method: Method, call: cst.Call) -> Squeezed | N
     if len(call.args) > 1 or (call.args and (keeping[0] or removed not in (0, -1))):
         return None
     return Squeezed(call, squeezed, keeping[0])
+
+
+def _squeezed_between(fn: FunctionClass, method: Method, call: cst.Call) -> Squeezed | None:
+    """The first squeeze that may remove the channels, if sums of a batch of images have others between them."""
+    steps: list[tuple[cst.Call, list[int]]] = []
+    node: cst.BaseExpression = call
+    while isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and _method_of(node) in _REDUCING:
+        numbers = _numbers_given(node)
+        if not numbers or (_method_of(node) == "squeeze" and len(numbers) > 1):
+            return None
+        steps.insert(0, (node, numbers))
+        node = node.func.value
+    squeezes = [each for each, _numbers in steps if _method_of(each) == "squeeze"]
+    rank = 1 + sum(len(numbers) for each, numbers in steps if each not in squeezes)
+    if rank < 4 or _remaining(steps, rank, None) != ([_CHANNELS], None, None) or _is_tested(fn, method, call, node):
+        return None
+    _left, removing, raising = _remaining(steps, rank, _CHANNELS)
+    if removing is None or not isinstance(removing.func, cst.Attribute):
+        return None
+    return Squeezed(removing, removing.func.value, keeps=False, all=tuple(squeezes), raising=raising)
+
+
+_REDUCING = ("sum", "mean", "squeeze")
+_CHANNELS = 1
+"""The dimension of the channels of a batch of images."""
+
+
+def _numbers_given(call: cst.Call) -> list[int]:
+    """The dimensions that a call names by position, if it has no other argument."""
+    given = [each.value for each in call.args if each.keyword is None and not each.star]
+    if len(given) != 1 or len(call.args) != 1:
+        return []
+    listed = [each.value for each in given[0].elements] if isinstance(given[0], (cst.Tuple, cst.List)) else given
+    numbers = [signed_integer(each) for each in listed]
+    known = [each for each in numbers if each is not None]
+    return known if len(known) == len(numbers) else []
+
+
+def _remaining(
+    steps: list[tuple[cst.Call, list[int]]], rank: int, single: int | None
+) -> tuple[list[int], cst.Call | None, cst.Call | None]:
+    """The dimensions that are left if that number ``single`` has size 1, what removes it, and what raises."""
+    left, removing = list(range(rank)), None
+    for call, numbers in steps:
+        if any(not -len(left) <= each < len(left) for each in numbers if left or each not in (0, -1)):
+            return left, removing, call
+        named = {left[each] for each in numbers if left}
+        if _method_of(call) == "squeeze":
+            removing = call if single in named else removing
+            named &= {single}
+        left = [each for each in left if each not in named]
+    return left, removing, None
 
 
 def _method_of(call: cst.Call) -> str | None:
