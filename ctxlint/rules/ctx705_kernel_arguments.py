@@ -21,11 +21,13 @@ class KernelArguments(Rule[FunctionClass]):
     """
     ## What it does
     Reports launches of Triton kernels that pass too many arguments, omit a parameter without a default, or pass one by
-    position and by keyword. Launches in functions that the Function calls count too.
+    position and by keyword. Also a tensor for a parameter that the kernel uses as a number without `tl.load`, as the seed of
+    `tl.rand`, and a number for one that it loads from or stores to. Launches in functions that the Function calls count too.
 
     ## Why is this bad?
     The launch binds its arguments to the parameters of the kernel as Python does for a call: `TypeError: dynamic_func()
-    missing 1 required positional argument: 'BLOCK'`.
+    missing 1 required positional argument: 'BLOCK'`. Inside the kernel, a tensor is the address of its first element. Triton compiles no
+    arithmetic with that but the sum with an offset, and no access to a number.
 
     ## Example
     ```python
@@ -106,6 +108,13 @@ class KernelArguments(Rule[FunctionClass]):
 
 def _problem(misfit: Misfit, when: str) -> str:
     """What is wrong, the consequence, and what to write."""
+    if any(misfit.unloaded):
+        given, name, address = misfit.unloaded
+        what = f"with the tensor `{given}` for `{name}`, whose address it uses as a number"
+        return f"{what}; Triton raises {misfit.raises} {when}. Write `tl.load({address})` in the kernel"
+    if any(misfit.number):
+        what = f"with the number `{misfit.number[0]}` for `{misfit.number[1]}`, which it uses as an address"
+        return f"{what}; Triton raises {misfit.raises} {when}. Pass a tensor"
     raises = f"Triton raises TypeError {when}."
     if misfit.surplus and not misfit.takes:
         return f"{fact(misfit)}; {raises} Add them to the kernel"

@@ -7,18 +7,21 @@ flag that the launch determines counts if the flag is known.
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from ctxlint.effort import spend
 from ctxlint.model.index.kernel_names import Aliases, aliases_in, meaning_in_kernel
 from ctxlint.model.index.kernel_parameters import parameters_of
+from ctxlint.model.index.kernel_pointers import pointer_uses
 from ctxlint.model.index.project import Definition
 from ctxlint.model.index.scopes import LOCAL, Scope, dotted_name, resolve, resolve_certainly
 from ctxlint.model.interpreter.events import Misfit, Step
+from ctxlint.model.interpreter.values import NONE, is_whole_number, tensor_when_used
 from ctxlint.model.summaries.callables import owner_of
 from ctxlint.model.summaries.in_force import is_in_force
+from ctxlint.model.syntax import code_of
 from ctxlint.patterns import pattern
 from ctxlint.source.ast_tree import nodes_in
 
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from ctxlint.model.index.file_index import FunctionRecord
+    from ctxlint.model.index.kernel_pointers import PointerUses
     from ctxlint.model.index.module_unit import Unit
     from ctxlint.model.index.project import Project
     from ctxlint.model.interpreter.values import Slot
@@ -265,7 +269,26 @@ def launch_misfit(
         tuple(each for each in by_position if each in keywords),
         tuple(each for each in keywords if each not in params),
     )
-    return found if found.surplus or found.missing or found.twice else None
+    if found.surplus or found.missing or found.twice:
+        return found
+    bound = bound_to_kernel(definition, arguments, keywords, open_ended)
+    constant = {each.arg for each in (*parameters.posonlyargs, *parameters.args) if _is_constant(each)}
+    passed = {name: slot for name, slot in bound[0].items() if name not in constant} if bound is not None else {}
+    spend(50)
+    return _misused(found, pointer_uses(record.node, record.scope, aliases), passed)
+
+
+def _misused(misfit: Misfit, uses: PointerUses, passed: Mapping[str, Slot]) -> Misfit | None:
+    """A tensor for what a kernel uses as a number, or a number for what it uses as an address."""
+    for name, address in uses.numbers:
+        given = passed.get(name)
+        if given is not None and given.node is not None and tensor_when_used(given.value) and given.value != NONE:
+            return replace(misfit, unloaded=(code_of(given.node), name, address), raises="CompilationError")
+    for name in sorted(uses.addresses):
+        given = passed.get(name)
+        if given is not None and given.node is not None and is_whole_number(given.value):
+            return replace(misfit, number=(code_of(given.node), name), raises="CompilationError")
+    return None
 
 
 def _is_constant(param: ast.arg) -> bool:
