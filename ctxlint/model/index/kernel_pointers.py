@@ -49,12 +49,13 @@ def pointer_uses(kernel: Kernel, scope: Scope, aliases: Aliases) -> PointerUses:
     stored = _stored(kernel)
     addresses = _Addresses(own - stored.keys(), values_by_name(nodes_of_kernel(kernel)), stored)
     numbers: dict[str, str] = {}
+    converted = {addresses.pointer(each) for node in nodes_of_kernel(kernel) for each in _converted(node)}
     for node in nodes_of_kernel(kernel):
         for used in _used_as_number(node, scope, aliases) if node in always else ():
             pointer = addresses.pointer(used)
             if pointer is not None:
                 numbers.setdefault(pointer, addresses.code(used))
-    return PointerUses(frozenset(found - stored.keys()), tuple(numbers.items()))
+    return PointerUses(frozenset(found - stored.keys() - converted), tuple(numbers.items()))
 
 
 def _always(body: Iterable[ast.stmt]) -> Iterator[ast.AST]:
@@ -73,6 +74,13 @@ def _stored(kernel: Kernel) -> Mapping[str, int]:
         if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store):
             found[each.id] = found.get(each.id, 0) + 1
     return found
+
+
+def _converted(node: ast.AST) -> Iterator[ast.expr]:
+    """What a conversion may make an address of: ``x.to(tl.pointer_type(tl.float32))``, ``tl.cast(x, ...)``."""
+    called = node.func if isinstance(node, ast.Call) else None
+    if isinstance(node, ast.Call) and isinstance(called, ast.Attribute) and called.attr in ("to", "cast"):
+        yield from (called.value, *node.args[:1])
 
 
 def _used_as_number(node: ast.AST, scope: Scope, aliases: Aliases) -> Iterator[ast.expr]:

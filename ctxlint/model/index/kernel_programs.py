@@ -1,0 +1,133 @@
+"""Stores of a kernel of Triton at addresses that are the same in all programs of a launch."""
+
+from __future__ import annotations
+
+import ast
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+from ctxlint.model.index.kernel_addresses import accesses_in, nodes_of_kernel, sources_by_name
+from ctxlint.model.index.kernel_names import Aliases, meaning_in_kernel
+from ctxlint.model.index.kernel_sums import STORE, lent_names
+from ctxlint.records import record
+from ctxlint.source.ast_tree import nodes_in
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from ctxlint.model.index.kernel_addresses import Kernel
+    from ctxlint.model.index.scopes import Scope
+
+
+class SharedStore(NamedTuple):
+    """A store through a parameter, of a value that differs between programs; ``moved`` are pointers that do as well."""
+
+    node: ast.Call
+    pointer: str
+    moved: tuple[str, ...]
+
+
+@lru_cache(maxsize=64)
+def shared_stores(kernel: Kernel, scope: Scope, aliases: Aliases) -> tuple[SharedStore, ...]:
+    """The first such store through each parameter, if none through it is at another address."""
+    nodes = nodes_of_kernel(kernel)
+    programs = _Programs(sources_by_name(kernel), scope, aliases)
+    if any(map(programs.takes_turns, nodes)) or any(map(programs.chooses, nodes)):
+        return ()
+    always = frozenset(_outside_tests(kernel.body))
+    accesses = accesses_in(kernel, scope, aliases)
+    lent = lent_names(nodes, scope, aliases)
+    by_pointer: dict[str, list[ast.Call]] = {}
+    moved: dict[str, None] = {}
+    for each in accesses:
+        pointer = each.address.pointer
+        if pointer is None:
+            continue
+        if programs.is_reached_by(each.node.args[0]) or "atomic" in each.called:
+            moved[pointer] = None
+        elif each.called == STORE and each.node in always and len(each.node.args) > 1:
+            by_pointer.setdefault(pointer, []).append(each.node)
+    return tuple(
+        SharedStore(stores[0], pointer, tuple(moved))
+        for pointer, stores in by_pointer.items()
+        if pointer not in moved and pointer not in lent and all(map(programs.is_shared, stores))
+    )
+
+
+def _outside_tests(body: Iterable[ast.stmt]) -> Iterator[ast.AST]:
+    """The nodes of statements that no test decides about."""
+    for statement in body:
+        if isinstance(statement, ast.For):
+            yield from _outside_tests(statement.body)
+        elif not isinstance(statement, (ast.If, ast.While, ast.Try, ast.FunctionDef)):
+            yield from nodes_in(statement)
+
+
+@record
+class _Programs:
+    """What differs between the programs of a launch."""
+
+    sources: Mapping[str, Sequence[ast.expr | None]]
+    scope: Scope
+    aliases: Aliases
+
+    def is_shared(self, store: ast.Call) -> bool:
+        """Whether a store is at the same address in all programs, with the same mask, and its value is not the same."""
+        address, value, *others = [*store.args, *(each.value for each in store.keywords)]
+        return not any(map(self.may_differ, (address, *others))) and self.is_reached_by(value)
+
+    def is_reached_by(self, node: ast.expr) -> bool:
+        """Whether an expression is computed with ``program_id``."""
+        return any(self._means(each, _PROGRAM) for each in self._parts(node) if each is not None)
+
+    def may_differ(self, node: ast.expr) -> bool:
+        """Whether an expression may depend on the program: by ``program_id``, or by something unknown."""
+        return any(each is None or self._may_tell(each) for each in self._parts(node))
+
+    def takes_turns(self, node: ast.AST) -> bool:
+        """Whether programs may wait for each other, or count those that are done."""
+        return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _IN_TURN
+
+    def chooses(self, node: ast.AST) -> bool:
+        """Whether a test may end all programs but one: one with ``return`` in it that compares with a number."""
+        if not isinstance(node, ast.If) or not any(isinstance(each, ast.Return) for each in nodes_in(node)):
+            return False
+        return any(isinstance(each, ast.Constant) for each in nodes_in(node.test))
+
+    def _parts(self, node: ast.expr) -> Iterator[ast.Call | None]:
+        """The calls that an expression is computed with; None for something unknown."""
+        seen, waiting = set[str](), [node]
+        while waiting:
+            for each in nodes_in(waiting.pop()):
+                if isinstance(each, ast.Call):
+                    yield each
+                elif isinstance(each, ast.Name) and each.id not in seen:
+                    seen.add(each.id)
+                    found = self.sources.get(each.id, ())
+                    if None in found:
+                        yield None
+                    waiting += [source for source in found if source is not None]
+
+    def _means(self, call: ast.Call, name: str) -> bool:
+        return meaning_in_kernel(call.func, self.scope, self.aliases) == name
+
+    def _may_tell(self, call: ast.Call) -> bool:
+        meant = meaning_in_kernel(call.func, self.scope, self.aliases)
+        if isinstance(call.func, ast.Attribute) and call.func.attr in _OF_VALUES:
+            return False
+        if meant.startswith("builtins."):
+            return False
+        return not meant.startswith(_LANGUAGE) or meant.removeprefix(_LANGUAGE) not in _ALIKE
+
+
+_LANGUAGE = "triton.language."
+_PROGRAM = "triton.language.program_id"
+_IN_TURN = frozenset(["atomic_cas", "atomic_xchg", "debug_barrier", "inline_asm_elementwise", "extern_elementwise"])
+_OF_VALUES = frozenset(["to"])
+_ALIKE = frozenset(
+    str.split(
+        "arange cast cdiv exp exp2 expand_dims full load log log2 max max_contiguous maximum min minimum multiple_of "
+        "num_programs sqrt sum where zeros"
+    )
+)
+"""Functions whose result differs between programs only if an argument does."""
