@@ -84,7 +84,7 @@ class KernelArguments(Rule[FunctionClass]):
 
     ## Known limits
     Not reported: unknown keywords, which may be options of a backend; missing parameters of a kernel under `autotune`
-    or `heuristics`, which pass some; launches with `*args` or `**kwargs` that may hold the rest; launches under `try`;
+    or `heuristics` whose tables are not written out; launches with `*args` or `**kwargs` that may hold the rest; launches under `try`;
     kernels that a name is bound to later, or that the project decorates itself.
 
     ## References

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ctxlint.model.index.kernel_addresses import Kernel
 
 
-class UnboundRead(NamedTuple):
+class UnboundUnderFlag(NamedTuple):
     """A name that is read although it is bound only if a ``flag`` has another value."""
 
     name: ast.Name
@@ -33,7 +33,7 @@ def flags_tested(kernel: Kernel) -> frozenset[str]:
     return frozenset((tested & parameters) - stored - required)
 
 
-def unbound_reads(kernel: Kernel, flag: str, value: bool) -> Iterator[UnboundRead]:
+def unbound_reads(kernel: Kernel, flag: str, value: bool) -> Iterator[UnboundUnderFlag]:
     """The first read of each name that is certainly unbound in a kernel if a flag has this value."""
     walk = _Walk(flag, value)
     walk.block(kernel.body, certain=True)
@@ -41,7 +41,7 @@ def unbound_reads(kernel: Kernel, flag: str, value: bool) -> Iterator[UnboundRea
     local = {each.id for each in nodes if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
     unbound = local - walk.bound - {*parameter_names(kernel.args)}
     for name in sorted(unbound & walk.reads.keys()):
-        yield UnboundRead(walk.reads[name], flag)
+        yield UnboundUnderFlag(walk.reads[name], flag)
 
 
 def _flag(test: ast.expr) -> Iterator[tuple[str, bool]]:

@@ -116,6 +116,23 @@ def _tuned(decorators: list[ast.expr]) -> frozenset[str] | None:
 _WORD = pattern(r"\w+")
 
 
+def _passed_by(decorators: list[ast.expr]) -> frozenset[str] | None:
+    """The parameters that decorators pass: all keys of the tables in them; None if some are not written out."""
+    found = set[str]()
+    for each in decorators[:-1]:
+        table = each.args[0] if isinstance(each, ast.Call) and each.args else None
+        if isinstance(table, ast.ListComp):
+            tables = [table.elt]
+        else:
+            tables = table.elts if isinstance(table, ast.List) else [table] if isinstance(table, ast.Dict) else []
+        inside = [one.args[0] if isinstance(one, ast.Call) and one.args else one for one in tables]
+        keys = [key for one in inside for key in (one.keys if isinstance(one, ast.Dict) else [None])]
+        if not keys or not all(isinstance(key, ast.Constant) for key in keys):
+            return None
+        found |= {str(key.value) for key in keys if isinstance(key, ast.Constant)}
+    return frozenset(found)
+
+
 def is_kernel(project: Project, definition: Definition, made: bool = False) -> bool:
     """Whether a function has a kernel decorator, and none that may change the meaning of its arguments.
 
@@ -247,7 +264,7 @@ def launch_misfit(
 ) -> Misfit | None:
     """What a kernel of Triton does not take of these arguments; None if nothing is certain.
 
-    ``autotune`` and ``heuristics`` pass some of its parameters. A keyword may be an option of a backend.
+    ``autotune`` and ``heuristics`` pass the parameters that they mention. A keyword may be an option of a backend.
     """
     record = definition.unit.index.functions[definition.qualname]
     aliases = aliases_in(project, definition.unit, definition.qualname)
@@ -257,20 +274,25 @@ def launch_misfit(
         return None
     params, known = parameters_of(definition), [slot for slot in arguments if not slot.starred]
     by_position = params[: len(known)] if len(known) == len(arguments) else []
-    complete = len(known) == len(arguments) and not open_ended and len(decorators) == 1
+    whole, tuned = len(known) == len(arguments) and not open_ended, _passed_by(_decorators(record))
     defaults = len(parameters.defaults)
     optional = {each.arg for each in [*parameters.posonlyargs, *parameters.args][-defaults:] if defaults}
     optional |= {each.arg for each, value in zip(parameters.kwonlyargs, parameters.kw_defaults) if value is not None}
+    left = tuple(each for each in params[len(known) :] if each not in keywords and each not in optional)
+    missing = tuple(each for each in left if each not in tuned) if whole and tuned is not None else ()
     found = Misfit(
         definition.name,
         len(params),
         max(len(known) - len(params), 0),
-        tuple(each for each in params[len(known) :] if complete and each not in keywords and each not in optional),
+        missing,
         tuple(each for each in by_position if each in keywords),
         tuple(each for each in keywords if each not in params),
     )
     if found.surplus or found.missing or found.twice:
         return found
+    mentioned = {word for each in _decorators(record)[:-1] for word in _WORD.findall(ast.unparse(each))}
+    if not whole or not mentioned.issuperset(left):
+        return None  # it may lack one of them, which raises before the kernel is compiled
     bound = bound_to_kernel(definition, arguments, keywords, open_ended)
     constant = {each.arg for each in (*parameters.posonlyargs, *parameters.args) if _is_constant(each)}
     passed = {name: slot for name, slot in bound[0].items() if name not in constant} if bound is not None else {}
