@@ -806,13 +806,45 @@ REPLACEMENTS = {
     "setattr": "from pkg import ops\n\nsetattr(ops.Gather, 'forward', print)",
     "each of several": "from pkg import ops\n\nfor each in (ops.Gather, *ops.more):\n    each.backward = print",
     "a function": "from lib import patch\nfrom pkg.ops import Gather\n\npatch(Gather, 'forward', print)",
+    "a function that sets it": (
+        "from pkg.ops import Gather\n\n\ndef add(owner, name, new):\n    setattr(owner, name, new)\n\n\n"
+        "add(Gather, 'forward', print)"
+    ),
+    "a function of another file": "from pkg.tools import put\nfrom pkg import ops\n\nput(ops.Gather, 'forward', print)",
+    "a decorator that sets it": (
+        "from pkg.ops import Gather\nfrom pkg.tools import into\n\n\n@into(Gather, 'forward')\ndef new(ctx, x): ..."
+    ),
 }
+
+
+TOOLS = """\
+def put(owner, name, new):
+    if new is not None:
+        assign(owner, name, new)
+
+
+def assign(owner, name, new):
+    setattr(owner, name, new)
+
+
+def into(owner, name):
+    def decorate(new):
+        setattr(owner, name, new)
+        return new
+
+    return decorate
+
+
+def show(owner, name, new):
+    print(getattr(owner, name), new)
+    setattr(new, name, owner)
+"""
 
 
 @pytest.mark.parametrize("way", REPLACEMENTS)
 def test_a_method_that_another_file_replaces_in_some_way(way: str) -> None:
     """What is found in the method, and what depends on it, is unknown then."""
-    write({"pkg/__init__.py": "from .ops import Gather\n", "pkg/ops.py": PLACEHOLDER})
+    write({"pkg/__init__.py": "from .ops import Gather\n", "pkg/ops.py": PLACEHOLDER, "pkg/tools.py": TOOLS})
     assert [line.split()[1] for line in found()] == ["CTX223", "CTX306"]
     write({"patch.py": REPLACEMENTS[way]})
     assert found() == []
@@ -921,6 +953,9 @@ NO_REPLACEMENTS = {
     "a dict": "API = {'title': 'pkg.ops.Gather.forward'}",
     "a list": "from lib import show\n\nNAMES = ['pkg.ops.Gather.forward', 3]\nshow(NAMES, 2)",
     "another word": "from lib import dispatch\n\ndispatch('pkg.ops.Gather.forward', 3)",
+    "a function that sets nothing of it": (
+        "from pkg.ops import Gather\nfrom pkg.tools import show\n\nshow(Gather, 'forward', print)"
+    ),
     "another word with the class": "from lib import count\nfrom pkg.ops import Gather\n\ncount(Gather, 'forward', 3)",
     "a text": "def short(name):\n    return name.replace('pkg.ops.Gather.forward', 'forward')",
 }
@@ -928,7 +963,7 @@ NO_REPLACEMENTS = {
 
 @pytest.mark.parametrize("way", NO_REPLACEMENTS)
 def test_what_only_names_a_method(way: str) -> None:
-    write({"pkg/__init__.py": "", "pkg/ops.py": PLACEHOLDER, "other.py": NO_REPLACEMENTS[way]})
+    write({"pkg/__init__.py": "", "pkg/ops.py": PLACEHOLDER, "pkg/tools.py": TOOLS, "other.py": NO_REPLACEMENTS[way]})
     assert [line.split()[1] for line in found()] == ["CTX223", "CTX306"]
 
 

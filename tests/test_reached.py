@@ -108,7 +108,9 @@ CONSEQUENCES = {
     "CTX404": "return g.mul_(2), g",
     "CTX408": "g.mul(2)\nreturn g, g",
 }
-CONDITION = re.compile(r"if (?:this|that) line runs|if this is evaluated|if `backward` gets that far|if it gets that far|if reached")
+CONDITION = re.compile(
+    r"if (?:this|that) line runs|if this is evaluated|if `backward` gets that far|if it gets that far|if reached"
+)
 SIGNATURES = {
     "CTX102": {"gradients": "g"},
     "CTX106": {"decorator": '\n    @torch.amp.custom_bwd(device_type="cpu")'},

@@ -56,6 +56,7 @@ from ctxlint.model.index.scopes import (
     resolutions,
     resolve_certainly,
 )
+from ctxlint.model.index.setters import sets_attribute
 from ctxlint.patterns import pattern
 from ctxlint.source.ast_tree import nodes_in, parameter_names, positional_names
 from ctxlint.torch_api.autograd import BY_OTHERS, GRADIENTS_OFF, OPERATOR_KERNELS, PROTOCOL
@@ -110,7 +111,9 @@ class CallSites:
         ``Fn()(x)`` and ``Fn().apply(x)`` are one call.
         """
         matter = self.relevant_names()
-        facts = (matter, self.functions, self.elsewhere.depends_on, self._classes(), self.index.stored_by_others)
+        followed = tuple(self.is_made(patch) for part in self.index.parts for patch in part.patches if patch.by)
+        classes = (self._classes(), self.index.stored_by_others)
+        facts = (matter, self.functions, self.elsewhere.depends_on, *classes, followed)
         depends_on = facts if self.index.parts else ()
         concerned = (
             part
@@ -220,7 +223,7 @@ class CallSites:
         for node, scope in part.taken:
             self.direct_calls(node, scope, direct_calls)
         for patch in part.patches:
-            if patch.attribute in PROTOCOL or patch.attribute in _SWITCHES:
+            if (patch.attribute in PROTOCOL or patch.attribute in _SWITCHES) and self.is_made(patch):
                 self.patch(patch, patched)
         targets, self.elsewhere.targets = self.elsewhere.targets, before
         return _Found(tuple(calls), direct_calls, patched, targets)
@@ -251,6 +254,11 @@ class CallSites:
             name = record.node.args[1] if len(record.node.args) > 1 else None
             attribute = name.value if isinstance(name, ast.Constant) else ANYTHING
             self.patch(Patch(record.node.args[0], str(attribute), record.scope, wraps=True), patched)
+
+    def is_made(self, patch: Patch) -> bool:
+        """Whether a patch is one: the called function says so by its name, or sets the attribute, as its code shows."""
+        elsewhere = self.elsewhere
+        return patch.by is None or sets_attribute(patch.by, patch.scope, elsewhere.unit, elsewhere.project)
 
     def patch(self, patch: Patch, patched: dict[str, set[str]]) -> None:
         """Record that the class that ``owner`` may be is modified: any of the file, if ``cls.backward`` is assigned."""

@@ -94,7 +94,8 @@ class Patch(NamedTuple):
     """An attribute of ``owner`` that code sets, deletes or names in a call.
 
     ``wraps``: what it sets mentions an attribute of this name, as in ``Fn.forward = wrapped(Fn.forward)``.
-    ``by_call``: a call gets the owner and the name, ``patch(Fn, "forward", f)``, and may do anything.
+    ``by_call``: a call gets the owner and the name, ``patch(Fn, "forward", f)``, and may do anything. ``by``: the
+    function that it calls, if its name does not say that it sets anything.
     """
 
     owner: ast.expr
@@ -102,6 +103,7 @@ class Patch(NamedTuple):
     scope: Scope
     wraps: bool = False
     by_call: bool = False
+    by: ast.expr | None = None
 
 
 class CallRecord(NamedTuple):

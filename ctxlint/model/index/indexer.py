@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 _STRING_ACCESS = {"setattr": 1, "hasattr": 1, "delattr": 1, "getattr": 2}
 """Builtins that may find an attribute missing, or set it, and after how many arguments; ``getattr`` with a default."""
 
+_READING = ("getattr", "hasattr")
+
 EXPECT_ERRORS = frozenset(
     {"raises", "warns", "assertRaises", "assertRaisesRegex", "assertRaisesRegexp", "assertWarns", "assertWarnsRegex"}
 )
@@ -361,9 +363,9 @@ class _Indexer:
                 self.stored(attribute.value, "")
         if len(node.args) > 1 and type(node.args[1]) is ast.Constant:
             owner, method = node.args[0], node.args[1].value
-            if method in PROTOCOL and isinstance(owner, (ast.Name, ast.Attribute)) and _replaces(node.func):
-                wraps = _wraps(node.args[2:], method)
-                self.index.patches.append(Patch(owner, method, scope, wraps=wraps, by_call=True))
+            if method in PROTOCOL and isinstance(owner, (ast.Name, ast.Attribute)) and name not in _READING:
+                wraps, by = _wraps(node.args[2:], method), None if _replaces(node.func) else node.func
+                self.index.patches.append(Patch(owner, method, scope, wraps=wraps, by_call=True, by=by))
         return name
 
     def stored(self, attribute: str, owner: str) -> None:
