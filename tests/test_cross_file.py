@@ -811,6 +811,11 @@ REPLACEMENTS = {
         "add(Gather, 'forward', print)"
     ),
     "a function of another file": "from pkg.tools import put\nfrom pkg import ops\n\nput(ops.Gather, 'forward', print)",
+    "a function that sets it by its name": (
+        "from pkg import ops\n\n\ndef add(path, new):\n    owner, _, name = path.rpartition('.')\n"
+        "    setattr(find(owner), name, new)\n\n\nadd('pkg.ops.Gather.forward', print)"
+    ),
+    "a function of another file by its name": "from pkg.tools import by_name as n\n\nn('pkg.ops.Gather.forward', print)",
     "a decorator that sets it": (
         "from pkg.ops import Gather\nfrom pkg.tools import into\n\n\n@into(Gather, 'forward')\ndef new(ctx, x): ..."
     ),
@@ -833,6 +838,15 @@ def into(owner, name):
         return new
 
     return decorate
+
+
+def by_name(path, new):
+    owner, _, name = path.rpartition(".")
+    setattr(find(owner), name, new)
+
+
+def log(path, new):
+    print(path, new)
 
 
 def show(owner, name, new):
@@ -953,6 +967,10 @@ NO_REPLACEMENTS = {
     "a dict": "API = {'title': 'pkg.ops.Gather.forward'}",
     "a list": "from lib import show\n\nNAMES = ['pkg.ops.Gather.forward', 3]\nshow(NAMES, 2)",
     "another word": "from lib import dispatch\n\ndispatch('pkg.ops.Gather.forward', 3)",
+    "a function that sets itself": (
+        "def add(self, name):\n    setattr(self, name, 1)\n\n\nadd('pkg.ops.Gather.forward', 1)"
+    ),
+    "a function that sets nothing by its name": "from pkg.tools import log\n\nlog('pkg.ops.Gather.forward', print)",
     "a function that sets nothing of it": (
         "from pkg.ops import Gather\nfrom pkg.tools import show\n\nshow(Gather, 'forward', print)"
     ),

@@ -468,7 +468,7 @@ class Reader:
         unit = self.unit
         if not names_methods(unit.source.text.encode("utf-8", "replace")):
             return ()
-        named, place = NamedMethods(named_methods(unit.tree)), os.path.basename(unit.path)
+        named, place = NamedMethods(named_methods(unit.tree, unit.path)), os.path.basename(unit.path)
         return tuple((key, method) for key in self.functions for method in sorted(named.of(place, key)))
 
     def taken_names(self) -> frozenset[str]:

@@ -367,8 +367,8 @@ class _Run:
         """The methods that strings in the files of a project name."""
         if root not in self.named:
             paths = self.files_of(root, NamingMethods())
-            texts = (content_or_nothing(path).decode("utf-8", "replace") for path in paths)
-            self.named[root] = NamedMethods(each for text in texts for each in named_methods(tree_of(text)))
+            texts = ((content_or_nothing(path).decode("utf-8", "replace"), path) for path in paths)
+            self.named[root] = NamedMethods(each for text, path in texts for each in named_methods(tree_of(text), path))
         return self.named[root]
 
     def storing(self, root: str) -> Mapping[str, set[str]]:

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from ctxlint.model.index.file_index import last_name
 from ctxlint.model.index.scopes import dotted_name
 from ctxlint.patterns import pattern
-from ctxlint.source.ast_tree import nodes_in
+from ctxlint.source.ast_tree import nodes_in, positional_names, tree_of
+from ctxlint.source.modules import locate
+from ctxlint.source.reading import content_or_nothing
 from ctxlint.torch_api.autograd import PROTOCOL
 
 if TYPE_CHECKING:
@@ -51,14 +53,17 @@ def names_methods(data: bytes) -> bool:
     return ends and _NAMED.search(data) is not None
 
 
-def named_methods(tree: ast.Module | None) -> Iterator[NamedMethod]:
+def named_methods(tree: ast.Module | None, path: str) -> Iterator[NamedMethod]:
     """The methods that strings of a file name where a call gets them that says that it replaces something.
 
-    A string without the module is only that of a method if the call gets it directly.
+    Or a function that does so, whatever it is called. A string without the module is only that of a method if the call
+    gets it directly.
     """
     nodes = nodes_in(tree) if tree is not None else []
     mocks = {"mock", "mocker", *_mocks_in(nodes)}
-    given = [each for node in nodes if isinstance(node, ast.Call) for each in _given(node, mocks)]
+    calls = [each for each in nodes if isinstance(each, ast.Call)]
+    given = [each for call in calls for each in _given(call, mocks)]
+    given += [call.args[0] for call in calls if _gets_method(call) and _sets_by_text(call.func, nodes, path)]
     direct = {id(each) for each in given}
     found = {id(part): part for each in (*given, *_values_of(given, nodes)) for part in nodes_in(each)}
     for node in found.values():
@@ -66,6 +71,44 @@ def named_methods(tree: ast.Module | None) -> Iterator[NamedMethod]:
         named = _DOTTED.fullmatch(text) if isinstance(text, str) else None
         if named is not None and (named["module"] is not None or id(node) in direct):
             yield NamedMethod(named["module"] or "", named["owner"], named["method"])
+
+
+def _gets_method(call: ast.Call) -> bool:
+    """Whether the first argument of a call is a string with the dotted name of a method."""
+    first = call.args[0] if call.args else None
+    return (
+        isinstance(first, ast.Constant) and isinstance(first.value, str) and _DOTTED.fullmatch(first.value) is not None
+    )
+
+
+def _sets_by_text(func: ast.expr, nodes: Iterable[ast.AST], path: str) -> bool:
+    """Whether a function of a file, or one that it imports, sets an attribute whose name it gets as a text."""
+    name = dotted_name(func) or ""
+    for node in nodes:
+        if isinstance(node, ast.FunctionDef) and node.name == name:
+            return _sets_an_attribute(node)
+        if isinstance(node, ast.ImportFrom):
+            alias = next((each for each in node.names if (each.asname or each.name) == name), None)
+            place = locate(path, f"{'.' * node.level}{node.module or ''}.{alias.name}") if alias is not None else None
+            if place is not None:
+                tree = tree_of(content_or_nothing(place.path).decode("utf-8", "replace"))
+                defined = [
+                    each for each in (tree.body if tree is not None else ()) if isinstance(each, ast.FunctionDef)
+                ]
+                return any(each.name == place.rest and _sets_an_attribute(each) for each in defined)
+    return False
+
+
+def _sets_an_attribute(function: ast.FunctionDef) -> bool:
+    """Whether a function sets an attribute of something other than its first parameter, by a name that it works out."""
+    params = positional_names(function.args)
+    calls = (each for each in nodes_in(function) if isinstance(each, ast.Call) and len(each.args) > 2)
+    return bool(params) and any(
+        last_name(dotted_name(each.func) or "") in ("setattr", "__setattr__")
+        and not isinstance(each.args[1], ast.Constant)
+        and dotted_name(each.args[0]) != params[0]
+        for each in calls
+    )
 
 
 def replaces(func: ast.expr) -> bool:
