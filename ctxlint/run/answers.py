@@ -137,7 +137,9 @@ class Answering:
     def __init__(self, asked: Iterable[ProjectQuestion]) -> None:
         """``asked`` are the questions."""
         self.asked = tuple(sorted(asked))
-        self._special = frozenset(each._replace(position=-1) for each in self.asked if _is_special(each))
+        special = {each._replace(position=-1) for each in self.asked if _is_special(each)}
+        self._replaced = tuple(sorted(each.name for each in special if each.deed == "replaces"))
+        self._special = frozenset(each for each in special if each.deed != "replaces")
         imported: dict[str, set[str]] = defaultdict(set)
         for each in self.asked:
             if not _is_special(each):
@@ -160,14 +162,20 @@ class Answering:
 
     def in_data(self, data: bytes) -> bool:
         """Whether a file with these bytes may answer one."""
-        return self._importing.in_data(data) or any(_mentions(data, each) for each in self._special)
+        return (
+            self._importing.in_data(data)
+            or any(_mentions(data, each) for each in self._special)
+            or (bool(self._replaced) and may_replace(data, self._replaced))
+        )
 
     def in_file(self, path: str, imports: Imports) -> bool:
         """Like ``in_data`` for a file."""
-        return self._importing.in_file(path, imports) or any(
+        if self._importing.in_file(path, imports) or any(
             all(imports.holds(path, word) for word in _words_for(each)) and _mentions(imports.content(path), each)
             for each in self._special
-        )
+        ):
+            return True
+        return bool(self._replaced) and may_replace(imports.content(path), self._replaced)
 
 
 class Storing:
@@ -363,7 +371,7 @@ def _mentions(data: bytes, asked: ProjectQuestion) -> bool:
     if asked.deed == "sets":
         return asked.name.encode() in data or any(each in data for each in (b"setattr", b"__dict__", b"sys.modules"))
     if asked.deed == "replaces":
-        return may_replace(data, asked.name)
+        return may_replace(data, (asked.name,))
     if asked.deed == "assigns":
         return may_set_any(data, module_name(asked.path))
     if asked.deed == "chooses":

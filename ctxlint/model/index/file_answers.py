@@ -44,7 +44,7 @@ def is_replaced(unit: Unit, project: Project, name: str) -> bool:
 
 
 def _may_replace(unit: Unit, name: str) -> bool:
-    return may_replace(unit.source.text.encode("utf-8", "replace"), name) and replaces_name(unit.tree, name)
+    return may_replace(unit.source.text.encode("utf-8", "replace"), (name,)) and replaces_name(unit.tree, name)
 
 
 def _may_set(unit: Unit, name: str) -> bool:

@@ -52,23 +52,39 @@ def _imported(nodes: Iterable[ast.AST]) -> Iterator[str]:
         yield from (each for path in found for each in (top_of(path), *owners_of(path)))
 
 
-def may_replace(data: bytes, name: str) -> bool:
-    """Whether a file with these bytes may replace a dotted name of torch."""
-    if [each for each in _REPLACING if each in data]:
+def may_replace(data: bytes, names: tuple[str, ...]) -> bool:
+    """Whether a file with these bytes may replace one of some dotted names of torch."""
+    if any(each in data for each in _NOT_IN_TORCH) and any(each in data for each in _REPLACING):
         return True
-    return b"torch" in data and bool([each for each in _setting(name) if each.search(data) is not None])
+    if b"torch" not in data:
+        return False
+    of_torch, *setting = _setting(names)
+    for found in of_torch.finditer(data):
+        if not found["package"] or any(each in data for each in _REPLACING):
+            return True
+    return any(each.search(data) is not None for each in setting)
 
 
 _REPLACING = tuple(sorted({each.rpartition(".")[2].encode() for each in REPLACED_BY}))
+_PACKAGES = tuple(sorted({top_of(each) for each in REPLACED_BY}))
+_NOT_IN_TORCH = tuple(each.encode() for each in _PACKAGES if not each.startswith("torch"))
+_LIKE_TORCH = "|".join(each.removeprefix("torch") for each in _PACKAGES if each.startswith("torch"))
 
 
 @lru_cache(maxsize=64)
-def _setting(name: str) -> tuple[re.Pattern[bytes], ...]:
-    """How a file may set a name of torch or a module that it is in; each begins with plain text, so as to be fast."""
-    parts = name.encode().split(b".")
-    modules = b"|".join(parts[:-1])
-    quoted = b"".join(rb"(?:\.%b" % each for each in parts[1:]) + b")?" * (len(parts) - 2)
-    setting = [rb"\.%b\s*=(?!=)" % each for each in parts[1:]]
-    setting += [rb"%b\.__dict__" % each for each in parts[:-1]]
-    setting += [rb"%b\s*\(\s*(?:\w+\.)*(?:%b)\b" % (each, modules) for each in (b"setattr", b"vars")]
-    return tuple(map(re.compile, [*setting, parts[0] + quoted + rb")['\"]"]))
+def _setting(names: tuple[str, ...]) -> tuple[re.Pattern[bytes], ...]:
+    """How a file may set names of torch or modules that they are in; each begins with plain text, so as to be fast."""
+    paths = [each.split(".")[1:] for each in names]
+    last = "|".join(sorted({part for path in paths for part in path}))
+    modules = ("torch", *sorted({part for path in paths for part in path[:-1]}))
+    quoted = "|".join("".join(rf"(?:\.{part}" for part in path) + ")?" * (len(path) - 1) + ")" for path in paths)
+    dicts = "|".join(rf"(?<=\b{each}\.__dict__)" for each in modules)
+    passed = "|".join(modules)
+    patterns = (
+        rf"torch(?:(?P<package>{_LIKE_TORCH})\b|(?:{quoted})['\"])",
+        rf"\.(?:{last})\s*=(?!=)",
+        rf"setattr\s*\(\s*(?:\w+\.)*(?:{passed})\b",
+        rf"vars\s*\(\s*(?:\w+\.)*(?:{passed})\b",
+        rf"\.__dict__(?:{dicts})",
+    )
+    return tuple(re.compile(each.encode()) for each in patterns)
