@@ -30,7 +30,7 @@ from ctxlint.model.interpreter.events import Assigned, MaybeNone, MaybeUnbound, 
 from ctxlint.model.syntax import code_of, is_name, last_name, only_target
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.rules.related import at, way_to
-from ctxlint.rules.wording import if_it_runs, moment, name_with_the_words_of, names_of, quoted
+from ctxlint.rules.wording import first_of, fitting, if_it_runs, moment, name_with_the_words_of, names_of, quoted, them
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -152,18 +152,31 @@ def _unbound_locals(fn: FunctionClass, method: Method, seen: set[str]) -> Iterat
             f"{names} in `{method.name}` of `{fn.name}` {are} not bound on any path to this read; it raises "
             f"UnboundLocalError {moment(method)}{if_it_runs(fn, method, first.node)}. Bind {them} first{_or_meant(method, first)}.",
         )
+    branches: dict[cst.CSTNode | None, list[UnboundBranch]] = {}
     for branch in unbound_branches(fn, method):
-        use = branch.use
-        if use.name not in seen:
-            seen.add(use.name)
-            shown = _first_part(branch)
-            yield Finding(
-                fn.span(use.node),
-                f"`{use.name}` in `{method.name}` of `{fn.name}` is {_in_branch(branch)} but read after it; it raises "
-                f"UnboundLocalError if that {'does not run' if branch.body is None else 'runs'}. "
-                f"{_bind_there(method, branch)}.",
-                related=at(fn, [shown], f"this branch does not bind `{use.name}`") if shown is not None else (),
-            )
+        if branch.use.name not in seen:
+            seen.add(branch.use.name)
+            branches.setdefault(branch.body or branch.test, []).append(branch)
+    yield from (_unbound_branch(fn, method, each) for each in branches.values())
+
+
+def _unbound_branch(fn: FunctionClass, method: Method, names: list[UnboundBranch]) -> Finding:
+    """The finding about the names that one branch does not bind, or only one test binds: at the first read."""
+    first, *others = names
+    quotes = first_of([each.use.name for each in names], _MOST_NAMES)
+    runs = "does not run" if first.body is None else "runs"
+    shown = _first_part(first)
+    return Finding(
+        fn.span(first.use.node),
+        fitting(
+            f"{quotes} in `{method.name}` of `{fn.name}` {'are' if others else 'is'} {_in_branch(first)} but read after "
+            f"it; it raises UnboundLocalError if that {runs}. {_bind_there(method, names)}."
+        ),
+        related=(
+            *(at(fn, [shown], f"this branch does not bind {quotes}") if shown is not None else ()),
+            *(note for each in others for note in at(fn, [each.use.node], f"`{each.use.name}` is read here")),
+        ),
+    )
 
 
 def _or_meant(method: Method, use: MaybeUnbound) -> str:
@@ -200,14 +213,19 @@ def _in_branch(branch: UnboundBranch) -> str:
 
 _SHORT = 40
 _ONLY_THERE = "Use it only under that test, or give it a value in all cases"
+_ALL_ONLY_THERE = "Use them only under that test, or give them values in all cases"
+_MOST_NAMES = 4
+"""The maximum number of names to list."""
 
 
-def _bind_there(method: Method, branch: UnboundBranch) -> str:
+def _bind_there(method: Method, names: list[UnboundBranch]) -> str:
     """The remedy: the branch may bind a misspelt name that nothing reads."""
-    if branch.body is None:
-        return _ONLY_THERE
-    similar = get_close_matches(branch.use.name, sorted(branch.binds - method.facts.names_read), n=1, cutoff=0.8)
-    return f"Bind it there too, or rename `{similar[0]}` if it is meant" if similar else "Bind it there too"
+    first = names[0]
+    if first.body is None:
+        return _ONLY_THERE if len(names) == 1 else _ALL_ONLY_THERE
+    unread = sorted(first.binds - method.facts.names_read)
+    similar = get_close_matches(first.use.name, unread, n=1, cutoff=0.8) if len(names) == 1 else []
+    return f"Bind {them(names)} there too" + (f", or rename `{similar[0]}` if it is meant" if similar else "")
 
 
 def _unbound_in_backward(fn: FunctionClass, backward: Method, seen: set[str]) -> Iterator[Finding]:

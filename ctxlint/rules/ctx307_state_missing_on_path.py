@@ -120,10 +120,9 @@ def _message(skipped: SkippedState, ctx: str) -> str:
             f"only {who} one. {remedy}"
         )
     if skipped.trains:
-        reason = ", as torch keeps nothing where no gradient is needed" if verb == "Call" else ""
         remedy = "Handle that mode in `backward` too, or raise a clear error."
         if skipped.suffices and not skipped.decides_more:
-            remedy = f"{verb} it there too{reason}."
+            remedy = f"{verb} it there too if the rest fits that mode, else raise a clear error."
         return (
             f"{provider} {happens} only under `{skipped.condition}`; `backward` raises {skipped.error} for a gradient in evaluation "
             f"mode. {remedy}"

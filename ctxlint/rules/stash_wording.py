@@ -73,13 +73,13 @@ def remedy(stash: Stash) -> str:
 
 
 def _unpacked_by_heirs(fn: FunctionClass) -> str:
-    """The end of the remedy if subclasses may unpack what this class saves: those that inherit the method that does."""
-    saving = (method.name for method in fn.context_methods for call in method.facts.of(ContextCall) if _saves(call))
-    name = next(saving, None) if fn.has_subclass else None
-    if name is None:
+    """The end of the remedy if several classes may unpack what one saves: those that inherit the method that does."""
+    saving = (method for method in fn.context_methods for call in method.facts.of(ContextCall) if _saves(call))
+    method = next(saving, None)
+    if method is None or not (fn.has_subclass or method.inherited):
         return ""
     backward = fn.backward.name if fn.backward is not None else "backward"
-    return f", and unpack it in each `{backward}` after this `{name}`"
+    return f", and unpack it in each `{backward}` after this `{method.name}`"
 
 
 def _saves(call: ContextCall) -> bool:

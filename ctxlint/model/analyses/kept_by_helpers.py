@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import TYPE_CHECKING
 
 from ctxlint.model.analyses.attribute_uses import ASKING, OF_A_TENSOR
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 
 PUTTING = frozenset(str.split("add append appendleft extend insert push put setdefault update"))
 """Methods of containers that keep their arguments."""
+
+HANDING_OVER = re.compile(r"(add|append|defer|enqueue|push|put|queue|record|register|schedule|submit)_").match
+"""How the names of other methods begin that keep what they get for later, by convention."""
 
 
 def keeps_argument(definition: Definition, call: cst.Call, argument: cst.Arg) -> bool:
@@ -64,7 +68,7 @@ def _keeps(function: _Function, name: str) -> bool:
         any(_is_kept_in(target, outer, local | {name}) for target in targets) and _holds_any(values, names)
         for node in nodes
         for targets, values in _puts(node)
-    ) or any(_changes(node, names) for node in nodes)
+    ) or any(_changes(node, names) or _hands_over(node, names) for node in nodes)
 
 
 def _puts(node: ast.AST) -> Iterator[tuple[list[ast.expr], list[ast.expr]]]:
@@ -76,6 +80,14 @@ def _puts(node: ast.AST) -> Iterator[tuple[list[ast.expr], list[ast.expr]]]:
         yield [each for each in node.targets if isinstance(each, ast.Subscript)], _keys(node.targets)
     elif isinstance(node, ast.AugAssign):
         yield [node.target], [node.value]
+
+
+def _hands_over(node: ast.AST, names: set[str]) -> bool:
+    """Whether a call as a statement hands the object to a method that keeps it for later, by its name."""
+    call = node.value if isinstance(node, ast.Expr) else None
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute) or not HANDING_OVER(call.func.attr):
+        return False
+    return _holds_any([*call.args, *(each.value for each in call.keywords)], names)
 
 
 def _keys(targets: list[ast.expr]) -> list[ast.expr]:
@@ -104,6 +116,10 @@ def _holds(value: ast.expr, names: set[str]) -> bool:
         return _holds_any(value.elts, names)
     if isinstance(value, ast.Dict):
         return _holds_any([*value.values, *filter(None, value.keys)], names)
+    if isinstance(value, ast.Call):  # an instance of a class: ``Task(name, x)``
+        made = value.func.attr if isinstance(value.func, ast.Attribute) else getattr(value.func, "id", "")
+        arguments = [*value.args, *(each.value for each in value.keywords)]
+        return made[:1].isupper() and _holds_any(arguments, names)
     return isinstance(value, ast.Lambda) and any(
         isinstance(each, ast.Name) and each.id in names for each in nodes_in(value)
     )

@@ -11,7 +11,7 @@ import libcst as cst
 
 from ctxlint.effort import spend
 from ctxlint.model.analyses.attribute_uses import OF_A_TENSOR
-from ctxlint.model.analyses.kept_by_helpers import PUTTING, keeps_argument, uses_custom_attribute
+from ctxlint.model.analyses.kept_by_helpers import HANDING_OVER, PUTTING, keeps_argument, uses_custom_attribute
 from ctxlint.model.analyses.unread_arguments import unread_by_callee
 from ctxlint.model.interpreter.events import ContextLent, ContextRead, Escape, GenericCall
 from ctxlint.model.syntax import code_of, dotted, literal_text
@@ -312,8 +312,9 @@ class _Uses:
             if self.same and known is not None and known.definition is not None:
                 self.uses.put_away |= keeps_argument(known.definition, call, parent)
                 self.uses.custom |= uses_custom_attribute(known.definition, call, parent)
-            elif self.same and isinstance(call.func, cst.Attribute) and len(call.args) == 1 and name not in PUTTING:
-                self.uses.put_away |= isinstance(self.method.parents[call], cst.Expr)
+            elif self.same and isinstance(call.func, cst.Attribute) and name not in PUTTING:
+                alone = len(call.args) == 1 or HANDING_OVER(name) is not None
+                self.uses.put_away |= alone and isinstance(self.method.parents[call], cst.Expr)
 
     def bound(self, node: cst.CSTNode, parent: cst.Assign | cst.AnnAssign | cst.NamedExpr, contained: bool) -> None:
         """``y = x``."""
