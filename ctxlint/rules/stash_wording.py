@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ctxlint.model.analyses.saved_state_uses import Asked
 from ctxlint.model.analyses.stashes import Held
 from ctxlint.model.interpreter.events import ContextCall, ContextRead
-from ctxlint.rules.wording import quoted
+from ctxlint.rules.wording import quoted, them
 
 if TYPE_CHECKING:
     from ctxlint.model.analyses.stashes import Stash
@@ -60,8 +60,11 @@ def remedy(stash: Stash) -> str:
         wanted = jvp is not None and stash.write.attribute in jvp.context_attributes
         forward = " and, for `jvp`, `save_for_forward`" if wanted else ""
         several = any(name.startswith("*") for name in stash.names)  # whatever the caller passes
-        part = " for the tensors in it" if stash.with_others or several else ""
-        return f"Use `save_for_backward`{forward}{part}{_unpacked_by_heirs(stash.fn)}."
+        part = stash.with_others or several
+        if stash.fn.saves and not forward:
+            added = "the tensors in it" if part else "it" if stash.one_of else them(stash.names or ("it",))
+            return f"Add {added} to `save_for_backward`{_unpacked_by_heirs(stash.fn)}."
+        return f"Use `save_for_backward`{forward}{' for the tensors in it' * part}{_unpacked_by_heirs(stash.fn)}."
     needed = len(stash.uses.metadata) + bool(_tested(stash))
     if not needed:
         if stash.contained:
