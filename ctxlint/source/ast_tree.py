@@ -120,7 +120,7 @@ def defaults_of(arguments: ast.arguments) -> dict[str, ast.expr]:
 
 
 def gives_back(function: ast.AST | None) -> bool:
-    """Whether a plain function, or a lambda, of one parameter certainly returns that: at its end, and nowhere else."""
+    """Whether a plain function, or a lambda, certainly returns its first parameter: at its end, and nowhere else."""
     if isinstance(function, ast.Lambda):
         returned: ast.expr | None = function.body
     elif isinstance(function, ast.FunctionDef) and not function.decorator_list:
@@ -129,10 +129,10 @@ def gives_back(function: ast.AST | None) -> bool:
     else:
         return False
     nodes = nodes_in(function)
-    inner = [each for each in nodes if isinstance(each, (ast.Return, ast.FunctionDef, ast.Lambda))]
+    inner = [each for each in nodes if isinstance(each, (ast.Return, ast.Yield, ast.FunctionDef, ast.Lambda))]
     stored = {each.id for each in nodes if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
     params = positional_names(function.args)
-    plain = len(params) == 1 and len(inner) == 1 + isinstance(function, ast.FunctionDef)
+    plain = bool(params) and len(inner) == 1 + isinstance(function, ast.FunctionDef)
     return plain and isinstance(returned, ast.Name) and returned.id == params[0] not in stored
 
 

@@ -54,15 +54,15 @@ def in_common(several: Iterable[Wrapping]) -> Wrapping | None:
     )
 
 
-def wrapping_of(decorator: cst.FunctionDef) -> Wrapping:
-    """The summary of a function as a decorator."""
+def wrapping_of(decorator: cst.FunctionDef, *, gives_back: bool) -> Wrapping:
+    """The summary of a function as a decorator, which certainly returns what it gets if it ``gives_back``."""
     names_descriptors = _names_descriptors(decorator.body)
     same = _gives_back_what_it_gets(decorator)
     return Wrapping(
         passes_arguments_on=not names_descriptors and (same or _hands_on(decorator, frozenset())),
         takes_descriptors=names_descriptors or same,
         works_on_ctx=_works_on_ctx(decorator),
-        gives_back=_only_gives_back(decorator),
+        gives_back=gives_back,
         keeps_class=same and not names_descriptors and not may_change_methods(decorator.body),
         copies=_copies(decorator.body, _names_of_functions(decorator.body)),
         lays_out=_lays_out(decorator.body) and "grad" not in "".join(words_of(decorator.body)),
@@ -144,13 +144,6 @@ def may_change_methods(node: cst.CSTNode) -> bool:
         if passes and method not in ("append", "add", "setdefault", "__init_subclass__"):
             return True
     return any(may_change_methods(child) for child in children(node))
-
-
-def _only_gives_back(decorator: cst.FunctionDef) -> bool:
-    """Whether a plain function consists of ``return`` with its first parameter, and perhaps a docstring."""
-    returned = _only_returned(decorator)
-    params = (*decorator.params.posonly_params, *decorator.params.params)
-    return isinstance(returned, cst.Name) and bool(params) and returned.value == params[0].name.value
 
 
 def _only_returned(function: cst.FunctionDef) -> cst.BaseExpression | None:

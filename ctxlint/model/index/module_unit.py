@@ -23,7 +23,7 @@ from ctxlint.model.index.parsing import BrokenStatement, parse
 from ctxlint.model.index.scopes import Scope
 from ctxlint.model.syntax import code_of
 from ctxlint.records import entity
-from ctxlint.source.ast_tree import nodes_in
+from ctxlint.source.ast_tree import gives_back, nodes_in
 from ctxlint.source.nesting import part_too_deep, too_deep
 from ctxlint.source.slices import Slice, Statement, kept_statement, parse_slice, parse_text, replaced_statement
 from ctxlint.source.source import Position
@@ -226,8 +226,8 @@ class Slices:
         if qualname not in self._decorators:
             record = self.index.functions.get(qualname)
             names = (record.alternatives or (qualname,)) if record is not None else ()
-            nodes = [self.find_bare_function(each) for each in names]
-            known = [wrapping_of(node) for node in nodes if node is not None]
+            nodes = [(self.find_bare_function(each), self.index.functions[each].node) for each in names]
+            known = [wrapping_of(node, gives_back=gives_back(tree)) for node, tree in nodes if node is not None]
             several = in_common(known) if len(known) > 1 else next(iter(known), None)
             self._decorators[qualname] = several if len(known) == len(names) else None
         return self._decorators[qualname]
