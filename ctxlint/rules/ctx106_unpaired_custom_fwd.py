@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.fixes.autocast_pair import add_other_half, move_to_setup_context
-from ctxlint.model.analyses.rejections import stores_autocast_state
+from ctxlint.model.analyses.rejections import decorators_known, lacks_custom_fwd, stores_autocast_state
 from ctxlint.model.function import Binding, FunctionClass, GenericCall, Style
 from ctxlint.model.syntax import last_name
 from ctxlint.rules.base import Finding, FixAvailability, Rule
@@ -103,12 +103,8 @@ class UnpairedCustomFwd(Rule[FunctionClass]):
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         forward, backward = fn.methods.get("forward"), fn.methods.get("backward")
-        if forward is None or backward is None or not fn.signature_judgeable:
+        if forward is None or backward is None or not decorators_known(fn, backward):
             return
-        if forward.inherited or backward.inherited or not (forward.signature_known and backward.signature_known):
-            return
-        if any(each.lacks_device_type or each.optional for each in (*forward.decorators, *backward.decorators)):
-            return  # a class whose definition raises (CTX111), or a name that may be a no-op
         entry, exit_ = forward.decorator("custom_fwd"), backward.decorator("custom_bwd")
         if exit_ is not None and stores_autocast_state(fn):
             return
@@ -122,7 +118,7 @@ class UnpairedCustomFwd(Rule[FunctionClass]):
                 f"the autocast state to the first input{effect}. {_advice(fn, entry, exit_)}",
                 None if exit_ is None else move_to_setup_context(fn, entry, forward),
             )
-        elif exit_ is not None and entry is None and fn.style is Style.CTX_IN_FORWARD and not backward.raises_only:
+        elif exit_ is not None and fn.style is Style.CTX_IN_FORWARD and lacks_custom_fwd(fn, backward):
             yield Finding(
                 fn.span(exit_.node),
                 f"`backward` of `{fn.name}` has `custom_bwd` but `forward` has no `custom_fwd`; torch raises "

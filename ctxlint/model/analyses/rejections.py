@@ -165,17 +165,21 @@ def _takes_a_context(fn: FunctionClass, forward: Method) -> bool:
 
 def lacks_custom_fwd(fn: FunctionClass, backward: Method) -> bool:
     """Whether ``custom_bwd`` decorates backward, but nothing keeps the state that it reads on the ctx."""
-    forward = fn.forward
-    if forward is None or not fn.signature_judgeable or backward.raises_only or fn.style is Style.UNKNOWN:
+    if fn.forward is None or backward.raises_only or fn.style is Style.UNKNOWN or not decorators_known(fn, backward):
         return False
-    pair = (forward, backward)
-    if any(each.inherited or not each.signature_known for each in pair):
-        return False
-    if any(each.lacks_device_type or each.optional for method in pair for each in method.decorators):
-        return False
-    kept = forward.decorator("custom_fwd") is not None and fn.style is Style.CTX_IN_FORWARD
+    kept = fn.forward.decorator("custom_fwd") is not None and fn.style is Style.CTX_IN_FORWARD
     lacks = backward.decorator("custom_bwd") is not None and not kept
     return lacks and not stores_autocast_state(fn)
+
+
+def decorators_known(fn: FunctionClass, backward: Method) -> bool:
+    """Whether the decorators of forward and backward are known; no if one may do nothing, or raises for the class."""
+    if fn.forward is None or not fn.signature_judgeable:
+        return False
+    pair = (fn.forward, backward)
+    if any(each.inherited or not each.signature_known for each in pair):
+        return False
+    return not any(each.lacks_device_type or each.optional for method in pair for each in method.decorators)
 
 
 def stores_autocast_state(fn: FunctionClass) -> bool:

@@ -20,7 +20,8 @@ def sets_attribute(func: ast.expr, scope: Scope, unit: Unit, project: Project, d
     It may do so later, in a decorator that it returns. No for other functions: their names may say it.
     """
     path = dotted_name(func)
-    definition = project.certainly(unit, resolve(path, scope) or "") if path is not None else None
+    meant = resolve(path, scope) if path is not None else None
+    definition = project.certainly(unit, meant) if meant is not None else None
     record = definition.unit.index.functions.get(definition.qualname) if definition is not None else None
     params = positional_names(record.node.args)[:2] if record is not None else []
     if definition is None or record is None or len(params) < 2 or depth > _DEEPEST:
