@@ -71,6 +71,11 @@ DEFECTS = {
     "CTX310": ("ctx.save_for_backward(x)", "g", "x = ctx.saved_tensors\nreturn g * x.exp(), g"),
     "CTX311": ("ctx.save_for_backward(x)\nctx.x = x", "g", "(x,) = ctx.saved_tensors\nreturn g * ctx.x, g * x"),
     "CTX313": ("ctx.save_for_backward(x)", "g", "(x,) = ctx.saved_tensors\nreturn x.mul_(2) * g, g"),
+    "CTX328": (
+        "packed = None\nif x.requires_grad:\n    packed = weight * 2\nctx.save_for_backward(packed)",
+        "g",
+        "(packed,) = ctx.saved_tensors\nreturn g * packed, g * 2",
+    ),
     "CTX322": ("x.scale = 2.0\nctx.save_for_backward(x)", "g", "(x,) = ctx.saved_tensors\nreturn g * x.scale, g"),
     "CTX324": ("ctx.save_for_backward(x.data)", "g", "(x,) = ctx.saved_tensors\nreturn g * x, g * x"),
     "CTX404": ("", "g", "return g.mul_(2), g"),

@@ -39,7 +39,7 @@ from ctxlint.model.function import (
     Trust,
 )
 from ctxlint.model.index.attribute_stores import stored_on_others, unset_attributes
-from ctxlint.model.index.class_finder import conditional_methods, members
+from ctxlint.model.index.class_finder import conditional_methods, differ_only_in_code, members
 from ctxlint.model.index.decorator_summaries import may_change_methods
 from ctxlint.model.index.file_answers import is_replaced
 from ctxlint.model.index.project import MAX_ANCESTORS, Definition
@@ -212,6 +212,8 @@ class Builder:
             class_decorators_known=all(map(self.keeps_class, names)),
             overrides_apply="apply" in methods or "apply" in class_attributes,
             patched=self.is_patched(record, map(find, ancestry), class_attributes),
+            one_signature=not self.is_overwritten(record, class_attributes)
+            and not any(_changes_signatures(each[0]) for each in map(find, ancestry) if each is not None),
             replaced=frozenset(self.patched.get(record.qualname, ())),
             has_subclass=record.qualname in self.subclassed,
             called_directly=frozenset(self.direct_calls.get(record.qualname, ())),
@@ -305,9 +307,13 @@ class Builder:
 
     def is_patched(self, record: ClassRecord, classes: Iterable[Found | None], attributes: Mapping[str, Value]) -> bool:
         """Whether the protocol methods may differ from those that the class bodies define."""
-        if record.qualname in self.patched or any(name in attributes for name in PROTOCOL):
-            return True
-        return any(_changes_methods(each[0]) for each in classes if each is not None)
+        return self.is_overwritten(record, attributes) or any(
+            _changes_methods(each[0]) for each in classes if each is not None
+        )
+
+    def is_overwritten(self, record: ClassRecord, attributes: Mapping[str, Value]) -> bool:
+        """Whether other code, or an assignment in the class body, replaces a protocol method."""
+        return record.qualname in self.patched or any(name in attributes for name in PROTOCOL)
 
     def collect(self, ancestry: list[Definition], find: Find) -> tuple[dict[str, Method], dict[str, Value]]:
         """The class attributes and the methods, not walked yet, of a class and its bases, nearest first."""
@@ -758,6 +764,13 @@ _PASSING: dict[str, Deed] = {
 
 def _changes_methods(node: cst.ClassDef) -> bool:
     """Whether a class defines protocol methods under a condition, or may change those of its subclasses."""
-    if not conditional_methods(node).isdisjoint(PROTOCOL):
-        return True
+    return not conditional_methods(node).isdisjoint(PROTOCOL) or _changes_subclasses(node)
+
+
+def _changes_signatures(node: cst.ClassDef) -> bool:
+    """Whether that may change the parameters of a protocol method."""
+    return not differ_only_in_code(node, frozenset(PROTOCOL)) or _changes_subclasses(node)
+
+
+def _changes_subclasses(node: cst.ClassDef) -> bool:
     return any(each.name.value == "__init_subclass__" and may_change_methods(each.body) for each in members(node)[0])

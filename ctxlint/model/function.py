@@ -240,6 +240,8 @@ class FunctionClass:
     overrides_apply: bool
     patched: bool
     """Methods are assigned after the class or defined under a condition, or setattr modifies the class."""
+    one_signature: bool
+    """Whether no doubt about its methods is about their parameters: ``if`` and ``else`` define the same ones."""
     has_subclass: bool
     called_directly: frozenset[str]
     """The methods that are called directly: ``Fn.backward(...)``, ``super().forward(...)``; ``BY_OTHERS``, if so."""
@@ -402,6 +404,12 @@ class FunctionClass:
     def conditional_methods(self) -> frozenset[str]:
         """The names of the methods under an ``if`` or ``try`` of the class body."""
         return conditional_methods(self.node)
+
+    @property
+    def arguments_judgeable(self) -> bool:
+        """Whether the arguments of ``apply`` are those that forward takes, whichever of several runs."""
+        known = self.bases_known and self.class_decorators_known and not self.overrides_apply
+        return known and (self.one_signature or not self.patched)
 
     @property
     def saves_replaced(self) -> bool:

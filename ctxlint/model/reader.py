@@ -519,7 +519,10 @@ class Reader:
                 patched = outline.patched or key in patches
                 applied = outline.applied or key in found.applied or key in outside.applied
                 if (directly, patched, applied) != (outline.called_directly, outline.patched, outline.applied):
-                    outline = replace(outline, called_directly=directly, patched=patched, applied=applied)
+                    one = outline.one_signature and key not in patches
+                    outline = replace(
+                        outline, called_directly=directly, patched=patched, one_signature=one, applied=applied
+                    )
                 by_name[key] = outline
 
     def function_of(self, target: Target, calls: Iterable[ApplyCall]) -> FunctionClass | None:

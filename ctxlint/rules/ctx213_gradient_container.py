@@ -140,6 +140,9 @@ def _complaint(fn: FunctionClass, returned: Returned, refused: RefusedGradient) 
     entry = _faces(fn, refused)
     name = f"`{entry.name}`" if entry is not None else f"input {refused.position + 1}"
     raises = "torch raises RuntimeError at backward"
+    if refused.if_needed:
+        kind = _kind(value)
+        return f"{kind} as the gradient for {name} if that needs one; {raises} then. Return a tensor."
     if _is_plain(refused):
         advice = "Return a tensor, or `None`."
     elif _starred_fits(fn, returned, value):

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model.analyses.outputs import gradients_taken
-from ctxlint.model.analyses.unreturned_marks import is_unmarkable, marks_of, none_returns, passed_to, returns_with
+from ctxlint.model.analyses.unreturned_marks import (
+    is_unmarkable,
+    is_unmodified,
+    marks_of,
+    none_returns,
+    passed_to,
+    returns_with,
+)
 from ctxlint.model.function import ContextCall, FunctionClass, Mutation
 from ctxlint.model.interpreter.events import GenericCall
 from ctxlint.model.interpreter.values import (
@@ -43,7 +50,7 @@ class MarkDirtyMisuse(Rule[FunctionClass]):
     """
     ## What it does
     Reports `mark_dirty` of a tensor that `forward` does not return, of a tensor that is not an input, and of a value
-    that is not a tensor. Also of an input for which a call in view passes a leaf that requires a gradient, or a view of one.
+    that is not a tensor. Also of an input that `forward` does not modify, and of one for which a call in view passes a leaf that requires a gradient, or a view of one.
 
     ## Why is this bad?
     A marked tensor must be an input, and the same object must be an output; a view of it is not enough. Otherwise
@@ -169,6 +176,9 @@ def _judged(fn: FunctionClass, method: Method, call: ContextCall, argument: Slot
         changed = _is_view(value) and is_input(origin) and _may_be_changed(fn, origin)
         remedy = "Work on a copy, and drop the mark" if changed else "Drop the mark"
         return f"`{name}` is marked dirty but is not an input; {effect}. {remedy}."
+    if is_input(value) and is_unmodified(fn, call, value):
+        fact = f"`{name}` is marked dirty but `forward` does not modify it"
+        return f"{fact}; {_raises(call)} for a leaf that requires a gradient. Drop the mark."
     return None
 
 

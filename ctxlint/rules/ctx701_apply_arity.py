@@ -92,7 +92,7 @@ class ApplyArity(Rule[SourceFile]):
         for call in file.calls:
             fn = file.by_name[call.function]
             forward = fn.forward
-            if call.expects_error or forward is None or not (fn.signature_judgeable and takes_arguments(forward)):
+            if call.expects_error or forward is None or not (fn.arguments_judgeable and takes_arguments(forward)):
                 continue
             problem = _problem(call, forward, _gradients(fn)) or _problem_of_star(call, fn, forward, file)
             problem = problem or _problem_of_place(call, forward)

@@ -42,6 +42,25 @@ def absent_reason(fn: FunctionClass, entry: Input) -> str | None:
     return default.reason if not applied or any(_may_pass_none(call, entry.index) for call in applied) else None
 
 
+def absent_default(fn: FunctionClass, entry: Input) -> str | None:
+    """Why forward is meant to accept None for an input: it is the default of an optional tensor, by its annotation.
+
+    The result is None if forward refuses it, or if all calls in view pass something else.
+    """
+    annotation = entry.param.annotation or ""
+    optional = "Optional" in annotation or "None" in annotation
+    if entry.param.default != NONE or not optional or _needs(fn, entry) or _is_asserted(fn, entry):
+        return None
+    applied = [call for call in fn.calls if call.applies and not call.expects_error]
+    passes = not applied or any(_may_pass_none(call, entry.index) for call in applied)
+    return "its default is `None`" if passes else None
+
+
+def _is_asserted(fn: FunctionClass, entry: Input) -> bool:
+    """Whether a test that raises mentions an input."""
+    return any(entry.name in names_in(test) for method in fn.earlier_methods for test in method.raising_tests)
+
+
 def _may_pass_none(call: ApplyCall, index: int) -> bool:
     """Whether a call omits an input, or may pass None for it: no test or assignment around it seems to prevent that."""
     given = call.arguments[index : index + 1]
@@ -79,11 +98,11 @@ def _needs(fn: FunctionClass, entry: Input) -> bool:
         return False
     names = forward.named.get(entry.name, ())
     uses = [forward.parents[name] for name in names if name in operands(forward.parents[name])]
-    guards = _guards_by_node(forward) if uses else {}
+    guards = guards_by_node(forward) if uses else {}
     return any(not _is_tested(forward, node, entry, guards) for node in uses)
 
 
-def _guards_by_node(method: Method) -> dict[cst.CSTNode, tuple[Guard, ...]]:
+def guards_by_node(method: Method) -> dict[cst.CSTNode, tuple[Guard, ...]]:
     """The tests on the way to what the walk recorded, and to assignments as a whole."""
     statements = {each.statement: each.guards for each in method.facts.of(Assigned) if each.statement is not None}
     return statements | {each.node: each.guards for each in method.facts.events}

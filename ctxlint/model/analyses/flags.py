@@ -62,9 +62,9 @@ def stored_flags(fn: FunctionClass) -> dict[object, int]:
         if is_input(saved) and not (saved.index < len(fn.inputs) and _sets_flag(fn, fn.inputs[saved.index].name)):
             found[SavedTensor(at)] = saved.index
     for name, writes in fn.writes_by_attribute.items():
-        value, node = writes[0].value, writes[0].value_node
-        if len(writes) > 1 or writes[0].guards or fn.escapes:
-            continue
+        if len(writes) > 1 or fn.escapes or (writes[0].guards and name in fn.class_attributes):
+            continue  # where a test skips it, a read raises
+        value, node = writes[0].value, _behind_name(fn, writes[0])
         attribute = f"{fn.reading_ctx}.{name}"
         if isinstance(value, NeedsInputGrad) and value.index is not None:
             found[attribute] = value.index
@@ -73,6 +73,12 @@ def stored_flags(fn: FunctionClass) -> dict[object, int]:
         elif writes[0].by and isinstance(value, Scalar) and value.sort == "bool":
             found |= _flag_of_input(fn, attribute, _asked_in_helper(fn, writes[0]))
     return found
+
+
+def _behind_name(fn: FunctionClass, write: ContextWrite) -> cst.BaseExpression | None:
+    """What a write stores: also what the name for it is bound to, by the only assignment to that."""
+    method = next((each for each in fn.context_methods if write.node in each.parents), None)
+    return method.behind_name(write.value_node) if method is not None else write.value_node
 
 
 def _flag_of_input(fn: FunctionClass, attribute: str, name: str | None) -> dict[object, int]:

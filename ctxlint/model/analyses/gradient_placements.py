@@ -105,7 +105,9 @@ def shortfalls(fn: FunctionClass, *, defaults_are_bound: bool) -> Iterator[Short
     2.2.
     """
     for returned in judged_gradients(fn):
-        if returned.count is None or refused_gradient(fn, returned) is not None or _is_without_gradients(fn, returned):
+        refused = refused_gradient(fn, returned) if returned.count is not None else None
+        always_refused = refused is not None and not refused.if_needed
+        if returned.count is None or always_refused or _is_without_gradients(fn, returned):
             continue
         expected = expected_gradients(fn, returned, defaults_are_bound=defaults_are_bound)
         if returned.count < expected.count:

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import libcst as cst
+
+from ctxlint.model.analyses.flags import computed_under
+from ctxlint.model.function import InputKind
 from ctxlint.model.interpreter.values import (
+    NONE,
     Choice,
     Constant,
     Mapping,
@@ -13,20 +18,25 @@ from ctxlint.model.interpreter.values import (
     Sequence,
     TensorTuple,
     Variadic,
+    without,
 )
 from ctxlint.records import record
 
 if TYPE_CHECKING:
     from ctxlint.model.function import FunctionClass, Returned
-    from ctxlint.model.interpreter.values import Value
+    from ctxlint.model.interpreter.values import Slot, Value
 
 
 @record
 class RefusedGradient:
-    """A value returned by backward that autograd rejects. ``position`` (from 0) is None for the whole return value."""
+    """A value returned by backward that autograd rejects. ``position`` (from 0) is None for the whole return value.
+
+    ``if_needed``: the gradient is None where the input needs none.
+    """
 
     value: Value
     position: int | None = None
+    if_needed: bool = False
 
 
 def refused_gradient(fn: FunctionClass, returned: Returned) -> RefusedGradient | None:
@@ -45,7 +55,18 @@ def refused_gradient(fn: FunctionClass, returned: Returned) -> RefusedGradient |
             continue
         if is_refused_gradient(slot.value) or _is_tuple(slot.value):
             return RefusedGradient(slot.value, position)
+        if _is_refused_if_needed(fn, slot, position):
+            return RefusedGradient(without(slot.value, NONE), position, if_needed=True)
     return None
+
+
+def _is_refused_if_needed(fn: FunctionClass, slot: Slot, position: int) -> bool:
+    """Whether a gradient is a number under the flag of its input, and None without it."""
+    if NONE not in slot.value.options() or not isinstance(slot.node, cst.Name) or fn.backward is None:
+        return False
+    is_number = position < len(fn.inputs) and fn.inputs[position].kind is InputKind.NON_TENSOR
+    refused = not is_number and is_refused_gradient(without(slot.value, NONE))
+    return refused and computed_under(fn.backward, slot.node.value) == frozenset([position])
 
 
 def is_refused_gradient(value: Value) -> bool:

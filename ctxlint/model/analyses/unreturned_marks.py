@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import libcst as cst
+
 from ctxlint.model.analyses.mutations import is_returned
 from ctxlint.model.analyses.repeats import happens_after
-from ctxlint.model.interpreter.events import ContextCall, GenericCall
+from ctxlint.model.interpreter.events import ContextCall, DataReplaced, GenericCall, Mutation, Reshaped
 from ctxlint.model.interpreter.values import (
     Constant,
     Fresh,
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.model.function import FunctionClass, Returned
+    from ctxlint.model.interpreter.events import Event
     from ctxlint.model.interpreter.method import Method
     from ctxlint.model.interpreter.values import Slot, Value
 
@@ -87,6 +90,55 @@ def _made_without(fn: FunctionClass, value: Value, tensor: Value) -> bool:
     ):
         return False
     return _is_other(value, tensor, calls)
+
+
+def is_unmodified(fn: FunctionClass, mark: ContextCall, tensor: Value) -> bool:
+    """Whether forward returns an input after a mark of it, and nothing on a path with the mark may write to it.
+
+    Any code that is not torch's may do so: it may get the tensor with an object, or its address.
+    """
+    home = next((each for each in fn.earlier_methods if mark.node in each.parents), None)
+    returns = [*returns_with(fn, home, mark)] if home is not None else []
+    if not returns or any(is_returned(each, tensor) is not Tri.YES for each in returns):
+        return False
+    for method in fn.earlier_methods:
+        if not method.facts.complete or any(each.attr.value in _MEMORY for each in method.nodes_of(cst.Attribute)):
+            return False
+        for each, target in _written_in(method):
+            if not _is_apart(method, each, mark) and _may_be_in(target, tensor):
+                return False
+        if any(_runs_other_code(each) and not _is_apart(method, each, mark) for each in method.facts.of(GenericCall)):
+            return False
+    return True
+
+
+def _written_in(method: Method) -> Iterator[tuple[Event, Value | None]]:
+    """What a method writes to; None for something unknown."""
+    yield from ((each, each.target) for each in method.facts.of(Mutation))
+    yield from ((each, each.target) for each in method.facts.of(DataReplaced))
+    yield from ((each, each.value) for each in method.facts.of(Reshaped))
+
+
+_MEMORY = frozenset({"data_ptr", "numpy", "storage", "untyped_storage", "__cuda_array_interface__", "__array__"})
+"""Attributes that give the address of a tensor, or its memory, to other code."""
+
+
+def _is_apart(method: Method, event: Event, mark: ContextCall) -> bool:
+    """Whether no path has both an event and a mark."""
+    return mark.node in method.parents and event.excludes(mark)
+
+
+def _runs_other_code(call: GenericCall) -> bool:
+    callee = call.callee or ""
+    return not callee.startswith((*TORCH_NAMESPACES, "math.")) or callee.startswith(_EXTENDED)
+
+
+_EXTENDED = ("torch.ops.", "torch.utils.", "torch.distributed.", "torch.jit.", "torch._")
+"""Parts of torch in which other code runs, or that write to what they get."""
+
+
+def _may_be_in(value: Value | None, tensor: Value) -> bool:
+    return value is None or same_object(before_views(value), tensor) is not Tri.NO
 
 
 def passed_to(call: GenericCall) -> Iterator[Slot]:

@@ -58,6 +58,41 @@ def conditional_methods(class_node: cst.ClassDef) -> frozenset[str]:
     return frozenset(node.name.value for node in members(class_node)[0] if id(node) not in always)
 
 
+def differ_only_in_code(class_node: cst.ClassDef, names: frozenset[str]) -> bool:
+    """Whether each of these methods that an ``if`` defines has the same signature in all arms, one of which runs."""
+    for name in conditional_methods(class_node) & names:
+        choices = [each for each in class_node.body.body if isinstance(each, cst.If) and _arms_with(each, name)]
+        found = [each for each in members(class_node)[0] if each.name.value == name]
+        arms = _arms_with(choices[0], name) if len(choices) == 1 else []
+        if not arms or len(arms) != len(found) or not all(_are_alike(each, arms[0]) for each in arms):
+            return False
+    return True
+
+
+def _arms_with(choice: cst.If, name: str) -> list[cst.FunctionDef]:
+    """The definition of a method in each arm of an ``if`` with ``else``; empty if an arm has none, or several."""
+    arms: list[cst.BaseSuite] = []
+    at: cst.If | cst.Else | None = choice
+    while at is not None:
+        arms.append(at.body)
+        at = at.orelse if isinstance(at, cst.If) else None
+    inside = [
+        [each for each in arm.body if isinstance(each, cst.FunctionDef) and each.name.value == name] for arm in arms
+    ]
+    complete = len(arms) > 1 and all(len(each) == 1 for each in inside)
+    return [each for arm in inside for each in arm] if complete else []
+
+
+def _are_alike(one: cst.FunctionDef, other: cst.FunctionDef) -> bool:
+    """Whether two methods have the same parameters and decorators."""
+    decorators = (one.decorators, other.decorators)
+    return (
+        one.params.deep_equals(other.params)
+        and len(one.decorators) == len(other.decorators)
+        and all(a.decorator.deep_equals(b.decorator) for a, b in zip(*decorators))
+    )
+
+
 def members(class_node: cst.ClassDef) -> tuple[list[cst.FunctionDef], list[tuple[str, cst.BaseExpression]]]:
     """The methods and plain assignments of a class body, including those under ``if`` and ``try``, in source order."""
     methods: list[cst.FunctionDef] = []

@@ -568,7 +568,7 @@ def _whole_numbers(name: str, arguments: Arguments) -> bool:
     if not values or not isinstance(values[0], Sequence) or not values[0].slots:
         return False
     parts = [slot.value for slot in values[0].slots]
-    if name == "tensor":
+    if name in ("tensor", "as_tensor"):
         return all(is_whole_number(part) for part in parts)
     return name in operations.JOINING and all(kind_of(part) is Kind.INTEGRAL for part in parts)
 

@@ -1,0 +1,122 @@
+"""CTX328: ``backward`` uses what may be None without a test."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxlint.model.analyses.reachability import backward_never_runs
+from ctxlint.model.analyses.untested_nones import untested_nones
+from ctxlint.model.function import FunctionClass
+from ctxlint.model.syntax import code_of
+from ctxlint.rules.base import Finding, Rule
+from ctxlint.rules.wording import names_of, quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.config.settings import Settings
+    from ctxlint.model.analyses.untested_nones import NoneUse
+
+
+class UntestedNone(Rule[FunctionClass]):
+    """
+    ## What it does
+    Reports a use in `backward`, without a test, of what `forward` keeps as `None`: an optional input that is not passed, or a tensor that
+    `forward` computes only if some inputs need a gradient, or if a flag is set.
+
+    ## Why is this bad?
+    `save_for_backward` accepts `None` and gives it back. An attribute of it raises `AttributeError: 'NoneType' object
+    has no attribute 'requires_grad'`, an index or arithmetic raises TypeError. Tests that pass all inputs, or train all of them, never reach this error.
+
+    ## Example
+    ```python
+    import torch
+
+
+    class Linear(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, weight, bias=None):
+            ctx.save_for_backward(x, weight, bias)
+            out = x @ weight.t()
+            return out if bias is None else out + bias
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            x, weight, bias = ctx.saved_tensors
+            grad_bias = grad_output.sum(0) if bias.requires_grad else None
+            return grad_output @ weight, grad_output.t() @ x, grad_bias
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+
+    class Linear(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, weight, bias=None):
+            ctx.save_for_backward(x, weight, bias)
+            out = x @ weight.t()
+            return out if bias is None else out + bias
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            x, weight, bias = ctx.saved_tensors
+            grad_bias = None
+            if bias is not None and bias.requires_grad:
+                grad_bias = grad_output.sum(0)
+            return grad_output @ weight, grad_output.t() @ x, grad_bias
+    ```
+
+    ## Fix safety
+    There is no fix.
+
+    ## Known limits
+    An input counts if a call in view passes `None`, or if that is the default and `forward` tests for it, or the annotation
+    says so; a flag counts if a call in view passes `False`, or if that is the default. Where `backward` also returns a gradient for it, CTX204 reports that. Not reported if all calls in view pass a tensor, if any test that is not about gradients of other inputs comes before the
+    use, under `try`, in nested functions, or if ctx is passed to a helper.
+
+    ## References
+    - [FunctionCtx.save_for_backward](https://pytorch.org/docs/stable/generated/torch.autograd.function.FunctionCtx.save_for_backward.html)
+    """
+
+    code = "CTX328"
+    name = "untested-none"
+    subject = FunctionClass
+    about_backward = True
+
+    def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
+        if not backward_never_runs(fn):
+            for use in untested_nones(fn):
+                yield Finding(fn.span(use.node), _message(fn, use))
+
+
+def _message(fn: FunctionClass, use: NoneUse) -> str:
+    deed = (
+        f"reads `{use.name}{use.how}`"
+        if use.how.startswith(".")
+        else f"computes `{' '.join(code_of(use.node).split())}`"
+    )
+    if len(deed) > _LONG:
+        deed = f"uses `{use.name}`"
+    remedy = f"Test `{use.name} is not None` first."
+    if use.entry is not None and use.switch:
+        return (
+            f"`{use.name}` is `None` unless `{use.entry.name}` is set ({use.reason}), but `backward` of `{fn.name}` {deed} "
+            f"without that test; it raises {use.error} then. {remedy}"
+        )
+    if use.entry is not None:
+        return (
+            f"`{fn.name}` accepts `None` for `{use.entry.name}` ({use.reason}), but `backward` {deed} without a test; "
+            f"it raises {use.error} then. {remedy}"
+        )
+    names, others = (names_of(fn, sorted(each)) for each in (use.flags, use.needing))
+    needs = "needs a gradient" if len(names) == 1 else "need gradients"
+    only = f"{quoted(others, 'and')} {'does' if len(others) == 1 else 'do'}" if others else "another input does"
+    return (
+        f"`{use.name}` is `None` unless {quoted(names, 'and')} {needs}, but `backward` of `{fn.name}` {deed} without that test; "
+        f"it raises {use.error} if only {only}. {remedy}"
+    )
+
+
+_LONG = 60
