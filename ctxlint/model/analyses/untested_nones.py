@@ -134,7 +134,7 @@ def _switch_of(fn: FunctionClass, given: list[list[Guard]]) -> tuple[Input, str]
 
 
 _NOT_BACKWARD = pattern(r"(?i:grad|train|infer|eval|save|backward|compil|script|export|requires|ctx|debug|test)")
-"""Part of the name of a flag that tells whether backward is to run."""
+"""Part of the name of a flag that decides whether backward is to run."""
 
 
 def _off(fn: FunctionClass, entry: Input) -> str | None:
