@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model.analyses.lost_writes import lost_writes
-from ctxlint.model.analyses.writes_to_copies import writes_to_copies
+from ctxlint.model.analyses.writes_to_copies import only_copied, writes_to_copies
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.syntax import code_of
 from ctxlint.rules.base import Finding, Rule
@@ -26,7 +26,7 @@ class DiscardedInplaceWrite(Rule[FunctionClass]):
     Reports in-place operations on the result of indexing with a mask or a list, or of `index_select` and the like:
     `x[x < 0].zero_()`, `x.index_select(0, i).add_(y)`, `x[[0, 2]][1:] = y`. Also a function, or `apply`, that makes its argument
     contiguous before it writes to it, if `backward` drops the result, and passes a new tensor with the layout of an incoming
-    gradient: `torch.empty_like(grad_output)`.
+    gradient: `torch.empty_like(grad_output)`. And such a tensor that `backward` returns, if all else only gets its `contiguous()`.
 
     ## Why is this bad?
     Indexing with a slice or a number gives a view, with a mask or a list a copy. The operation modifies that copy, which
@@ -103,9 +103,21 @@ class DiscardedInplaceWrite(Rule[FunctionClass]):
                     f"`{mutation.how}` modifies `{code_of(copy)}`, a copy of {part}`{name}`; `{name}` silently stays as it is. "
                     f"{remedy.format(name)}",
                 )
-        for each in writes_to_copies(fn.backward) if fn.backward is not None and not fn.backward.inherited else ():
+        backward = fn.backward
+        if backward is None or backward.inherited:
+            return
+        written = list(writes_to_copies(backward))
+        for each in written:
             fact = f"`{each.mutation.by}` writes to the `contiguous()` of `{each.name}`"
-            effect = f"if `{each.like}` is not contiguous, that is a copy, and the result is silently lost"
+            effect = f"if `{each.like}` is transposed, that is a copy, and the result is silently lost"
             make = f"ake `{each.name}` with `memory_format=torch.contiguous_format`."
             message = fitting(f"{fact} here; {effect}. Use what it returns, or m{make}", f"{fact}; {effect}. M{make}")
             yield Finding(fn.span(each.mutation.node), message, related=way_to(fn, each.mutation))
+        for copied in only_copied(backward):
+            if all(each.name != copied.name for each in written):
+                user = f"`{copied.by}`" if copied.by else f"`{backward.name}` of `{fn.name}`"
+                yield Finding(
+                    fn.span(copied.use),
+                    f"{user} only uses the `contiguous()` of `{copied.name}`; if `{copied.like}` is transposed, that is a copy, and the "
+                    f"gradient silently stays as it was created. Make `{copied.name}` with `memory_format=torch.contiguous_format`.",
+                )

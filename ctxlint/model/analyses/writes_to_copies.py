@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model.interpreter.events import Mutation
+from ctxlint.model.index.contiguous_parameters import makes_contiguous
+from ctxlint.model.index.kernel_parameters import parameters_of
+from ctxlint.model.interpreter.events import GenericCall, Mutation
 from ctxlint.model.interpreter.strided_launches import any_layout
 from ctxlint.model.interpreter.values import before_views
 from ctxlint.model.syntax import code_of, dotted, keywords_of, root_name
@@ -46,6 +48,67 @@ def writes_to_copies(backward: Method) -> Iterator[WriteToCopy]:
             )
             if bound is not None and like and backward.named[bound.name][-1] is not argument.value:
                 yield WriteToCopy(mutation, bound.name, like)
+
+
+@record
+class OnlyCopied:
+    """A new tensor ``name`` with the layout of ``like`` that backward returns: all else gets a contiguous copy.
+
+    ``use`` is the first place where that is made, perhaps in the function ``by``.
+    """
+
+    use: cst.Name
+    name: str
+    like: str
+    by: str = ""
+
+
+def only_copied(backward: Method) -> Iterator[OnlyCopied]:
+    """Such tensors: if the incoming gradient is transposed, nothing fills them."""
+    if any(each.attr.value == "is_contiguous" for each in backward.nodes_of(cst.Attribute)):
+        return
+    for name, occurrences in backward.named.items():
+        bound = backward.only_assignment(name)
+        like = _like(backward, bound.value_node) if bound is not None else ""
+        if not like:
+            continue
+        uses = [each for each in occurrences if not isinstance(backward.parents[each], cst.AssignTarget)]
+        copies = {use: by for use in uses for by in [_copied_by(backward, use)] if by is not None}
+        rest = [use for use in uses if use not in copies and not _asks_for_shape(backward, use)]
+        if copies and rest and all(_is_returned(backward, use) for use in rest):
+            use, by = next(iter(copies.items()))
+            yield OnlyCopied(use, name, like, by)
+
+
+def _copied_by(backward: Method, use: cst.Name) -> str | None:
+    """The function that makes its argument contiguous, empty for ``x.contiguous()`` itself; None for anything else."""
+    call, method = backward.called_on(use)
+    if call is not None:
+        return "" if method == "contiguous" and not call.args else None
+    argument = backward.parents[use]
+    around = backward.parents[argument] if isinstance(argument, cst.Arg) else None
+    for each in backward.facts.of(GenericCall) if isinstance(around, cst.Call) else ():
+        called = each.definition
+        if each.node is around and called is not None and called.record is None and not each.replaceable:
+            given = zip(parameters_of(called), each.arguments, strict=False)
+            made = [makes_contiguous(called, param) for param, slot in given if slot.node is use]
+            return called.name if made and all(made) else None
+    return None
+
+
+def _asks_for_shape(backward: Method, use: cst.Name) -> bool:
+    """Whether it is ``x.shape``, ``x.numel()`` or the like."""
+    around = backward.parents[use]
+    known = operations.SCALAR_ATTRIBUTES.keys() | operations.SIZE_METHODS
+    return isinstance(around, cst.Attribute) and around.attr.value in known
+
+
+def _is_returned(backward: Method, use: cst.Name) -> bool:
+    """Whether it is what ``return`` gives, or an element of that."""
+    around = backward.parents[use]
+    if isinstance(around, cst.Element):
+        around = backward.parents[backward.parents[around]]
+    return isinstance(around, cst.Return)
 
 
 def _like(backward: Method, created: cst.BaseExpression | None) -> str:
