@@ -138,6 +138,9 @@ class ApplyCall:
     """Whether possibly no gradient is wanted: ``torch.no_grad()``, the kernel of an operator, a function that tests."""
     under_no_grad: bool = False
     """Whether certainly no gradient is recorded: it is under ``torch.no_grad()`` or ``torch.inference_mode()``."""
+    uncast: tuple[int, ...] = ()
+    """Positions of arguments that are what ``self`` holds, in its own dtype: ``self.weight.t()``. Only if the function
+    around the call enters autocast, or asks whether it is on."""
     modified: Modified | None = None
     """Where the caller modifies the result in place."""
     returned_by: str = ""

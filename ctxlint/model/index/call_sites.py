@@ -512,6 +512,7 @@ class CallSites:
             expects_error=record.expects_error,
             gradients_off=self.gradients_off(record) or self.without_gradients(record, arguments),
             under_no_grad=self.under_no_grad(record),
+            uncast=tuple(self.uncast(arguments[: len(plain)], record.scope)) if how in APPLIES else (),
             modified=modified,
             returned_by=self.returned_by(place, record.scope),
             discarded=place is not None and place.discards and record.scope.kind == "function",
@@ -839,6 +840,19 @@ class CallSites:
             text = self.source.lines(record.node.lineno, record.node.end_lineno or record.node.lineno)
             self.fitting[scope.qualname] = bool(MAY_FIT.search(text)) and may_fit_sizes(record.node)
         return self.fitting[scope.qualname]
+
+    def uncast(self, arguments: list[ast.expr], scope: Scope) -> Iterator[int]:
+        """The positions of what an object holds, or of its transpose, in a function that may be under autocast."""
+        record = self.index.function_of(scope) if self.source.holds("autocast") else None
+        if record is None:
+            return
+        text = self.source.lines(record.node.lineno, record.node.end_lineno or record.node.lineno)
+        if "autocast_enabled()" in text or ("autocast(" in text and "enabled" not in text):
+            for at, each in enumerate(arguments):
+                called = each.func if isinstance(each, ast.Call) else each
+                transposed = isinstance(called, ast.Attribute) and called.attr in ("t", "T", "transpose")
+                if is_on_self(called.value if isinstance(called, ast.Attribute) and transposed else each):
+                    yield at
 
     def settles(self, name: str, scope: Scope) -> bool:
         """Whether a function tests, or binds again, its parameter with None as default."""
