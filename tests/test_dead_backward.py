@@ -104,7 +104,7 @@ def test_every_such_rule_is_tried() -> None:
     """The other rules need a larger Function or are off by default; their fixtures cover them."""
     rest = {
         "CTX106",
-        "CTX116",
+        "CTX117",
         "CTX203",
         "CTX204",
         "CTX206",

@@ -1,4 +1,4 @@
-"""CTX116: a Function that is applied under autocast multiplies tensors of two dtypes in backward."""
+"""CTX117: a Function that is applied under autocast multiplies tensors of two dtypes in backward."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class MissingCustomFwd(Rule[FunctionClass]):
     - [Automatic mixed precision: functions that need a particular dtype](https://pytorch.org/docs/stable/notes/amp_examples.html)
     """
 
-    code = "CTX116"
+    code = "CTX117"
     name = "missing-custom-fwd"
     subject = FunctionClass
     about_backward = True
