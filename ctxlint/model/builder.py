@@ -184,6 +184,7 @@ class Builder:
         outputs = tuple(returned_by(forward)) if forward is not None else ()
         calls = self.with_callers(calls, forward, outputs)
         names = tuple(_decorator_name(decorator, record.scope) for decorator in node.decorators)
+        patched = self.is_patched(record, map(find, ancestry), class_attributes)
         stored = self.stored_for(ancestry) | self.not_asked_for(record, methods)
         function = FunctionClass(
             name=node.name.value,
@@ -211,8 +212,9 @@ class Builder:
             class_decorators=names,
             class_decorators_known=all(map(self.keeps_class, names)),
             overrides_apply="apply" in methods or "apply" in class_attributes,
-            patched=self.is_patched(record, map(find, ancestry), class_attributes),
-            one_signature=not self.is_overwritten(record, class_attributes)
+            patched=patched,
+            one_signature=patched
+            and not self.is_overwritten(record, class_attributes)
             and not any(_changes_signatures(each[0]) for each in map(find, ancestry) if each is not None),
             replaced=frozenset(self.patched.get(record.qualname, ())),
             has_subclass=record.qualname in self.subclassed,

@@ -241,7 +241,7 @@ class FunctionClass:
     patched: bool
     """Methods are assigned after the class or defined under a condition, or setattr modifies the class."""
     one_signature: bool
-    """Whether no doubt about its methods is about their parameters: ``if`` and ``else`` define the same ones."""
+    """Whether it is patched only so that the parameters are the same: ``if`` and ``else`` define the same methods."""
     has_subclass: bool
     called_directly: frozenset[str]
     """The methods that are called directly: ``Fn.backward(...)``, ``super().forward(...)``; ``BY_OTHERS``, if so."""

@@ -21,7 +21,7 @@ from ctxlint.patterns import pattern
 from ctxlint.records import record
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from ctxlint.model.function import FunctionClass, Input
     from ctxlint.model.interpreter.events import ContextEvent, Guard
@@ -193,17 +193,20 @@ _OF_A_TENSOR = frozenset(f"torch.{each}_like" for each in ("zeros", "ones", "emp
 
 def _needed_for(fn: FunctionClass, backward: Method, use: cst.BaseExpression) -> frozenset[int] | None:
     """The inputs that need a gradient where backward certainly gets to an expression; None if other tests decide it."""
-    guards = _guards_of(backward, use)
+    if untested_nones not in fn.notes:  # for all uses
+        fn.notes[untested_nones] = guards_by_node(backward), stored_flags(fn)
+    known, stored = fn.notes[untested_nones]
+    guards = _guards_of(backward, use, known)
     if guards is None:
         return None
-    stored = stored_flags(fn)
     asked = [flags_of([guard], stored) for guard in guards if guard.arm != "loop"]
     return frozenset[int]().union(*asked) if all(asked) else None
 
 
-def _guards_of(backward: Method, node: cst.CSTNode) -> tuple[Guard, ...] | None:
+def _guards_of(
+    backward: Method, node: cst.CSTNode, known: Mapping[cst.CSTNode, tuple[Guard, ...]]
+) -> tuple[Guard, ...] | None:
     """The tests on the way to an expression; None if they are unknown, or part of it may not be evaluated."""
-    known = guards_by_node(backward)
     inner = node
     for outer in (node, *backward.above(node)):
         if outer in known:
