@@ -95,8 +95,11 @@ def _made_without(fn: FunctionClass, value: Value, tensor: Value) -> bool:
 def is_unmodified(fn: FunctionClass, mark: ContextCall, tensor: Value) -> bool:
     """Whether forward returns an input after a mark of it, and nothing on a path with the mark may write to it.
 
-    Any code that is not torch's may do so: it may get the tensor with an object, or its address.
+    Any code that is not torch's may do so: it may get the tensor with an object, or its address. Where a call in view
+    drops the result, the mark is there to give the input itself another gradient.
     """
+    if any(call.discarded for call in fn.calls):
+        return False
     home = next((each for each in fn.earlier_methods if mark.node in each.parents), None)
     returns = [*returns_with(fn, home, mark)] if home is not None else []
     if not returns or any(is_returned(each, tensor) is not Tri.YES for each in returns):
