@@ -104,7 +104,7 @@ class TensorListInput(Rule[FunctionClass]):
             numbers = f" ({counted(gradients, 'gradient')} for {counted(len(fn.inputs), 'input')})" if shifted else ""
             starred = f", `*{each.name}`" if each is fn.inputs[-1] and len(each.name) <= _SHORT else ""
             consequence = _RAISES if raises else _silent(fn, each)
-            remedy = _ALL_SEPARATE if shifted else f"{_SEPARATE[:-1]}{starred}."
+            remedy = _ALL_SEPARATE if shifted else f"{_remedy(fn, each)[:-1]}{starred}."
             others = [other.param.node.name for other in found if other is not each] if shifted else []
             yield Finding(
                 fn.span(each.param.node.name),
@@ -119,7 +119,7 @@ class TensorListInput(Rule[FunctionClass]):
             yield Finding(
                 fn.span(each.param.node.name),
                 f"`{each.name}` of `{fn.name}` is a tuple of tensors on {call.place} but `backward` returns a gradient for it; "
-                f"{_RAISES if raises else _silent(fn, each)}. {_SEPARATE}",
+                f"{_RAISES if raises else _silent(fn, each)}. {_remedy(fn, each)}",
             )
             return
         for each, call, name in enclosed_tensors(fn) if not found else ():
@@ -139,10 +139,14 @@ _SHORT = 20
 _RAISES = "torch raises RuntimeError at backward"
 
 
+def _remedy(fn: FunctionClass, container: Input) -> str:
+    return "Pass each tensor separately." if returns_element(fn, container) else _SEPARATE
+
+
 def _silent(fn: FunctionClass, container: Input) -> str:
     """What comes of a container if no other input requires a gradient: an element that is returned keeps its graph."""
     if returns_element(fn, container):
-        return "torch does not look inside, and the element that `forward` returns silently bypasses `backward`"
+        return "torch does not look inside, and a returned element silently bypasses `backward`"
     return "torch does not look inside, and its tensors silently get no gradient"
 
 

@@ -166,7 +166,8 @@ def with_a_tensor(fn: FunctionClass, container: Input) -> bool:
 
 def returns_element(fn: FunctionClass, container: Input) -> bool:
     """Whether forward returns, on some path, an element of a container as it is, with the graph that it has."""
-    options = (each for value in fn.outputs_values() for each in value.options())
+    values = (*fn.outputs_values(), *(each.value for each in fn.outputs))
+    options = (each for value in values for each in value.options())
     elements = (each.of for each in options if isinstance(each, Item))
     return any(is_input(each) and each.index == container.index for each in elements)
 
