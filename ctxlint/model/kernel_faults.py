@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ctxlint.effort import spend
 from ctxlint.model.function import KernelFault, KernelFaultKind
+from ctxlint.model.index.kernel_addresses import nodes_of_kernel
 from ctxlint.model.index.kernel_bindings import flags_tested, unbound_reads
 from ctxlint.model.index.kernel_names import meaning_in_kernel
 from ctxlint.model.index.kernel_programs import shared_stores
@@ -157,7 +158,7 @@ def _may_have_several(kernel: ast.FunctionDef | ast.AsyncFunctionDef, launch: _L
     grid = grid.body if isinstance(grid, ast.Lambda) else grid
     if not isinstance(grid, (ast.Tuple, ast.List)):
         return False
-    calls = [each for statement in kernel.body for each in nodes_in(statement) if isinstance(each, ast.Call)]
+    calls = (each for each in nodes_of_kernel(kernel) if isinstance(each, ast.Call))
     asked = [each for each in calls if getattr(each.func, "attr", "") == "program_id"]
     axes = [
         each.value

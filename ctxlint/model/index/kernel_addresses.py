@@ -106,7 +106,7 @@ def values_by_name(nodes: Sequence[ast.AST]) -> dict[str, list[ast.expr]]:
 def sources_by_name(kernel: Kernel) -> Mapping[str, Sequence[ast.expr | None]]:
     """What each name may depend on: all that it is assigned, added, unpacked from or iterated over; None if unknown."""
     nodes = nodes_of_kernel(kernel)
-    bound = [pair for each in nodes for pair in _bound_by(each)]
+    bound = [pair for each in nodes if isinstance(each, ast.stmt) for pair in _bound_by(each)]
     known = {name for name, _value in bound}
     others = (each for each in nodes if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store))
     sources: dict[str, list[ast.expr | None]] = {}
@@ -115,7 +115,7 @@ def sources_by_name(kernel: Kernel) -> Mapping[str, Sequence[ast.expr | None]]:
     return sources
 
 
-def _bound_by(node: ast.AST) -> Iterator[tuple[ast.Name, ast.expr]]:
+def _bound_by(node: ast.stmt) -> Iterator[tuple[ast.Name, ast.expr]]:
     """The names that a statement binds, each with what its value is computed from."""
     if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)) and node.value is not None:
         for target in node.targets if isinstance(node, ast.Assign) else [node.target]:

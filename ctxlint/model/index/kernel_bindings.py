@@ -6,6 +6,7 @@ import ast
 from dataclasses import field
 from typing import TYPE_CHECKING, NamedTuple
 
+from ctxlint.model.index.kernel_addresses import nodes_of_kernel
 from ctxlint.records import record
 from ctxlint.source.ast_tree import nodes_in, parameter_names
 
@@ -25,20 +26,23 @@ class UnboundUnderFlag(NamedTuple):
 def flags_tested(kernel: Kernel) -> frozenset[str]:
     """The parameters that an ``if`` of a kernel tests by themselves, and that it asserts nothing about."""
     parameters = frozenset(parameter_names(kernel.args))
-    nodes = [node for statement in kernel.body for node in nodes_in(statement)]
-    tested = {name for each in nodes if isinstance(each, ast.If) for name, _on in _flag(each.test)}
+    nodes = nodes_of_kernel(kernel)
+    tested = {name for each in nodes if isinstance(each, ast.If) for name, _on in _flag(each.test)} & parameters
+    if not tested:
+        return frozenset()
     stored = {each.id for each in nodes if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
     asserted = [each for each in nodes if isinstance(each, ast.Assert) or _is_static_assert(each)]
     required = {part.id for each in asserted for part in nodes_in(each) if isinstance(part, ast.Name)}
-    return frozenset((tested & parameters) - stored - required)
+    return frozenset(tested - stored - required)
 
 
 def unbound_reads(kernel: Kernel, flag: str, value: bool) -> Iterator[UnboundUnderFlag]:
     """The first read of each name that is certainly unbound in a kernel if a flag has this value."""
     walk = _Walk(flag, value)
     walk.block(kernel.body, certain=True)
-    nodes = [node for statement in kernel.body for node in nodes_in(statement)]
-    local = {each.id for each in nodes if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
+    local = {
+        each.id for each in nodes_of_kernel(kernel) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)
+    }
     unbound = local - walk.bound - {*parameter_names(kernel.args)}
     for name in sorted(unbound & walk.reads.keys()):
         yield UnboundUnderFlag(walk.reads[name], flag)

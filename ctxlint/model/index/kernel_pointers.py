@@ -49,8 +49,9 @@ def pointer_uses(kernel: Kernel, scope: Scope, aliases: Aliases) -> PointerUses:
     stored = _stored(kernel)
     addresses = _Addresses(own - stored.keys(), values_by_name(nodes_of_kernel(kernel)), stored)
     numbers: dict[str, str] = {}
-    converted = {addresses.pointer(each) for node in nodes_of_kernel(kernel) for each in _converted(node)}
-    for node in nodes_of_kernel(kernel):
+    computing = [each for each in nodes_of_kernel(kernel) if isinstance(each, _COMPUTING)]
+    converted = {addresses.pointer(each) for node in computing for each in _converted(node)}
+    for node in computing:
         for used in _used_as_number(node, scope, aliases) if node in always else ():
             pointer = addresses.pointer(used)
             if pointer is not None:
@@ -59,12 +60,12 @@ def pointer_uses(kernel: Kernel, scope: Scope, aliases: Aliases) -> PointerUses:
 
 
 def _always(body: Iterable[ast.stmt]) -> Iterator[ast.AST]:
-    """The nodes of what is compiled in any case: not what a test decides about."""
+    """The calls and operations that are compiled in any case: not what a test decides about."""
     for statement in body:
         if isinstance(statement, (ast.For, ast.With)):
             yield from _always(statement.body)
         elif not isinstance(statement, (ast.If, ast.While, ast.Try, ast.FunctionDef)):
-            yield from (each for each in nodes_in(statement) if not isinstance(each, (ast.IfExp, ast.BoolOp)))
+            yield from (each for each in nodes_in(statement) if isinstance(each, _COMPUTING))
 
 
 def _stored(kernel: Kernel) -> Mapping[str, int]:
@@ -97,6 +98,7 @@ def _used_as_number(node: ast.AST, scope: Scope, aliases: Aliases) -> Iterator[a
             yield from (*node.args[:1], *(each.value for each in node.keywords if each.arg == "seed"))
 
 
+_COMPUTING = (ast.Call, ast.BinOp)
 _LANGUAGE = "triton.language."
 _RANDOM = frozenset(["rand", "rand4x", "randint", "randint4x", "randn", "randn4x"])
 _NARROW = frozenset(

@@ -30,13 +30,9 @@ class SharedStore(NamedTuple):
 @lru_cache(maxsize=64)
 def shared_stores(kernel: Kernel, scope: Scope, aliases: Aliases) -> tuple[SharedStore, ...]:
     """The first such store through each parameter, if none through it is at another address."""
-    nodes = nodes_of_kernel(kernel)
     programs = _Programs(sources_by_name(kernel), scope, aliases)
-    if any(map(programs.takes_turns, nodes)) or any(map(programs.chooses, nodes)):
-        return ()
     always = frozenset(_outside_tests(kernel.body))
     accesses = accesses_in(kernel, scope, aliases)
-    lent = lent_names(nodes, scope, aliases)
     by_pointer: dict[str, list[ast.Call]] = {}
     moved: dict[str, None] = {}
     for each in accesses:
@@ -47,20 +43,25 @@ def shared_stores(kernel: Kernel, scope: Scope, aliases: Aliases) -> tuple[Share
             moved[pointer] = None
         elif each.called == STORE and each.node in always and len(each.node.args) > 1:
             by_pointer.setdefault(pointer, []).append(each.node)
-    return tuple(
+    found = [
         SharedStore(stores[0], pointer, tuple(moved))
         for pointer, stores in by_pointer.items()
-        if pointer not in moved and pointer not in lent and all(map(programs.is_shared, stores))
-    )
+        if pointer not in moved and all(map(programs.is_shared, stores))
+    ]
+    nodes = nodes_of_kernel(kernel)
+    if not found or any(map(programs.takes_turns, nodes)) or any(map(programs.chooses, nodes)):
+        return ()
+    lent = lent_names(nodes, scope, aliases)
+    return tuple(each for each in found if each.pointer not in lent)
 
 
 def _outside_tests(body: Iterable[ast.stmt]) -> Iterator[ast.AST]:
-    """The nodes of statements that no test decides about."""
+    """The calls in statements that no test decides about."""
     for statement in body:
         if isinstance(statement, ast.For):
             yield from _outside_tests(statement.body)
         elif not isinstance(statement, (ast.If, ast.While, ast.Try, ast.FunctionDef)):
-            yield from nodes_in(statement)
+            yield from (each for each in nodes_in(statement) if isinstance(each, ast.Call))
 
 
 @record

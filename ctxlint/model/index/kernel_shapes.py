@@ -35,16 +35,18 @@ class Misaligned(NamedTuple):
 def misaligned_operands(kernel: Kernel, scope: Scope, aliases: Aliases) -> tuple[Misaligned, ...]:
     """The operands that certainly have the first dimension of a block in place of the last."""
     nodes = nodes_of_kernel(kernel)
-    if not any(isinstance(each, ast.Subscript) for each in nodes):
-        return ()  # nothing has two dimensions
+    if not any(isinstance(each, ast.Subscript) for each in nodes) or not any(map(_may_reduce, nodes)):
+        return ()  # nothing has two dimensions, or nothing has lost one of them
     shapes = _Shapes(frozenset(parameter_names(kernel.args)), *_bindings(nodes), scope, aliases)
-    found = (_misaligned(shapes, each) for each in nodes)
+    found = (_misaligned(shapes, each) for each in nodes if isinstance(each, ast.BinOp))
     return tuple(each for each in found if each is not None)
 
 
-def _misaligned(shapes: _Shapes, node: ast.AST) -> Misaligned | None:
-    if not isinstance(node, ast.BinOp):
-        return None
+def _may_reduce(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and getattr(node.func, "attr", getattr(node.func, "id", "")) in _REDUCING
+
+
+def _misaligned(shapes: _Shapes, node: ast.BinOp) -> Misaligned | None:
     for one, other in ((node.left, node.right), (node.right, node.left)):
         vector, block = shapes.of(one), shapes.of(other)
         if vector is not None and block is not None and len(vector) == 1 and len(block) == 2:
