@@ -65,6 +65,10 @@ RAISING = {
         "extra": SETUP.format("ctx, inputs, output", "pass"),
         **NO_CTX,
     },
+    "CTX107 keyword": {
+        "inputs": "x: torch.Tensor, weight: torch.Tensor, *, k=2",
+        "extra": SETUP.format("ctx, inputs, output", "pass"),
+    },
     "CTX107": {"extra": "    @staticmethod\n    def vjp(ctx, g):\n        return g, g\n"},
     "CTX111": {"decorator": "\n    @torch.amp.custom_bwd"},
     "CTX113": {"inputs": "ctx, x: torch.Tensor, *, weight: torch.Tensor"},
@@ -93,6 +97,12 @@ RAISING = {
     "CTX402 list": {"forward": "ctx.mark_dirty([x])"},
     "CTX403": {"forward": "ctx.mark_non_differentiable(3)"},
     "CTX701": {"call": CALL.format("Fn.apply(x)")},
+    "CTX701 vmap": {
+        "call": CALL.format("Fn.apply(x)"),
+        "extra": SETUP.format("ctx, inputs, output", "pass")
+        + "\n    @staticmethod\n    def vmap(info, in_dims, x, weight):\n        return Fn.apply(x, weight), 0\n",
+        **NO_CTX,
+    },
     "CTX702": {"static": "staticmethod\n    @torch.no_grad()", "call": CALL.format("Fn.apply(x, weight=weight)")},
     "CTX703": {"call": CALL.format("Fn()(x, weight)")},
     "CTX706": {"backward": "g = operator(g)"},
@@ -185,7 +195,10 @@ def test_what_apply_returns_is_claimed_with_a_condition_if_it_raises() -> None:
     assert "gets that far" not in found["CTX402"]
 
 
-NEVER_RUN = {"no_output": {"output": "1.0"}, "an_integer": {"output": "(x * weight).long()"}}
+NEVER_RUN = {
+    "no_output": {"output": "1.0"},
+    "an_integer": {"output": "(x * weight).long()"},
+}
 
 
 @pytest.mark.parametrize(("reason", "consequence"), list(product(NEVER_RUN, CONSEQUENCES)))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model.analyses.outputs import is_read
-from ctxlint.model.function import FunctionClass, ParameterKind
+from ctxlint.model.function import FunctionClass, ParameterKind, Style
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.wording import quoted, them
 
@@ -27,7 +27,7 @@ class ForwardKeywords(Rule[FunctionClass]):
     Before torch 2.13, `apply` takes no keyword arguments at all; since then, it raises `TypeError: forward() got an
     unexpected keyword argument` for those that do not name a positional parameter. So `**kwargs` is always empty, and
     `kwargs.get(...)` silently returns the default. A required keyword-only parameter gets no value either, so that each
-    call raises TypeError.
+    call raises TypeError; with `setup_context`, conflicting-members (CTX107) reports it.
 
     ## Example
     ```python
@@ -86,7 +86,9 @@ class ForwardKeywords(Rule[FunctionClass]):
             return
         if fn.has_subclass or "forward" in fn.called_directly:
             return
-        needed = [param for param in forward.params if param.kind is ParameterKind.KEYWORD_ONLY and param.required]
+        others = fn.style is Style.SETUP_CONTEXT and settings.torch.reach(2, 13)  # CTX107
+        only = [param for param in forward.params if param.kind is ParameterKind.KEYWORD_ONLY and not others]
+        needed = [param for param in only if param.required]
         if needed and (fn.applied or fn.backward is not None):
             names = quoted(each.name for each in needed)
             yield Finding(

@@ -116,11 +116,17 @@ def _parameters(call: ApplyCall) -> tuple[str, ...]:
 
 def all_fail(calls: Iterable[ApplyCall], methods: Mapping[str, Method], style: Style) -> bool:
     """Whether torch certainly rejects each call in view that is meant to run the Function, and there is one."""
-    forward, meant = methods.get("forward"), [call for call in calls if call.how in _MEANT and not call.expects_error]
+    forward, meant = methods.get("forward"), [call for call in calls if call.how in _MEANT and not _is_own(call)]
+    meant = [call for call in meant if not call.expects_error]
     if forward is None or not meant:
         return False
     instances = {"__call__", "__new__"}.isdisjoint(methods)
     return all(instances if call.how == _INSTANCE else _fails(call, forward, style) for call in meant)
+
+
+def _is_own(call: ApplyCall) -> bool:
+    """Whether a call is in the class that it calls, such as in its ``vmap``: another call comes first."""
+    return not call.path and call.inside.startswith(f"{call.function}.")
 
 
 _INSTANCE = "construct-call"

@@ -145,9 +145,13 @@ def _is_misfit(fn: FunctionClass, method: Method) -> bool:
 
 
 def _needs_keywords(fn: FunctionClass, forward: Method) -> bool:
-    """Whether forward has a parameter without a default that takes no argument by position: torch passes no other."""
-    required = any(each.kind is ParameterKind.KEYWORD_ONLY and each.required for each in forward.params)
-    return required and fn.signature_judgeable and forward.signature_known and not forward.inherited
+    """Whether forward has a parameter that takes no argument by position, without a default: torch passes no other.
+
+    With ``setup_context``, newer releases pass the default as well, and reject it.
+    """
+    only = [each for each in forward.params if each.kind is ParameterKind.KEYWORD_ONLY]
+    rejected = bool(only) if fn.style is Style.SETUP_CONTEXT else any(each.required for each in only)
+    return rejected and fn.signature_judgeable and forward.signature_known and not forward.inherited
 
 
 def _is_undefined(fn: FunctionClass) -> bool:
