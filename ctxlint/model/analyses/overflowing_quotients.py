@@ -38,16 +38,20 @@ def _meant(method: Method, node: cst.BaseExpression) -> cst.BaseExpression:
     return only.value_node if only is not None and only.value_node is not None else node
 
 
-def _factors(method: Method, node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+def _factors(method: Method, node: cst.BaseExpression, seen: tuple[str, ...] = ()) -> Iterator[cst.BaseExpression]:
     """The factors of a product; a square has its base."""
+    if isinstance(node, cst.Name):
+        if node.value in seen:  # it is assigned what it is part of
+            return
+        seen = (*seen, node.value)
     node = _meant(method, node)
     if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, (cst.Multiply, cst.Power)):
-        yield from _factors(method, node.left)
+        yield from _factors(method, node.left, seen)
         if isinstance(node.operator, cst.Multiply):
-            yield from _factors(method, node.right)
+            yield from _factors(method, node.right, seen)
     elif isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value in _POWERS:
         of_torch = dotted(node.func.value) == "torch"
-        yield from _factors(method, node.args[0].value if of_torch and node.args else node.func.value)
+        yield from _factors(method, node.args[0].value if of_torch and node.args else node.func.value, seen)
     else:
         yield node
 
