@@ -181,11 +181,17 @@ def states_it(fn: FunctionClass, method: Method) -> bool:
 def says_unused(fn: FunctionClass, method: Method, name: str) -> bool:
     """Whether a comment in a method, or a docstring, says that a parameter is not used."""
     fn.source.read_comments()
-    first, last = fn.start(method.node.name).line, fn.span(method.node.body).end.line
     mentioned = re.compile(rf"\b{re.escape(name)}\b")
-    comments = comments_in(fn.source.lines(first, last))
-    docstring = (part for part in re.split(r"[.;:]\s|\n", method.node.get_docstring() or "") if name in part)
-    return any(mentioned.search(each) and _DISMISSED.search(each) for each in (*comments, *docstring))
+
+    def dismisses(text: str) -> bool:
+        return bool(mentioned.search(text) and _DISMISSED.search(text))
+
+    if any(map(dismisses, re.split(r"[.;:]\s|\n", method.node.get_docstring() or ""))):
+        return True
+    if not any(map(dismisses, comments_in(fn.slice.statement.text))):
+        return False  # where the method ends needs the layout
+    first, last = fn.start(method.node.name).line, fn.span(method.node.body).end.line
+    return any(map(dismisses, comments_in(fn.source.lines(first, last))))
 
 
 def refuses_to_save(fn: FunctionClass) -> bool:
@@ -193,8 +199,15 @@ def refuses_to_save(fn: FunctionClass) -> bool:
     docstrings = [fn.node.get_docstring(), *(method.node.get_docstring() for method in fn.own_protocol_methods)]
     sentences = [part for text in filter(None, docstrings) for part in re.split(r"\.\s|\n\s*\n", text)]
     fn.source.read_comments()
-    comments = comments_in(fn.source.lines(fn.start(fn.node.name).line, fn.span(fn.node).end.line))
-    return any(_SAVING.search(each) and _REFUSED.search(each) for each in (*sentences, *comments))
+
+    def refuses(text: str) -> bool:
+        return bool(_SAVING.search(text) and _REFUSED.search(text))
+
+    if any(map(refuses, sentences)):
+        return True
+    if not any(map(refuses, comments_in(fn.slice.statement.text))):
+        return False  # where the class ends needs the layout
+    return any(map(refuses, comments_in(fn.source.lines(fn.start(fn.node.name).line, fn.span(fn.node).end.line))))
 
 
 _SAVING = pattern(r"\bsave_for_backward\b(?!\()")
