@@ -635,7 +635,8 @@ class FakeMismatch:
     ``ORDER``, those from the first to the last in another place, with ``spans``, and ``ordered`` as they belong; of
     ``NO_TENSOR``, the element, the parameter of the operator that it is, and its type.
     ``default`` is the code of the operator's default, if it is one parameter. ``sometimes``: only calls that pass the
-    arguments are concerned. ``expected`` and ``returned`` are the numbers of tensors, None for a single one;
+    arguments are concerned; ``stray``: the fake has others before some of the operator's.
+    ``expected`` and ``returned`` are the numbers of tensors, None for a single one;
     ``annotated``: only the annotation of the operator shows the former, its body does not.
 
     ``at`` is the number of the result in question, None for the only one; ``here`` and ``there`` are its sizes, dtype
@@ -649,6 +650,7 @@ class FakeMismatch:
     names: tuple[str, ...] = ()
     default: str = ""
     sometimes: bool = False
+    stray: bool = False
     expected: int | None = None
     returned: int | None = None
     annotated: bool = False

@@ -45,7 +45,8 @@ def unfit_arguments(unit: Unit, fake: Fake) -> FakeMismatch | None:
     if missing and shifted:
         missing = (*shifted[:-1], *missing[len(shifted) - 1 :])
     if missing:
-        return FakeMismatch(span, name, FakeFault.NOT_TAKEN, missing, sometimes=passed.defaults.keys() >= {*missing})
+        some, stray = passed.defaults.keys() >= {*missing}, own.moves_back(passed)
+        return FakeMismatch(span, name, FakeFault.NOT_TAKEN, missing, sometimes=some, stray=stray)
     moved = own.moved_against(passed)
     names = tuple(own.positional[moved])
     if _reads(fake.function.node, names):
@@ -152,6 +153,11 @@ class _Parameters:
                 missing = later[: later.index(here)]
                 return (*missing, here) if {*missing}.isdisjoint(self.positional) else ()
         return ()
+
+    def moves_back(self, passed: _Parameters) -> bool:
+        """Whether one comes later than in the operator, as another one is before it."""
+        places = {name: at for at, name in enumerate(passed.positional)}
+        return any(places.get(name, at) < at for at, name in enumerate(self.positional))
 
     def moved_against(self, passed: _Parameters) -> slice:
         """Those from the first to the last in another place than in the operator; none if there are others."""

@@ -22,6 +22,7 @@ from ctxlint.model.interpreter.values import (
     Variadic,
     is_container,
     is_input,
+    is_tensor,
 )
 from ctxlint.model.syntax import code_of, words_of
 from ctxlint.rules.base import Finding, FixAvailability, Rule
@@ -137,7 +138,7 @@ class SaveNonTensor(Rule[FunctionClass]):
                     (
                         _message_of_builtin(fn, method, call.method, argument.node)
                         if builtin
-                        else _message(fn, method, call.method, argument, kind)
+                        else _message(fn, method, call, argument, kind)
                     ),
                     None if builtin or call.by else save_properly(fn, method, call, argument),
                     way_to(fn, call),
@@ -151,9 +152,9 @@ def _effect(method: str) -> str:
     return "`save_for_backward` raises TypeError at `apply` when a gradient is needed"
 
 
-def _message(fn: FunctionClass, home: Method, method: str, argument: Slot, kind: str) -> str:
+def _message(fn: FunctionClass, home: Method, call: ContextCall, argument: Slot, kind: str) -> str:
     name = code_of(argument.node) if argument.node is not None else ""
-    effect = _effect(method)
+    effect = _effect(call.method)
     if isinstance(argument.node, cst.Set):
         remedy = "Drop the braces, as a set has no order"
     elif _is_mixed(argument.value):
@@ -164,10 +165,21 @@ def _message(fn: FunctionClass, home: Method, method: str, argument: Slot, kind:
         )
     elif hides_an_input(fn, home, argument):
         remedy = "Give it another name, and save the input"
+    elif _is_tensor_elsewhere(home, call, argument):
+        remedy = "Make it a tensor, as the other call passes one there"
     else:
         remedy = _kept_instead(home, name)
     subject = f"`{name}`" if "\n" not in name else "This argument"
     return f"{subject} is {kind}; {effect}. {remedy}."
+
+
+def _is_tensor_elsewhere(home: Method, call: ContextCall, argument: Slot) -> bool:
+    """Whether another call of the same name saves as much, and at this place a tensor: backward unpacks both alike."""
+    at = next((at for at, each in enumerate(call.arguments) if each is argument), None)
+    others = [each for each in home.facts.of(ContextCall) if each.method == call.method and each is not call]
+    alike = [each.arguments for each in others if len(each.arguments) == len(call.arguments)]
+    plain = [each for each in alike if not any(slot.starred for slot in each)]
+    return at is not None and any(is_tensor(each[at].value) is Tri.YES for each in plain)
 
 
 def _kept_instead(home: Method, name: str) -> str:

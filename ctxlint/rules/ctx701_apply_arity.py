@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ctxlint.model.analyses.apply_arity import misfit, misplaced, slip, takes_arguments, wrong_length
 from ctxlint.model.function import SourceFile
+from ctxlint.model.interpreter.signatures import are_shifted
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.wording import counted, quoted, them
 
@@ -94,7 +95,9 @@ class ApplyArity(Rule[SourceFile]):
             forward = fn.forward
             if call.expects_error or forward is None or not (fn.arguments_judgeable and takes_arguments(forward)):
                 continue
-            problem = _problem(call, forward, _gradients(fn)) or _problem_of_star(call, fn, forward, file)
+            problem = _problem(call, forward, _gradients(fn), _taken_by_others(file, fn)) or _problem_of_star(
+                call, fn, forward, file
+            )
             problem = problem or _problem_of_place(call, forward)
             if problem is not None:
                 called = f"`{call.alias}` (`{fn.name}.apply`)" if call.alias else f"`{fn.name}.apply`"
@@ -107,7 +110,13 @@ def _gradients(fn: FunctionClass) -> int | None:
     return counts.pop() if len(counts) == 1 else None
 
 
-def _problem(call: ApplyCall, forward: Method, gradients: int | None) -> str | None:
+def _taken_by_others(file: SourceFile, fn: FunctionClass) -> frozenset[str]:
+    """The parameters of the other Functions in a file."""
+    others = (each.forward for each in file.by_name.values() if each is not fn)
+    return frozenset(param.name for forward in others if forward is not None for param in forward.own_params)
+
+
+def _problem(call: ApplyCall, forward: Method, gradients: int | None, elsewhere: frozenset[str]) -> str | None:
     """The problem with the call, the consequence in torch, and what to write, as predicates; None for nothing."""
     positional, wrong = forward.positional, misfit(call, forward)
     if wrong is None:
@@ -118,7 +127,7 @@ def _problem(call: ApplyCall, forward: Method, gradients: int | None) -> str | N
         lacking = "a parameter" if wrong.surplus == 1 else f"{wrong.surplus} parameters"
         advice = f"Add {lacking} to `forward`, as `backward` returns {gradients} gradients"
         if call.keywords or gradients != call.positional:
-            advice = _without(call, positional) + (", by position" if call.keywords and positional else "")
+            advice = _without(call, positional, elsewhere) + (", by position" if call.keywords and positional else "")
         return f"passes {passed} but `forward` takes {least}{len(positional)}; {_RAISES} {advice}."
     if wrong.missing and wrong.unknown:
         what = f"{_keywords(wrong.unknown)}, which `forward` does not take, and omits {quoted(wrong.missing)}"
@@ -181,16 +190,18 @@ def _keywords(names: Sequence[str]) -> str:
     return quoted(names) if len(names) <= _MOST_NAMES else counted(len(names), "keyword")
 
 
-def _without(call: ApplyCall, positional: tuple[Param, ...]) -> str:
+def _without(call: ApplyCall, positional: tuple[Param, ...], elsewhere: frozenset[str]) -> str:
     """What to pass instead of too many arguments: the surplus need not be the last ones, and is known if all have names.
 
-    Arguments with other names than the parameters are perhaps meant for another Function.
+    Arguments with other names than the parameters are perhaps meant for another Function; ``elsewhere`` are the names that
+    the other ones in the file take: perhaps forward lacks a parameter.
     """
     names, given = [param.name for param in positional], [name.rpartition(".")[2] for name in call.names]
     others = [name for name in given if name not in names]
     complete = len(given) == call.positional and "" not in given and not call.keywords
     if complete and [name for name in given if name in names] == names and len(others) <= _MOST_NAMES:
-        return f"Remove {quoted(others)}"
+        meant = elsewhere.issuperset(others)
+        return f"Add {quoted(others)} to `forward`, or remove {them(others)}" if meant else f"Remove {quoted(others)}"
     if not 0 < len(names) <= _MOST_NAMES:
         return "Pass one argument for each parameter"
     return f"Pass only {quoted(names)}{', if this Function is meant' if complete and not {*names} <= {*given} else ''}"
@@ -202,8 +213,8 @@ _MOST_NAMES = 4
 
 def _are_shifted(call: ApplyCall, positional: tuple[Param, ...]) -> bool:
     """Whether an argument has the name of a later parameter: then the omitted ones are not the last ones."""
-    parameters, given = [param.name for param in positional], [name.rpartition(".")[2] for name in call.names]
-    return any(name != meant and name in parameters[at:] for at, (name, meant) in enumerate(zip(given, parameters)))
+    given = [name.rpartition(".")[2] for name in call.names]
+    return are_shifted(given, [param.name for param in positional])
 
 
 def _if_meant(call: ApplyCall, positional: tuple[Param, ...]) -> str:

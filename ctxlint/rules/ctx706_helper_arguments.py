@@ -11,6 +11,7 @@ from ctxlint.model.analyses.foreign_names import names_of_forward, undefined_nam
 from ctxlint.model.analyses.undefined_attributes import never_happens
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.interpreter.events import MisfitKind
+from ctxlint.model.interpreter.signatures import are_shifted
 from ctxlint.model.syntax import last_name
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.misfit_wording import fact, misfits, remedy
@@ -117,7 +118,11 @@ def _is_shifted(found: MisfitFound) -> bool:
     call = found.event.node if not found.event.by else None
     by_position = [each.value for each in call.args if each.keyword is None] if isinstance(call, cst.Call) else []
     names = [last_name(each) for each in by_position]
-    return not {*names, *(each.rstrip("0123456789") for each in names)}.isdisjoint(found.misfit.missing)
+    if not {*names, *(each.rstrip("0123456789") for each in names)}.isdisjoint(found.misfit.missing):
+        return True
+    misfit = found.misfit
+    of_object = misfit.receiver or misfit.unread
+    return bool(misfit.missing) and not (misfit.surplus or of_object) and are_shifted(names, misfit.params)
 
 
 def _lacks_inputs(fn: FunctionClass, found: MisfitFound) -> bool:

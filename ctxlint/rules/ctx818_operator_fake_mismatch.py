@@ -115,7 +115,7 @@ def _message(each: FakeMismatch) -> str:
         case FakeFault.NOT_TAKEN:
             when = f" if a call passes {them(each.names)}" if each.sometimes else ""
             what = f"{fake} does not take {names}, which the operator has; {_RAISES}{when}"
-            return f"{what}. Add {them(each.names)} to its parameters."
+            return f"{what}. {'Write those of the operator' if each.stray else f'Add {them(each.names)} to its parameters'}."
         case FakeFault.REQUIRED:
             return f"{fake} needs {names}, which the operator does not have; {_RAISES}. Drop {them(each.names)}."
         case FakeFault.DEFAULT:

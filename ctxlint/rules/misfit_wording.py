@@ -80,6 +80,8 @@ def fact(misfit: Misfit) -> str:
         if not misfit.takes:
             return f"with {passed}, but it has no parameters"
         return f"with {passed} by position, but it has {counted(misfit.takes, 'parameter')}"
+    if misfit.shifted:
+        return "with too few arguments"
     if misfit.missing:
         few = len(misfit.missing) <= _MOST_NAMES
         return f"without {quoted(misfit.missing, 'and') if few else f'{len(misfit.missing)} of its parameters'}"
@@ -91,7 +93,7 @@ def fact(misfit: Misfit) -> str:
 
 def remedy(misfit: Misfit) -> str:
     """What to write."""
-    if misfit.surplus:
+    if misfit.surplus or misfit.shifted:
         return "Pass one argument for each parameter"
     if misfit.missing:
         return f"Pass {them(misfit.missing)} too"

@@ -625,6 +625,7 @@ class Misfit:
     of a static method. ``inside``: the function that makes the call, if it is not the method itself.
     ``params`` are the names of all parameters, unless there is ``*args`` or ``**kwargs``. ``results`` is the number of
     values that the function returns, if the call is unpacked into another number.
+    ``shifted``: the names of the arguments show that others are left out than the last ones.
     ``unloaded``: the kernel computes with the address of a tensor: the code of that, the parameter, and what the kernel
     should load. ``number``: what is passed for a parameter that the kernel loads from, and the parameter.
     """
@@ -648,6 +649,7 @@ class Misfit:
     inside: str = ""
     params: tuple[str, ...] = ()
     results: int = 0
+    shifted: bool = False
     unloaded: tuple[str, str, str] = ("", "", "")
     number: tuple[str, str] = ("", "")
 

@@ -353,6 +353,16 @@ def _mentions(node: cst.CSTNode, name: str) -> bool:
     return any(_mentions(child, name) for child in children(node))
 
 
+def are_shifted(names: Sequence[str], params: Sequence[str]) -> bool:
+    """Whether an argument has the name of a later parameter, or how it begins: others than the last are left out."""
+    given, meant = [each.lower() for each in names], [each.lower() for each in params]
+    return any(
+        any(name == each or (len(name) > 3 and each.startswith(name)) for each in meant[at:])
+        for at, name in enumerate(given[: len(meant)])
+        if name and not meant[at].startswith(name)
+    )
+
+
 def are_moved(names: Iterable[str], params: Iterable[str]) -> bool:
     """Whether arguments with these names, by position, are not where the parameters are that bear them.
 

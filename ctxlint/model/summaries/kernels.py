@@ -18,10 +18,11 @@ from ctxlint.model.index.kernel_pointers import pointer_uses
 from ctxlint.model.index.project import Definition
 from ctxlint.model.index.scopes import LOCAL, Scope, dotted_name, resolve, resolve_certainly
 from ctxlint.model.interpreter.events import Misfit, Step
+from ctxlint.model.interpreter.signatures import are_shifted
 from ctxlint.model.interpreter.values import NONE, is_whole_number, tensor_when_used
 from ctxlint.model.summaries.callables import owner_of
 from ctxlint.model.summaries.in_force import is_in_force
-from ctxlint.model.syntax import code_of
+from ctxlint.model.syntax import code_of, last_name
 from ctxlint.patterns import pattern
 from ctxlint.source.ast_tree import nodes_in
 
@@ -287,6 +288,7 @@ def launch_misfit(
         missing,
         tuple(each for each in by_position if each in keywords),
         tuple(each for each in keywords if each not in params),
+        shifted=bool(missing) and are_shifted([_name_of(slot) for slot in known], params),
     )
     if found.surplus or found.missing or found.twice:
         return found
@@ -298,6 +300,10 @@ def launch_misfit(
     passed = {name: slot for name, slot in bound[0].items() if name not in constant} if bound is not None else {}
     spend(50)
     return _misused(found, pointer_uses(record.node, record.scope, aliases), passed)
+
+
+def _name_of(slot: Slot) -> str:
+    return last_name(slot.node) if slot.node is not None else ""
 
 
 def _misused(misfit: Misfit, uses: PointerUses, passed: Mapping[str, Slot]) -> Misfit | None:
