@@ -26,7 +26,7 @@ from ctxlint.model.index.operator_signatures import unquoted
 from ctxlint.model.index.project import Definition
 from ctxlint.model.index.project_answers import rejected_operators
 from ctxlint.model.index.scopes import Scope
-from ctxlint.model.interpreter.events import Mutation
+from ctxlint.model.interpreter.events import Assigned, Mutation
 from ctxlint.model.interpreter.interpret import interpret
 from ctxlint.model.interpreter.local_names import bound_names
 from ctxlint.model.interpreter.method import ParameterKind
@@ -135,7 +135,7 @@ def _results_of_fake(unit: Unit, resolver: Resolver, fake: Fake) -> Iterator[Sha
             span, fault = part.span(event.node), FakeFault.RESULTS
             yield FakeMismatch(span, declared.name.value, fault, **counts._asdict())
             continue
-        shared = _shared(event, tensors, promised=True)
+        shared = _shared(event, facts, tensors, promised=True)
         if shared is not None:
             yield SharedResult(part.span(event.node), fake.name, declared.name.value, *shared, fake=True)
 
@@ -148,7 +148,7 @@ def _results_of(unit: Unit, resolver: Resolver, name: str, qualname: str) -> Ite
     tensors = _annotated_tensors(params)
     promised = gives_tensors(unit, qualname)
     for event in facts.returns:
-        shared = _shared(event, tensors, promised)
+        shared = _shared(event, facts, tensors, promised)
         if shared is not None:
             yield SharedResult(part.span(event.node), name, node.name.value, *shared)
     for call in grad_mode_tests(facts):
@@ -263,7 +263,9 @@ def _written(mutation: Mutation, tensors: Container[str]) -> str | None:
     return name if name in tensors else None
 
 
-def _shared(event: Return, tensors: set[str], promised: bool) -> tuple[tuple[str, ...], bool, bool] | None:
+def _shared(
+    event: Return, facts: MethodFacts, tensors: set[str], promised: bool
+) -> tuple[tuple[str, ...], bool, bool] | None:
     """What a return shares, as the fields of ``SharedResult``; None if nothing is certain."""
     options = event.value.options()
     if NONE in options and len(options) > 2:  # one flag may decide both what the tensor is and that it is returned
@@ -274,7 +276,7 @@ def _shared(event: Return, tensors: set[str], promised: bool) -> tuple[tuple[str
     for result in (slot.value for slots in every for slot in slots):
         origins = list(_origins(result))
         for parameter in map(_parameter, origins):
-            if parameter is not None and parameter.name in tensors:
+            if parameter is not None and parameter.name in tensors and not _is_replaced(facts, event, origins):
                 whole = result == parameter or parameter in result.options()
                 found[parameter.name] = found.get(parameter.name, True) and whole
                 always = always or len(options) == len(origins) == 1
@@ -285,6 +287,20 @@ def _shared(event: Return, tensors: set[str], promised: bool) -> tuple[tuple[str
         if again is not None:
             return (), again[0], again[1] and len(options) == 1
     return None
+
+
+def _is_replaced(facts: MethodFacts, event: Return, origins: Sequence_[Value | None]) -> bool:
+    """Whether a return is under a test as which the binding of another of its tensors reads: there, it is that one."""
+    if len(origins) == 1 or not event.guards:
+        return False
+    tests = [
+        guard
+        for each in facts.of(Assigned)
+        if each.value is not None and event.may_follow(each) and not isinstance(storage(each.value), Parameter)
+        if storage(each.value) in origins
+        for guard in each.guards
+    ]
+    return any(mine.holds == its.holds and mine.reads_like(its) for mine in event.guards for its in tests)
 
 
 def _origins(value: Value) -> Iterator[Value | None]:
