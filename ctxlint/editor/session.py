@@ -259,6 +259,8 @@ class Session(LanguageServer):
         from ctxlint.run.in_project import forget_other_files
 
         forget_other_files()  # at once: the worker would do it after the checks that are requested below
+        if self._second is not None:
+            self._second.forget()
         if self._checker is not None:
             self._checker.refresh()
         self._generation += 1

@@ -69,6 +69,7 @@ class MissingForward(Rule[FunctionClass]):
     code = "CTX116"
     name = "missing-forward"
     subject = FunctionClass
+    default = False
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         if fn.forward is not None or fn.has_subclass or not (fn.applied and fn.signature_judgeable):

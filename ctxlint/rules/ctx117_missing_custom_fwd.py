@@ -98,6 +98,7 @@ class MissingCustomFwd(Rule[FunctionClass]):
     code = "CTX117"
     name = "missing-custom-fwd"
     subject = FunctionClass
+    default = False
     about_backward = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:

@@ -73,6 +73,7 @@ class NonlinearGradient(Rule[FunctionClass]):
     code = "CTX251"
     name = "nonlinear-gradient"
     subject = FunctionClass
+    default = False
     about_backward = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:

@@ -83,6 +83,7 @@ class UntestedNone(Rule[FunctionClass]):
     code = "CTX328"
     name = "untested-none"
     subject = FunctionClass
+    default = False
     about_backward = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:

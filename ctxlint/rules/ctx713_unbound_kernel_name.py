@@ -99,6 +99,7 @@ class UnboundKernelName(Rule[SourceFile]):
     code = "CTX713"
     name = "unbound-kernel-name"
     subject = SourceFile
+    default = False
 
     def check(self, file: SourceFile, settings: Settings) -> Iterator[Finding]:
         for each in file.kernel_faults:

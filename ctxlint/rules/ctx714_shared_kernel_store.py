@@ -95,6 +95,7 @@ class SharedKernelStore(Rule[SourceFile]):
     code = "CTX714"
     name = "shared-kernel-store"
     subject = SourceFile
+    default = False
 
     def check(self, file: SourceFile, settings: Settings) -> Iterator[Finding]:
         for each in file.kernel_faults:

@@ -28,10 +28,13 @@ class SecondProcess:
             with suppress(OSError):
                 self._process = WorkerProcess(None, is_copy=can_copy())
         self._asked = 0
+        self._is_stale = False
         self._begin(None, [])
 
     def answers(self, imports: Imports, search: Search, paths: list[str]) -> list[bool | None]:
         """As ``answers_in``."""
+        if self._is_stale:
+            self.end()
         theirs, mine = paths[::2], paths[1::2]
         if self._process is None or len(paths) < WORTH_SHARING or not self._begin(search, theirs):
             return answers_in(imports, search, paths)
@@ -56,6 +59,10 @@ class SecondProcess:
                 return True
             self.end()
         return False
+
+    def forget(self) -> None:
+        """Files have changed: the process, which keeps what they contained, answers nothing more."""
+        self._is_stale = True
 
     def end(self) -> None:
         """End the process."""

@@ -21,8 +21,10 @@ if TYPE_CHECKING:
 PUTTING = frozenset(str.split("add append appendleft extend insert push put setdefault update"))
 """Methods of containers that keep their arguments."""
 
-HANDING_OVER = re.compile(r"(add|append|defer|enqueue|push|put|queue|record|register|schedule|submit)_").match
-"""How the names of other methods begin that keep what they get for later, by convention."""
+HANDING_OVER = re.compile(
+    r"(?:add|append|defer|enqueue|push|put|queue|record|register|schedule|submit)_(?!stream$|\w*hook$|\w*_$)[a-z]"
+).match
+"""How the names of other methods begin that keep what they get for later, by convention; not those of tensors."""
 
 
 def keeps_argument(definition: Definition, call: cst.Call, argument: cst.Arg) -> bool:

@@ -65,7 +65,7 @@ def _is_static_assert(node: ast.AST) -> bool:
     return isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "static_assert"
 
 
-def _arms(node: ast.AST) -> Iterator[ast.expr]:
+def arms_of(node: ast.AST) -> Iterator[ast.expr]:
     """What an expression evaluates on some paths only."""
     if isinstance(node, ast.IfExp):
         yield from (node.body, node.orelse)
@@ -128,7 +128,7 @@ class _Walk:
 
     def expression(self, node: ast.AST, *, certain: bool, added: ast.expr | None = None) -> None:
         """Note the names in code without branches; what is added to is read."""
-        optional = {part for each in nodes_in(node) for arm in _arms(each) for part in nodes_in(arm)}
+        optional = {part for each in nodes_in(node) for arm in arms_of(each) for part in nodes_in(arm)}
         for each in nodes_in(node):
             if isinstance(each, ast.Name):
                 reads = isinstance(each.ctx, ast.Load) or each is added

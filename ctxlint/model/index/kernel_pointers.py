@@ -13,6 +13,7 @@ from ctxlint.model.index.kernel_addresses import (
     nodes_of_kernel,
     values_by_name,
 )
+from ctxlint.model.index.kernel_bindings import arms_of
 from ctxlint.model.index.kernel_names import Aliases, meaning_in_kernel
 from ctxlint.records import record
 from ctxlint.source.ast_tree import nodes_in, parameter_names
@@ -65,7 +66,9 @@ def _always(body: Iterable[ast.stmt]) -> Iterator[ast.AST]:
         if isinstance(statement, (ast.For, ast.With)):
             yield from _always(statement.body)
         elif not isinstance(statement, (ast.If, ast.While, ast.Try, ast.FunctionDef)):
-            yield from (each for each in nodes_in(statement) if isinstance(each, _COMPUTING))
+            nodes = nodes_in(statement)
+            optional = {part for each in nodes for arm in arms_of(each) for part in nodes_in(arm)}
+            yield from (each for each in nodes if isinstance(each, _COMPUTING) and each not in optional)
 
 
 def _stored(kernel: Kernel) -> Mapping[str, int]:

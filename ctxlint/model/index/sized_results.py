@@ -10,7 +10,7 @@ from ctxlint.source.ast_tree import nodes_in, parameter_names
 from ctxlint.torch_api.operations import CONTIGUOUS_FACTORIES, LAYOUT_KEEPING_FACTORIES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from ctxlint.model.index.project import Definition
 
@@ -34,6 +34,8 @@ class _Function:
         nodes = [each for statement in function.body for each in nodes_in(statement)]
         self.returned = [each.value for each in nodes if isinstance(each, ast.Return)]
         self._params = frozenset(parameter_names(function.args))
+        self._asked: set[str] = set()
+        """The names that are being looked at: one that is bound to itself has no size that is known."""
         self._bound: dict[str, list[ast.expr | None]] = {}
         """What each name is bound to; None for anything but the value of an assignment, or its shape taken apart."""
         known: set[ast.Name] = set()
@@ -58,14 +60,22 @@ class _Function:
             value = value.elts[part] if isinstance(value, ast.Tuple) and part < len(value.elts) else None
         return self._of_tensor(value)
 
+    def _of_name(self, name: str, of: Callable[[ast.expr], frozenset[str]]) -> frozenset[str]:
+        """The parameters for all that a name is bound to."""
+        if name in self._asked:
+            return frozenset()
+        self._asked.add(name)
+        made = self._bound.get(name, [])
+        found = [of(each) for each in made if each is not None and not isinstance(each, ast.Name)]
+        self._asked.discard(name)
+        return frozenset.union(*found) if found and len(found) == len(made) and all(found) else frozenset()
+
     def _of_tensor(self, value: ast.expr | None) -> frozenset[str]:
         """The parameters of which memory has a size."""
         while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in _WHOLE:
             value = value.func.value
         if isinstance(value, ast.Name):
-            made = self._bound.get(value.id, [])
-            found = [self._of_tensor(each) for each in made if not isinstance(each, ast.Name)]
-            return frozenset.union(*found) if found and len(found) == len(made) and all(found) else frozenset()
+            return self._of_name(value.id, self._of_tensor)
         name = dotted_name(value.func) if isinstance(value, ast.Call) else None
         if not isinstance(value, ast.Call) or name is None or not value.args or not name.startswith("torch."):
             return frozenset()
@@ -80,9 +90,7 @@ class _Function:
     def _of_size(self, size: ast.expr) -> frozenset[str]:
         """The parameter of which it is a size, or all of them."""
         if isinstance(size, ast.Name):
-            made = self._bound.get(size.id, [])
-            found = [self._of_size(each) for each in made if each is not None and not isinstance(each, ast.Name)]
-            return frozenset.union(*found) if found and len(found) == len(made) and all(found) else frozenset()
+            return self._of_name(size.id, self._of_size)
         if isinstance(size, ast.Subscript) and not isinstance(size.slice, ast.Slice):
             size = size.value
             if isinstance(size, ast.Name):
