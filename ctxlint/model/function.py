@@ -663,31 +663,6 @@ class FakeMismatch:
     ordered: tuple[str, ...] = ()
 
 
-class KernelFaultKind(Enum):
-    """What is wrong in a kernel of Triton."""
-
-    UNBOUND = "a name is bound only for one value of a flag, and read for the other"
-    SHARED = "all programs store to the same addresses"
-    MISALIGNED = "a value for each row of a block gets its columns"
-
-
-@record
-class KernelFault:
-    """A fault in a ``kernel`` of Triton: in the ``code`` at the ``span``.
-
-    ``other`` is the flag as it is then, another pointer, which the programs move, or the block, which has these
-    ``sizes``. ``when`` a launch in view gets there.
-    """
-
-    kind: KernelFaultKind
-    span: Span
-    kernel: str
-    code: str
-    other: str = ""
-    when: str = ""
-    sizes: tuple[str, str] = ("", "")
-
-
 @record
 class GradModeTest:
     """A call of ``torch.is_grad_enabled()`` in the operator ``function``."""
@@ -758,8 +733,6 @@ class SourceFile:
     """The custom operators that torch does not define."""
     fake_mismatches: tuple[FakeMismatch, ...] = ()
     """The fakes that do not fit their operators."""
-    kernel_faults: tuple[KernelFault, ...] = ()
-    """What is wrong in the kernels of Triton that the file launches."""
     grad_mode_tests: tuple[GradModeTest, ...] = ()
     """Where custom operators ask for grad mode."""
     kernels_below_autograd: tuple[KernelBelowAutograd, ...] = ()

@@ -36,7 +36,6 @@ from ctxlint.model.index.outside_facts import MODULE_BACKWARDS, NOTHING, OF_NO_F
 from ctxlint.model.index.project import Definition, Project
 from ctxlint.model.index.project_answers import modifying_functions, tracked_calls
 from ctxlint.model.index.scopes import LOCAL
-from ctxlint.model.kernel_faults import kernel_faults
 from ctxlint.model.operator_kernels import function_applied_in, kernels_below_autograd
 from ctxlint.model.operator_results import operator_results
 from ctxlint.model.operator_schemas import may_register, registers_by_calls
@@ -291,7 +290,6 @@ class Reader:
             undeclared_writes=tuple(each for each in results if isinstance(each, UndeclaredWrite)),
             rejected_operators=tuple(each for each in results if isinstance(each, RejectedOperator)),
             fake_mismatches=tuple(each for each in results if isinstance(each, FakeMismatch)),
-            kernel_faults=tuple(kernel_faults(unit)) if unit.source.holds("triton") else (),
             grad_mode_tests=tuple(each for each in results if isinstance(each, GradModeTest)),
             kernels_below_autograd=self.kernels_below_autograd(outside),
             cast_backwards=self.cast_backwards if unit.source.holds("register_autograd") else (),

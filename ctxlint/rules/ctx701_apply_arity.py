@@ -95,9 +95,7 @@ class ApplyArity(Rule[SourceFile]):
             forward = fn.forward
             if call.expects_error or forward is None or not (fn.arguments_judgeable and takes_arguments(forward)):
                 continue
-            problem = _problem(call, forward, _gradients(fn), _taken_by_others(file, fn)) or _problem_of_star(
-                call, fn, forward, file
-            )
+            problem = _problem(call, forward, _gradients(fn)) or _problem_of_star(call, fn, forward, file)
             problem = problem or _problem_of_place(call, forward)
             if problem is not None:
                 called = f"`{call.alias}` (`{fn.name}.apply`)" if call.alias else f"`{fn.name}.apply`"
@@ -110,13 +108,7 @@ def _gradients(fn: FunctionClass) -> int | None:
     return counts.pop() if len(counts) == 1 else None
 
 
-def _taken_by_others(file: SourceFile, fn: FunctionClass) -> frozenset[str]:
-    """The parameters of the other Functions in a file."""
-    others = (each.forward for each in file.by_name.values() if each is not fn)
-    return frozenset(param.name for forward in others if forward is not None for param in forward.own_params)
-
-
-def _problem(call: ApplyCall, forward: Method, gradients: int | None, elsewhere: frozenset[str]) -> str | None:
+def _problem(call: ApplyCall, forward: Method, gradients: int | None) -> str | None:
     """The problem with the call, the consequence in torch, and what to write, as predicates; None for nothing."""
     positional, wrong = forward.positional, misfit(call, forward)
     if wrong is None:
@@ -127,7 +119,7 @@ def _problem(call: ApplyCall, forward: Method, gradients: int | None, elsewhere:
         lacking = "a parameter" if wrong.surplus == 1 else f"{wrong.surplus} parameters"
         advice = f"Add {lacking} to `forward`, as `backward` returns {gradients} gradients"
         if call.keywords or gradients != call.positional:
-            advice = _without(call, positional, elsewhere) + (", by position" if call.keywords and positional else "")
+            advice = _without(call, positional) + (", by position" if call.keywords and positional else "")
         return f"passes {passed} but `forward` takes {least}{len(positional)}; {_RAISES} {advice}."
     if wrong.missing and wrong.unknown:
         what = f"{_keywords(wrong.unknown)}, which `forward` does not take, and omits {quoted(wrong.missing)}"
@@ -190,18 +182,16 @@ def _keywords(names: Sequence[str]) -> str:
     return quoted(names) if len(names) <= _MOST_NAMES else counted(len(names), "keyword")
 
 
-def _without(call: ApplyCall, positional: tuple[Param, ...], elsewhere: frozenset[str]) -> str:
+def _without(call: ApplyCall, positional: tuple[Param, ...]) -> str:
     """What to pass instead of too many arguments: the surplus need not be the last ones, and is known if all have names.
 
-    Arguments with other names than the parameters are perhaps meant for another Function; ``elsewhere`` are the names that
-    the other ones in the file take: perhaps forward lacks a parameter.
+    Arguments with other names than the parameters are perhaps meant for another Function.
     """
     names, given = [param.name for param in positional], [name.rpartition(".")[2] for name in call.names]
     others = [name for name in given if name not in names]
     complete = len(given) == call.positional and "" not in given and not call.keywords
     if complete and [name for name in given if name in names] == names and len(others) <= _MOST_NAMES:
-        meant = elsewhere.issuperset(others)
-        return f"Add {quoted(others)} to `forward`, or remove {them(others)}" if meant else f"Remove {quoted(others)}"
+        return f"Remove {quoted(others)}"
     if not 0 < len(names) <= _MOST_NAMES:
         return "Pass one argument for each parameter"
     return f"Pass only {quoted(names)}{', if this Function is meant' if complete and not {*names} <= {*given} else ''}"
