@@ -63,8 +63,7 @@ _STATEMENTS = frozenset({"body", "orelse", "finalbody"})
 
 def bound_in(top: ast.AST, own: Iterable[ast.AST], inner: Iterable[Scoped]) -> set[str]:
     """The names that a scope binds: its parameters, and those that its own nodes and the statements ``inner`` bind."""
-    named = (each.id for each in own if type(each) is ast.Name and type(each.ctx) is not ast.Load)
-    found = {each.name for each in inner}.union(named, bound_names(each for each in own if type(each) in _BINDING))
+    found = {each.name for each in inner}.union(bound_names(each for each in own if each is not top))
     if isinstance(top, (ast.FunctionDef, ast.AsyncFunctionDef)):
         stars = (top.args.vararg, top.args.kwarg)
         found.update(parameter_names(top.args), (each.arg for each in stars if each is not None))
@@ -86,7 +85,9 @@ def bound_names(nodes: Iterable[ast.AST]) -> Iterator[str]:
     for node in nodes:
         if type(node) is ast.Name and type(node.ctx) is not ast.Load:
             yield node.id
-        match node if type(node) in _BINDING else None:  # few nodes do
+        if type(node) not in _BINDING:
+            continue
+        match node:
             case ast.alias(name=name, asname=other):
                 yield (other or name).partition(".")[0]
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
@@ -145,8 +146,6 @@ class _Fields(dict[type[ast.AST], tuple[str, ...]]):
 
 
 _FIELDS = _Fields()
-_BINDING = frozenset({ast.alias, ast.ExceptHandler, ast.MatchAs, ast.MatchMapping, ast.MatchStar})
-"""The nodes that bind names, apart from names themselves and definitions."""
 _WITHOUT_NODES = frozenset({"arg", "attr", "ctx", "id", "kind", "op", "type_comment"})
 
 
