@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,7 +16,6 @@ from ctxlint.source.scanner import Mentions, Transforming
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from ctxlint.source.scanner import Search
 
@@ -83,3 +83,12 @@ def test_few_files_are_not_shared_and_it_ends_once(second: SecondProcess, paths:
     second.end()
     second.end()
     assert second.answers(Imports(), Transforming(), paths) == answers_in(Imports(), Transforming(), paths)
+
+
+def test_files_that_have_changed_are_read_again(second: SecondProcess, paths: list[str]) -> None:
+    search = Storing(frozenset({"late"}))
+    assert any(second.answers(Imports(), search, paths))
+    for path in paths:
+        Path(path).write_text("x = 1\n")
+    second.forget()
+    assert not any(second.answers(Imports(), search, paths))
