@@ -339,6 +339,11 @@ class FunctionClass:
         """Where a node starts."""
         return self.span(node).start
 
+    def commented_text(self) -> str:
+        """The text of the class, from its name on, with its comments."""
+        self.source.read_comments()
+        return self.source.lines(self.start(self.node.name).line, self.span(self.node).end.line)
+
     def line(self, node: cst.CSTNode) -> str:
         """The first line of a node, for a message: ``line 4``."""
         return self.slice.source.line_name(self.start(node).line)

@@ -88,6 +88,7 @@ class MissingCustomFwd(Rule[FunctionClass]):
     There is no fix: converting the saved tensor may be what is wanted.
 
     ## Known limits
+    Off by default: that the caller runs under autocast is read from its text.
     Only `torch.mm`, `torch.matmul` and `torch.bmm`, and parameters that a call in view passes. Not reported if the methods mention
     autocast, have other decorators, or convert what they multiply.
 

@@ -63,6 +63,7 @@ class NonlinearGradient(Rule[FunctionClass]):
     There is no fix: only the author knows the formula.
 
     ## Known limits
+    Off by default: what undoes such an operation is not always known.
     Not reported if the incoming gradient also occurs elsewhere in the gradient, as in `grad / grad.norm()` and `grad.sign()`,
     which may be on purpose, in loops, or if a second such operation may undo the first.
 

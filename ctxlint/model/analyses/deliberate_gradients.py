@@ -17,6 +17,8 @@ from ctxlint.source.source import comments_in
 from ctxlint.torch_api import operations
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ctxlint.model.function import FunctionClass, Input
     from ctxlint.model.interpreter.method import Method
     from ctxlint.model.interpreter.values import Value
@@ -180,7 +182,6 @@ def states_it(fn: FunctionClass, method: Method) -> bool:
 
 def says_unused(fn: FunctionClass, method: Method, name: str) -> bool:
     """Whether a comment in a method, or a docstring, says that a parameter is not used."""
-    fn.source.read_comments()
     mentioned = re.compile(rf"\b{re.escape(name)}\b")
 
     def dismisses(text: str) -> bool:
@@ -188,26 +189,29 @@ def says_unused(fn: FunctionClass, method: Method, name: str) -> bool:
 
     if any(map(dismisses, re.split(r"[.;:]\s|\n", method.node.get_docstring() or ""))):
         return True
-    if not any(map(dismisses, comments_in(fn.slice.statement.text))):
-        return False  # where the method ends needs the layout
+    if not _may_comment(fn, dismisses):
+        return False
     first, last = fn.start(method.node.name).line, fn.span(method.node.body).end.line
     return any(map(dismisses, comments_in(fn.source.lines(first, last))))
+
+
+def _may_comment(fn: FunctionClass, says: Callable[[str], bool]) -> bool:
+    """Whether a comment in the statement around a class says something; where the class ends needs the layout."""
+    fn.source.read_comments()
+    return any(map(says, comments_in(fn.slice.statement.text)))
 
 
 def refuses_to_save(fn: FunctionClass) -> bool:
     """Whether a docstring, or a comment in the class, says why ``save_for_backward`` is not used."""
     docstrings = [fn.node.get_docstring(), *(method.node.get_docstring() for method in fn.own_protocol_methods)]
     sentences = [part for text in filter(None, docstrings) for part in re.split(r"\.\s|\n\s*\n", text)]
-    fn.source.read_comments()
 
     def refuses(text: str) -> bool:
         return bool(_SAVING.search(text) and _REFUSED.search(text))
 
     if any(map(refuses, sentences)):
         return True
-    if not any(map(refuses, comments_in(fn.slice.statement.text))):
-        return False  # where the class ends needs the layout
-    return any(map(refuses, comments_in(fn.source.lines(fn.start(fn.node.name).line, fn.span(fn.node).end.line))))
+    return _may_comment(fn, refuses) and any(map(refuses, comments_in(fn.commented_text())))
 
 
 _SAVING = pattern(r"\bsave_for_backward\b(?!\()")

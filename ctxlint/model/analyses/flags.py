@@ -29,6 +29,7 @@ from ctxlint.model.interpreter.values import (
     SavedTensor,
     Scalar,
     Tri,
+    before_star,
     before_views,
     is_input,
     is_none,
@@ -242,9 +243,7 @@ def misplaced_gradients(fn: FunctionClass) -> list[Misplaced]:
     found: list[Misplaced] = []
     stored = stored_flags(fn)
     for returned in fn.gradients:
-        for position, slot in enumerate(returned.slots):
-            if slot.starred:
-                break
+        for position, slot in enumerate(before_star(returned.slots)):
             name = slot.node.value if isinstance(slot.node, cst.Name) else ""
             if name:
                 slots.setdefault(name, set()).add(position)

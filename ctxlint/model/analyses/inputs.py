@@ -8,7 +8,6 @@ ctx.
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import takewhile
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -26,7 +25,7 @@ from ctxlint.model.function import (
 )
 from ctxlint.model.index.scopes import LOCAL
 from ctxlint.model.interpreter.statements import sounds_final
-from ctxlint.model.interpreter.values import Constant, Opaque, Tri, is_none, is_tensor
+from ctxlint.model.interpreter.values import Constant, Opaque, Tri, before_star, is_none, is_tensor
 from ctxlint.torch_api import types
 
 if TYPE_CHECKING:
@@ -92,7 +91,7 @@ def given_by_a_call(returned: Returned) -> bool:
 def slot_values(index: int, gradients: Sequence[Returned]) -> Iterator[Value]:
     """What the returns of backward have for input ``index``, except None."""
     for returned in gradients:
-        slots = list(takewhile(lambda slot: not slot.starred, returned.slots))
+        slots = before_star(returned.slots)
         if index < len(slots):
             yield from (option for option in slots[index].value.options() if is_none(option) is not Tri.YES)
 

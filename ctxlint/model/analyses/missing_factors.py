@@ -87,9 +87,7 @@ def _passed_on(fn: FunctionClass, backward: Method) -> Iterator[tuple[int, tuple
 
 def _passes_straight(fn: FunctionClass) -> bool:
     """Whether the class says that it passes gradients on as they are."""
-    fn.source.read_comments()
-    text = fn.source.lines(fn.start(fn.node.name).line, fn.span(fn.node).end.line)
-    return _STRAIGHT.search(text) is not None
+    return _STRAIGHT.search(fn.commented_text()) is not None
 
 
 _STRAIGHT = pattern(

@@ -8,7 +8,7 @@ import libcst as cst
 
 from ctxlint.effort import spend
 from ctxlint.model.interpreter.events import ContextWrite, Mutation, Return
-from ctxlint.model.interpreter.values import View
+from ctxlint.model.interpreter.values import View, before_star
 from ctxlint.model.syntax import children, is_name, last_name
 from ctxlint.records import record
 from ctxlint.torch_api import operations
@@ -50,9 +50,7 @@ def nonlinear_gradients(fn: FunctionClass) -> Iterator[tuple[int, Bent]]:
         return  # what a name holds is changed through another one
     uses = _Uses(backward)
     for returned in fn.gradients:
-        for index, slot in enumerate(returned.slots if returned.known else ()):
-            if slot.starred:
-                break
+        for index, slot in enumerate(before_star(returned.slots) if returned.known else ()):
             found = uses.of(slot.node, returned.event) if slot.node is not None else None
             if found is not None and found.bent is not None and not found.direct:
                 yield index, found.bent

@@ -34,8 +34,7 @@ def overflowing_quotients(method: Method) -> Iterator[OverflowingQuotient]:
 
 def _meant(method: Method, node: cst.BaseExpression) -> cst.BaseExpression:
     """An expression, or what its name is assigned once."""
-    only = method.only_assignment(node.value) if isinstance(node, cst.Name) else None
-    return only.value_node if only is not None and only.value_node is not None else node
+    return method.behind_name(node) or node
 
 
 def _factors(method: Method, node: cst.BaseExpression, seen: tuple[str, ...] = ()) -> Iterator[cst.BaseExpression]:

@@ -8,7 +8,7 @@ import libcst as cst
 
 from ctxlint.model.analyses.decided_tests import never_runs, outcome
 from ctxlint.model.analyses.unwritten_gradients import allocates
-from ctxlint.model.interpreter.values import Fresh
+from ctxlint.model.interpreter.values import Fresh, before_star
 from ctxlint.model.syntax import words_of
 from ctxlint.records import record
 from ctxlint.torch_api import operations
@@ -34,9 +34,7 @@ def partly_written(fn: FunctionClass, backward: Method) -> Iterator[PartlyWritte
     for returned in fn.gradients:
         if not returned.known or any(guard.test is not None for guard in returned.event.guards):
             continue
-        for at, slot in enumerate(returned.slots):
-            if slot.starred:
-                break
+        for at, slot in enumerate(before_star(returned.slots)):
             made = slot.value.node if isinstance(slot.value, Fresh) else None
             if isinstance(slot.node, cst.Name) and isinstance(made, cst.Call) and allocates(made):
                 choice = _only_choice(fn, backward, slot.node, made)

@@ -8,7 +8,7 @@ import libcst as cst
 
 from ctxlint.effort import spend
 from ctxlint.model.interpreter.events import Mutation, Return
-from ctxlint.model.interpreter.values import Parameter, usual_storage
+from ctxlint.model.interpreter.values import Parameter, before_star, usual_storage
 from ctxlint.model.syntax import children, code_of, dotted, last_name, names_in
 from ctxlint.records import record
 from ctxlint.torch_api import operations
@@ -56,9 +56,7 @@ def squared_gradients(fn: FunctionClass) -> Iterator[tuple[int, Squared]]:
         return
     degrees = _Degrees(backward)
     for returned in fn.gradients:
-        for index, slot in enumerate(returned.slots if returned.known else ()):
-            if slot.starred:
-                break
+        for index, slot in enumerate(before_star(returned.slots) if returned.known else ()):
             found = degrees.of(slot.node, returned.event) if slot.node is not None else None
             if isinstance(found, Squared):
                 yield index, found

@@ -15,7 +15,16 @@ from ctxlint.model.analyses.absent_inputs import (
 from ctxlint.model.analyses.flags import flags_of, stored_flags
 from ctxlint.model.analyses.kept_values import kept_value
 from ctxlint.model.interpreter.events import Assigned
-from ctxlint.model.interpreter.values import NONE, Constant, ContextAttribute, SavedTensor, Tri, is_input, is_none
+from ctxlint.model.interpreter.values import (
+    NONE,
+    Constant,
+    ContextAttribute,
+    SavedTensor,
+    Tri,
+    before_star,
+    is_input,
+    is_none,
+)
 from ctxlint.model.syntax import code_of, dotted
 from ctxlint.patterns import pattern
 from ctxlint.records import record
@@ -89,9 +98,7 @@ def _is_about(event: ContextEvent, value: Value | None) -> bool:
 def _kept(fn: FunctionClass) -> Iterator[tuple[Value, ContextEvent, cst.BaseExpression | None]]:
     """What backward reads of what forward keeps, with the event that keeps it, and what that is."""
     for save in fn.saves if len(fn.saves) == 1 else ():
-        for at, slot in enumerate(save.arguments):
-            if slot.starred:
-                break
+        for at, slot in enumerate(before_star(save.arguments)):
             yield SavedTensor(at), save, slot.node
     for name, writes in fn.writes_by_attribute.items():
         if len(writes) == 1:

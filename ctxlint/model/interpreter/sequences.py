@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from itertools import takewhile
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -31,6 +30,7 @@ from ctxlint.model.interpreter.values import (
     Value,
     Variadic,
     View,
+    before_star,
     before_views,
     constant,
     is_none,
@@ -116,8 +116,8 @@ def sequence_item(value: Sequence, node: cst.Subscript, number: int | None) -> V
             if isinstance(value.slots[0].value, SomeTensor):
                 return SomeTensor()
             return item_at(value.slots[0].value, number, node)  # a copy of an iterable: list(args)
-        before_star = list(takewhile(lambda slot: not slot.starred, value.slots))
-        return before_star[number].value if 0 <= number < len(before_star) else Opaque(node)
+        known = before_star(value.slots)
+        return known[number].value if 0 <= number < len(known) else Opaque(node)
     if len(node.slice) != 1 or not isinstance(node.slice[0].slice, cst.Slice):
         only = value.slots[0].value if len(value.slots) == 1 and value.slots[0].starred else None
         return Item(only, node) if isinstance(only, Variadic) and only.role == "gradient" else Opaque(node)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import field
 from enum import Enum
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from ctxlint.effort import spend
@@ -302,6 +303,11 @@ class Slot:
     value: Value
     node: cst.BaseExpression | None = field(default=None, compare=False)
     starred: bool = False
+
+
+def before_star(slots: Iterable[Slot]) -> tuple[Slot, ...]:
+    """The elements whose places are known: those before the first starred one."""
+    return tuple(takewhile(lambda each: not each.starred, slots))
 
 
 @record

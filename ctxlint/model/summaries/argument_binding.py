@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from ctxlint.effort import spend
 from ctxlint.model.function import Param, ParameterKind
 from ctxlint.model.interpreter.sequences import part_of
-from ctxlint.model.interpreter.values import Item, Mapping, Opaque, Sequence, Slot, Value
+from ctxlint.model.interpreter.values import Item, Mapping, Opaque, Sequence, Slot, Value, before_star
 
 if TYPE_CHECKING:
     from collections.abc import Mapping as MappingOf
@@ -23,7 +22,7 @@ def bind_arguments(
     """
     spend(len(params) + (len(arguments) >> 2))
     bindings: dict[str, Value] = {}
-    known = tuple(takewhile(lambda slot: not slot.starred, arguments))
+    known = before_star(arguments)
     positional, open_ended = list(known), len(known) < len(arguments)
     rest = _Rest(arguments[-1].value if open_ended and len(known) + 1 == len(arguments) else None)
     for param in params:

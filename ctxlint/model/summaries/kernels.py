@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field, replace
-from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from ctxlint.effort import spend
@@ -19,7 +18,7 @@ from ctxlint.model.index.project import Definition
 from ctxlint.model.index.scopes import LOCAL, Scope, dotted_name, resolve, resolve_certainly
 from ctxlint.model.interpreter.events import Misfit, Step
 from ctxlint.model.interpreter.signatures import are_shifted
-from ctxlint.model.interpreter.values import NONE, is_whole_number, tensor_when_used
+from ctxlint.model.interpreter.values import NONE, before_star, is_whole_number, tensor_when_used
 from ctxlint.model.summaries.callables import owner_of
 from ctxlint.model.summaries.in_force import is_in_force
 from ctxlint.model.syntax import code_of, last_name
@@ -249,7 +248,7 @@ def bound_to_kernel(
 
     None if the kernel cannot take so many.
     """
-    params, known = parameters_of(definition), tuple(takewhile(lambda slot: not slot.starred, arguments))
+    params, known = parameters_of(definition), before_star(arguments)
     if len(known) > len(params):
         return None
     may_be_passed = params[len(known) :] if open_ended or len(known) < len(arguments) else ()
