@@ -194,6 +194,7 @@ class Double(torch.autograd.Function):
     def backward(ctx, grad_output):
         return grad_output * 2
 """
+BOTH = "import other\nfrom ops import Double\n"
 
 
 @pytest.mark.parametrize(
@@ -222,7 +223,7 @@ class Double(torch.autograd.Function):
 )
 def test_a_name_of_torch_that_another_file_replaces(other: str, known: bool) -> None:
     """What the decorators are cannot be known then: not whether they warn, nor what to write instead."""
-    write({"ops.py": AMP, "other.py": other})
+    write({"ops.py": AMP, "other.py": other, "main.py": BOTH})
     expected = [f"ops.py:{line}: CTX602 `torch.cuda.amp.custom_{half}`" for line, half in ((8, "fwd"), (13, "bwd"))]
     fwd_only = "custom_fwd" in other and not known
     assert matches(found(), *(expected if known else expected[1:] if fwd_only else []))
@@ -231,10 +232,61 @@ def test_a_name_of_torch_that_another_file_replaces(other: str, known: bool) -> 
     assert [line.rpartition(": CTX")[2][:3] for line in found()] == ["602"] * (2 if known else 1 if fwd_only else 0)
 
 
+PATCH = "import torch\n\ntorch.cuda = torch.npu\n"
+LOADED = {
+    "by nothing": {"patch.py": PATCH, "main.py": "import ops, tools\n", "tools.py": "patch = 1\n"},
+    "by a script": {"patch.py": PATCH, "run.py": "import patch, model\n", "model.py": "import numpy\n"},
+    "to install": {"setup.py": PATCH + "import ops\n"},
+    "to document": {"docs/conf.py": PATCH + "from ops import Double\n"},
+    "to test": {"tests/tools.py": PATCH + "import ops\n", "tests/main.py": "import tools\n"},
+    "as a mention": {"patch.py": PATCH, "main.py": "import ops\n\n# do import patch\nprint('patch')\n"},
+    "of a package": {"a/__init__.py": "from . import patch\n", "a/patch.py": PATCH, "b.py": "import a.patch, sys\n"},
+}
+LOADED_TOGETHER = {
+    "it imports": {"patch.py": PATCH + "from ops import (\n    Double,\n)\n"},
+    "it imports what imports": {
+        "patch.py": PATCH + "import model\n",
+        "model.py": "try: from ops import *\nexcept: 1\n",
+    },
+    "is imported": {"ops.py": "import patch\n" + AMP, "patch.py": PATCH},
+    "is imported in a function": {"patch.py": PATCH, "main.py": "def f():\n    import ops\n    import patch as p\n"},
+    "from one package": {
+        "a/__init__.py": "",
+        "a/patch.py": PATCH,
+        "b.py": "import ops\nfrom c import d\n",
+        "c/__init__.py": "",
+        "c/d.py": "from a.patch import x\n",
+    },
+    "the package": {
+        "a/__init__.py": PATCH,
+        "a/b/__init__.py": "",
+        "a/b/c.py": "",
+        "d.py": "from a.b import c\nimport ops\n",
+    },
+    "in a package": {
+        "ops.py": "",
+        "pkg/ops.py": AMP,
+        "pkg/__init__.py": "",
+        "pkg/a/__init__.py": "",
+        "pkg/a/b.py": PATCH,
+    },
+    "by a name": {"patch.py": PATCH, "main.py": "import importlib, ops\n\nimportlib.import_module('patch')\n"},
+    "by any name": {"patch.py": PATCH, "main.py": "import ops\n\nfor name in names:\n    __import__(name)\n"},
+    "by Python": {"sitecustomize.py": PATCH},
+}
+
+
+@pytest.mark.parametrize("way", [*LOADED, *LOADED_TOGETHER])
+def test_a_file_replaces_a_name_of_torch_for_what_may_be_loaded_with_it(way: str) -> None:
+    """A script that nothing imports, and that imports nothing of this, leaves torch as it is in other processes."""
+    write({"ops.py": AMP, **LOADED.get(way, {}), **LOADED_TOGETHER.get(way, {})})
+    assert [line.split()[1] for line in found()] == ["CTX602"] * (2 if way in LOADED else 0)
+
+
 def test_a_replaced_decorator_keeps_what_the_other_half_reads() -> None:
     """`custom_bwd` of another module need not read the state that `custom_fwd` of torch keeps (CTX106)."""
     unpaired = AMP.replace("    @custom_fwd\n", "")
-    write({"ops.py": unpaired, "other.py": "import torch\n"})
+    write({"ops.py": unpaired, "other.py": "import torch\n", "main.py": BOTH})
     assert matches(found(), "ops.py:12: CTX106", "ops.py:12: CTX602")
     write({"other.py": "from torch_npu.contrib import transfer_to_npu\n"})
     assert not found()
@@ -242,7 +294,7 @@ def test_a_replaced_decorator_keeps_what_the_other_half_reads() -> None:
 
 @pytest.mark.parametrize("other", ["", "import torch\n\ntorch.amp.custom_fwd = plain\n"])
 def test_a_decorator_that_needs_a_device_unless_another_file_replaces_it(other: str) -> None:
-    write({"ops.py": AMP.replace("torch.cuda.amp", "torch.amp"), "other.py": other})
+    write({"ops.py": AMP.replace("torch.cuda.amp", "torch.amp"), "other.py": other, "main.py": BOTH})
     expected = ["ops.py:8: CTX111 `@custom_fwd` on", "ops.py:13: CTX111 `@custom_bwd` on"]
     assert matches(found(), *(expected[1:] if other else expected))
 
@@ -815,6 +867,13 @@ REPLACEMENTS = {
         "from pkg import ops\n\n\ndef add(path, new):\n    owner, _, name = path.rpartition('.')\n"
         "    setattr(find(owner), name, new)\n\n\nadd('pkg.ops.Gather.forward', print)"
     ),
+    "a function that takes the parts of its name": (
+        "from pkg import ops\n\n\ndef add(path, new):\n    *path, last = path.split('.')\n    where = ops\n"
+        "    for part in path[2:]:\n        where = getattr(where, part)\n    setattr(where, last, new)\n\n\n"
+        "add('pkg.ops.Gather.forward', print)"
+    ),
+    "the name of the new one": "from lib import patch\n\npatch('pkg.ops.Gather.forward', 'pkg.new.forward')",
+    "an object to begin": "from lib import Patch\n\nPatch('pkg.ops.Gather.forward').begin()",
     "a function of another file by its name": "from pkg.tools import by_name as n\n\nn('pkg.ops.Gather.forward', print)",
     "a decorator that sets it": (
         "from pkg.ops import Gather\nfrom pkg.tools import into\n\n\n@into(Gather, 'forward')\ndef new(ctx, x): ..."
@@ -975,6 +1034,16 @@ NO_REPLACEMENTS = {
         "from pkg.ops import Gather\nfrom pkg.tools import show\n\nshow(Gather, 'forward', print)"
     ),
     "another word with the class": "from lib import count\nfrom pkg.ops import Gather\n\ncount(Gather, 'forward', 3)",
+    "a function that sets something by it": (
+        "def log(text, level, new):\n    setattr(level, text, new)\n\n\nlog('pkg.ops.Gather.forward', {}, print)"
+    ),
+    "a function that sets other names": (
+        "def profile(name, options):\n    for key, value in options.items():\n        setattr(profiler, key, value)\n"
+        "    profiler.begin(name)\n\n\nprofile('pkg.ops.Gather.forward', {})"
+    ),
+    "such a word without a new one": "from lib import patch_notes\n\npatch_notes('pkg.ops.Gather.forward')",
+    "such a word with a text": "from lib import registry\n\nregistry.register('pkg.ops.Gather.forward', 'its page')",
+    "such a word with a name": "from lib import swap\n\nNAME = 'pkg.ops.Gather.forward'\nswap(NAME, key=3)",
     "a text": "def short(name):\n    return name.replace('pkg.ops.Gather.forward', 'forward')",
 }
 

@@ -66,6 +66,7 @@ class MissingDeviceType(Rule[FunctionClass]):
     ## Known limits
     Not reported if a condition decides what the decorator is, or if it is given `**options`. A name that falls back to
     `torch.cuda.amp` in an `except` clause is reported, because torch 2.4 and newer use the first import.
+    Not reported if a file of the project may replace the names for the class (see CTX602).
 
     ## References
     - [torch.amp.custom_fwd](https://pytorch.org/docs/stable/amp.html#torch.amp.custom_fwd)

@@ -80,8 +80,9 @@ class DeprecatedCustomFwd(Rule[FunctionClass]):
     Not reported if `target-torch` is set and ends before 2.4, where nothing is deprecated, or for a name that is bound
     in one branch of an `if` or only in an `except` clause, because such code supports both. A class in such a branch is
     skipped too if the `if` tests a version or an attribute. An import that no Function uses is not reported. Not reported if a
-    file of the project may replace the names: it sets `torch.cuda.amp`, or imports a module that does, such as
-    `torch_npu.contrib.transfer_to_npu` or `torchada`.
+    file of the project that a process may load together with the class may replace the names: it sets `torch.cuda.amp`,
+    or imports a module that does, such as `torch_npu.contrib.transfer_to_npu` or `torchada`. A script that does so is
+    another matter, unless it leads to the class by its imports, or something leads to both.
 
     ## References
     - [torch.amp.custom_fwd](https://pytorch.org/docs/stable/amp.html#torch.amp.custom_fwd)

@@ -20,6 +20,7 @@ from ctxlint.model.index.module_stores import ANY_NAME, assigned_in, may_set_any
 from ctxlint.model.index.named_patches import names_methods
 from ctxlint.model.index.outside_facts import Declaration, ProjectQuestion
 from ctxlint.model.index.replaced_names import may_replace
+from ctxlint.run.loaded_together import loaded_with
 from ctxlint.source.ast_tree import tree_of
 from ctxlint.source.discover import path_of
 from ctxlint.source.modules import module_name
@@ -51,18 +52,19 @@ class ProjectAnswers:
         self._found: dict[tuple[str, ProjectQuestion], list[str]] = {}
         self._packages: dict[tuple[str, ProjectQuestion], list[ProjectQuestion]] = defaultdict(list)
         self._runners: dict[tuple[str, ProjectQuestion], list[_Runner]] = defaultdict(list)
+        self._loaded_with: dict[str, dict[str, bool]] = defaultdict(dict)
 
     def search(
-        self, members: Iterable[FileFacts], found_in: Callable[[str, Search], Iterable[Other]], which: Mentioning
+        self, members: Iterable[FileFacts], found_in: Callable[[str, Search | None], Iterable[Other]], which: Mentioning
     ) -> None:
         """Find the answers to the questions of some files.
 
         ``found_in`` finds files in the project with a root, and ``which`` finds those among some files.
         """
         new: dict[str, set[ProjectQuestion]] = defaultdict(set)
-        for facts in members:
-            if facts.asked:
-                new[facts.root].update(facts.asked)
+        asking = [facts for facts in members if facts.asked]
+        for facts in asking:
+            new[facts.root].update(facts.asked)
         for root, asked in new.items():
             todo = asked
             while todo := {each for each in todo if (root, each) not in self._found}:
@@ -75,6 +77,24 @@ class ProjectAnswers:
                     if each.path != path
                     for lead in self._learn(root, each, other, which)
                 }
+            self._relate(root, [facts for facts in asking if facts.root == root], found_in)
+
+    def _relate(
+        self, root: str, asking: Iterable[FileFacts], found_in: Callable[[str, Search | None], Iterable[Other]]
+    ) -> None:
+        """Note which of the files that ask about names of torch may be loaded together with those that replace them."""
+        wanted: dict[str, set[str]] = defaultdict(set)
+        for facts in asking:
+            for each in facts.asked:
+                for path in self._found[root, each] if each.deed == "replaces" else ():
+                    if facts.path not in self._loaded_with[path]:
+                        wanted[path].add(facts.path)
+        if not wanted:
+            return
+        files = _paths(found_in(root, None))
+        for path, members in wanted.items():
+            related = loaded_with(path, members, files, lambda search: _paths(found_in(root, search)))
+            self._loaded_with[path].update((each, each in related) for each in members)
 
     def _learn(self, root: str, asked: ProjectQuestion, other: Other, which: Mentioning) -> Iterator[ProjectQuestion]:
         """Note whether a file answers a question; the questions that this leads to.
@@ -84,7 +104,7 @@ class ProjectAnswers:
         """
         path = path_of(other[0])
         times = _times_answered(asked, other, which)
-        if times and asked.deed == "replaces" and _is_of_tests(os.path.relpath(path, root)):
+        if times and asked.deed == "replaces" and _is_no_part(os.path.relpath(path, root)):
             times = 0
         runners = _runners_in(path, asked) if times and asked.deed == "modifies" else ()
         if runners:
@@ -117,6 +137,9 @@ class ProjectAnswers:
     def given_to(self, facts: FileFacts, outside: OutsideFacts, *, complete: bool) -> OutsideFacts:
         """The outside facts of a file with the answers; unless the search was ``complete``, the rest may say no."""
         found = {each: self._answers(facts.root, each) for each in facts.asked}
+        for each, paths in found.items():
+            if each.deed == "replaces":
+                found[each] = [path for path in paths if self._loaded_with[path].get(facts.path, True)]
         operators = ((each.name, paths) for each, paths in found.items() if complete and not each.path)
         declared = (Declaration(name, paths[0]) for name, paths in operators if len(paths) == 1)
         names = ((each, paths) for each, paths in found.items() if each.path and not each.about_a_use)
@@ -318,10 +341,16 @@ def _runners_in(path: str, asked: ProjectQuestion) -> list[_Runner]:
     return found if all(each.name for each in found) else []
 
 
-def _is_of_tests(path: str) -> bool:
-    """Whether a file belongs to the tests of its project: what it replaces, it replaces for their time."""
+def _is_no_part(path: str) -> bool:
+    """Whether a file tests, documents or installs its project: what it replaces, it replaces for that time."""
     *folders, name = path.split(os.sep)
-    return not {"test", "tests"}.isdisjoint(folders) or name.startswith(("test_", "conftest."))
+    in_folder = not {"test", "tests", "doc", "docs"}.isdisjoint(folders)
+    return in_folder or name.startswith(("test_", "conftest.")) or path == "setup.py"
+
+
+def _paths(others: Iterable[Other]) -> list[str]:
+    """The absolute paths of some files."""
+    return [path_of(each) for each, _settings in others]
 
 
 _PACKAGE = ("__init__.py", "__init__.pyi")

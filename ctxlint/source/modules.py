@@ -146,10 +146,18 @@ def project_of(folder: str) -> tuple[str, bool]:
     root = root_of(folder)
     if os.path.dirname(root) != root:
         return root, True
-    package = None
-    while _is_file(os.path.join(folder if package is None else os.path.dirname(package), "__init__.py")):
-        package = folder if package is None else os.path.dirname(package)
-    return (folder, False) if package is None else (package, True)
+    packages = packages_of(os.path.join(folder, ""))
+    return (os.path.dirname(packages[-1]), True) if packages else (folder, False)
+
+
+def packages_of(path: str) -> list[str]:
+    """The files that begin the packages which a file is in, the innermost first: importing it runs them."""
+    found: list[str] = []
+    folder = os.path.dirname(path)
+    while _is_file(os.path.join(folder, "__init__.py")):
+        found.append(os.path.join(folder, "__init__.py"))
+        folder = os.path.dirname(folder)
+    return found
 
 
 _ROOTS: dict[str, str | None] = {}

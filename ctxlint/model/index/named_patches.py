@@ -15,7 +15,7 @@ from ctxlint.source.reading import content_or_nothing
 from ctxlint.torch_api.autograd import PROTOCOL
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator
+    from collections.abc import Container, Iterable, Iterator, Mapping
 
 
 class NamedMethod(NamedTuple):
@@ -62,10 +62,13 @@ def named_methods(tree: ast.Module | None, path: str) -> Iterator[NamedMethod]:
     nodes = nodes_in(tree) if tree is not None else []
     mocks = {"mock", "mocker", *_mocks_in(nodes)}
     calls = [each for each in nodes if isinstance(each, ast.Call)]
-    given = [each for call in calls for each in _given(call, mocks)]
+    bound = _values_in(nodes) if calls else {}
+    dropped = {id(each.value) for each in nodes if isinstance(each, ast.Expr)}
+    giving = (each for each in calls if id(each) not in dropped or _gives_another(each, bound))
+    given = [each for call in giving for each in _given(call, mocks)]
     given += [call.args[0] for call in calls if _gets_method(call) and _sets_by_text(call.func, nodes, path)]
     direct = {id(each) for each in given}
-    found = {id(part): part for each in (*given, *_values_of(given, nodes)) for part in nodes_in(each)}
+    found = {id(part): part for each in (*given, *_values_of(given, bound)) for part in nodes_in(each)}
     for node in found.values():
         text = node.value if isinstance(node, ast.Constant) else None
         named = _DOTTED.fullmatch(text) if isinstance(text, str) else None
@@ -100,15 +103,33 @@ def _sets_by_text(func: ast.expr, nodes: Iterable[ast.AST], path: str) -> bool:
 
 
 def _sets_an_attribute(function: ast.FunctionDef) -> bool:
-    """Whether a function sets an attribute of something other than its first parameter, by a name that it works out."""
-    params = positional_names(function.args)
-    calls = (each for each in nodes_in(function) if isinstance(each, ast.Call) and len(each.args) > 2)
-    return bool(params) and any(
+    """Whether a function sets an attribute by a name that it works out from its first parameter."""
+    params, nodes = positional_names(function.args)[:1], [*nodes_in(function)]
+    computed = _computed_from(params, nodes)
+    return any(
         last_name(dotted_name(each.func) or "") in ("setattr", "__setattr__")
-        and not isinstance(each.args[1], ast.Constant)
-        and dotted_name(each.args[0]) != params[0]
-        for each in calls
+        and len(each.args) > 2
+        and dotted_name(each.args[1]) not in params
+        and not computed.isdisjoint(_names_in(each.args[1]))
+        for each in nodes
+        if isinstance(each, ast.Call)
     )
+
+
+def _computed_from(names: Iterable[str], nodes: Iterable[ast.AST]) -> set[str]:
+    """Some names, and those that code gives a value in which they occur, or which a value with them runs through."""
+    found, pairs = {*names}, [(target, value) for target, value in _bindings_in(nodes)]
+    while True:
+        new = {
+            name for target, value in pairs if not found.isdisjoint(_names_in(value)) for name in _names_in(target)
+        } - found
+        if not new:
+            return found
+        found |= new
+
+
+def _names_in(node: ast.expr) -> set[str]:
+    return {each.id for each in nodes_in(node) if isinstance(each, ast.Name)}
 
 
 def replaces(func: ast.expr) -> bool:
@@ -143,34 +164,59 @@ def _mocks_in(nodes: Iterable[ast.AST]) -> Iterator[str]:
             )
 
 
-def _values_of(given: Iterable[ast.expr], nodes: Iterable[ast.AST]) -> list[ast.expr]:
-    """What the names among some arguments stand for: assigned values, and what a loop runs through, in any scope."""
-    bound: dict[str, list[ast.expr]] = {}
-    for node in nodes:
-        match node:
-            case ast.Assign(targets=targets, value=value):
-                _bind(targets, value, bound)
-            case ast.AnnAssign(target=target, value=ast.expr() as value) | ast.NamedExpr(target=target, value=value):
-                _bind([target], value, bound)
-            case ast.For(target=target, iter=value) | ast.comprehension(target=target, iter=value):
-                _bind([target], value, bound)
+def _gives_another(call: ast.Call, bound: Mapping[str, list[ast.expr]]) -> bool:
+    """Whether a call gets more than one dotted name and plain values: something that may come in the place of that."""
+    given = [*call.args, *(each.value for each in call.keywords)]
+    parts = [part for each in (*given, *_values_of(given, bound)) for part in nodes_in(each)]
+    texts = {part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str)}
+    return sum(_IS_DOTTED.fullmatch(each) is not None for each in texts) > 1 or any(
+        isinstance(part, ast.expr)
+        and not isinstance(part, (ast.Constant, ast.List, ast.Tuple, ast.Set, ast.Dict))
+        and not (isinstance(part, ast.Name) and part.id in bound)
+        for part in parts
+    )
+
+
+def _values_of(given: Iterable[ast.expr], bound: Mapping[str, list[ast.expr]]) -> list[ast.expr]:
+    """What the names among some arguments stand for, also through others."""
     values: list[ast.expr] = []
+    seen: set[str] = set()
     todo = [*given]
     while todo:
-        names = {part.id for each in todo for part in nodes_in(each) if isinstance(part, ast.Name)}
-        todo = [value for name in names for value in bound.pop(name, ())]
+        names = set[str]().union(*map(_names_in, todo)) - seen
+        seen |= names
+        todo = [value for name in names for value in bound.get(name, ())]
         values += todo
     return values
 
 
-def _bind(targets: Iterable[ast.expr], value: ast.expr, bound: dict[str, list[ast.expr]]) -> None:
-    """Note a value for each name in its targets; the keys of what is set in a dict belong to the latter."""
-    for target in targets:
-        parts = [each for each in nodes_in(target) if isinstance(each, ast.Name)]
-        for name in parts:
-            bound.setdefault(name.id, []).append(value)
-            if isinstance(target, ast.Subscript):
-                bound[name.id].append(target.slice)
+def _values_in(nodes: Iterable[ast.AST]) -> dict[str, list[ast.expr]]:
+    """By name, what a file assigns to it, or what a loop with it runs through, in any scope."""
+    bound: dict[str, list[ast.expr]] = {}
+    for target, value in _bindings_in(nodes):
+        _bind(target, value, bound)
+    return bound
+
+
+def _bindings_in(nodes: Iterable[ast.AST]) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """The targets of assignments and loops, each with the assigned value, or what the loop runs through."""
+    for node in nodes:
+        match node:
+            case ast.Assign(targets=targets, value=value):
+                yield from ((target, value) for target in targets)
+            case ast.AnnAssign(target=target, value=ast.expr() as value) | ast.NamedExpr(target=target, value=value):
+                yield target, value
+            case ast.For(target=target, iter=value) | ast.comprehension(target=target, iter=value):
+                yield target, value
+
+
+def _bind(target: ast.expr, value: ast.expr, bound: dict[str, list[ast.expr]]) -> None:
+    """Note a value for each name in a target; the keys of what is set in a dict belong to the latter."""
+    parts = [each for each in nodes_in(target) if isinstance(each, ast.Name)]
+    for name in parts:
+        bound.setdefault(name.id, []).append(value)
+        if isinstance(target, ast.Subscript):
+            bound[name.id].append(target.slice)
 
 
 _METHODS = "|".join(PROTOCOL)
@@ -178,6 +224,7 @@ _ENDS = (pattern(rb"jvp['\"]"), pattern(rb"v(?:jp|map)['\"]"), pattern(rb"ward['
 """How the others' names end. Each begins with fixed text, which ``re`` finds fast if the first letter is rare."""
 _NAMED = pattern(rb"\.(?<=\w\.)(?:%b)['\"]" % _METHODS.encode())
 _DOTTED = pattern(rf"(?:(?P<module>[\w.]*)\.)?(?P<owner>\w+)\.(?P<method>{_METHODS})")
+_IS_DOTTED = pattern(r"\w+(?:\.\w+)+")
 _WORDS = pattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _REPLACING = pattern(
     r"(?:monkey)?patch(?:e[drs]|ing)?|replace(?:[drs]|ments?)?|replacing|overrid(?:e[drs]?|ing)|overwrit(?:es?|ten|ing)"
