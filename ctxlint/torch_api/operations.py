@@ -122,6 +122,14 @@ RESHAPING_METHODS = frozenset(_words("squeeze_ swapaxes_ swapdims_ t_ transpose_
 INPLACE_METHODS = _methods(lambda each: bool(each.writes) and each.result == "tensor") - SELF_RETURNING_METHODS
 """Tensor methods that modify their tensor in place."""
 
+INPLACE_OPERATORS = {
+    "__setitem__": "__setitem__",
+    **dict(zip(_words("__iadd__ __isub__ __imul__ __itruediv__ __idiv__ __ifloordiv__"), _words("+= -= *= /= /= //="))),
+    **dict(zip(_words("__imod__ __ipow__ __iand__ __ior__ __ixor__"), _words("%= **= &= |= ^="))),
+    **dict(zip(_words("__ilshift__ __irshift__"), _words("<<= >>="))),
+}
+"""The methods of a tensor behind operators that modify it in place, with these."""
+
 INPLACE_FLAGS = {
     **dict.fromkeys(("relu", "relu6", "selu", "silu", "mish", "hardsigmoid", "hardswish"), 1),
     **dict.fromkeys(("leaky_relu", "elu", "celu"), 2),

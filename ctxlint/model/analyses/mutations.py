@@ -26,7 +26,7 @@ from ctxlint.model.interpreter.values import (
     same_object,
     usual_storage,
 )
-from ctxlint.model.syntax import children, dotted, last_name
+from ctxlint.model.syntax import children, dotted, keywords_of, last_name
 from ctxlint.torch_api import operations
 
 if TYPE_CHECKING:
@@ -193,7 +193,17 @@ def written_node(mutation: Mutation) -> cst.CSTNode | None:
 def of_integers(mutation: Mutation) -> bool:
     """Whether only a tensor of integers or bools can be modified like this: it never has a gradient."""
     integral = mutation.target is not None and kind_of(mutation.target) is Kind.INTEGRAL
-    return integral or mutation.how in operations.INTEGRAL_WRITES
+    return integral or mutation.how in operations.INTEGRAL_WRITES or _gets_indices(mutation)
+
+
+def _gets_indices(mutation: Mutation) -> bool:
+    """Whether a write is that of the indices in ``torch.sort(x, out=(values, indices))``."""
+    call = mutation.node if mutation.how == "out=" and isinstance(mutation.node, cst.Call) else None
+    out = keywords_of(call).get("out") if call is not None else None
+    if call is None or not isinstance(out, (cst.Tuple, cst.List)) or len(out.elements) != 2:
+        return False
+    pairs = operations.PAIR_METHODS | operations.PAIR_ALONG_DIMENSION
+    return last_name(call.func) in pairs and out.elements[1].value is mutation.target_node
 
 
 _TAKES_INDEX = frozenset(

@@ -105,6 +105,8 @@ def tensor_method(
         if not (onto_itself or changes_nothing(name, operand)):
             mutated(walk, node, func.value, receiver, name)
         return receiver
+    if name in operations.INPLACE_OPERATORS and not isinstance(receiver, Sequence):
+        return _operator_method(walk, node, func, receiver, arguments)
     if name in operations.SELF_RETURNING_METHODS:
         _note_change(walk, node, func, receiver, name)
         return receiver
@@ -125,6 +127,14 @@ def tensor_method(
     if not shown and not tensor_when_used(receiver):
         return Single(node) if name in operations.TENSOR_METHODS else Opaque(node)
     return _tensor_result(node, name, receiver, arguments)
+
+
+def _operator_method(walk: Walk, node: cst.Call, func: cst.Attribute, receiver: Value, arguments: Arguments) -> Value:
+    """``x.__iadd__(y)`` is ``x += y``, and gives ``x``."""
+    operator, operand = operations.INPLACE_OPERATORS[func.attr.value], arguments.value(0)
+    if operand is None or not changes_nothing(operator, operand):
+        mutated(walk, node, func.value, receiver, operator)
+    return NONE if operator == "__setitem__" else receiver
 
 
 def _note_change(walk: Walk, node: cst.Call, func: cst.Attribute, receiver: Value, name: str) -> None:
@@ -378,9 +388,7 @@ def _tensor_function(walk: Walk, node: cst.Call, name: str, arguments: Arguments
         saved_tuple_given(walk, node, name, arguments.positional[: 2 if name in operations.TWO_OPERANDS else 1])
     out = arguments.keywords.get("out")
     if out is not None and is_none(without(out.value, NONE)) is not Tri.YES:
-        written = without(out.value, NONE)  # ``out=x if inplace else None``: x is written if it is passed
-        mutated(walk, node, out.node, written, "out=")
-        return written if written == out.value and is_none(written) is Tri.NO else join(written, Fresh(node))
+        return _written_to(walk, node, out)
     inplace = arguments.keywords.get("inplace")
     if name in operations.INPLACE_FUNCTIONS or arguments.is_true("inplace"):
         if first is not None:
@@ -403,6 +411,14 @@ def _tensor_function(walk: Walk, node: cst.Call, name: str, arguments: Arguments
     if name in operations.TORCH_SINGLE:
         return _fresh_tensor(node, name, _float_among(arguments) or first, arguments)
     return Opaque(node)
+
+
+def _written_to(walk: Walk, node: cst.Call, out: Slot) -> Value:
+    """What a function writes to and gives back: a tensor, or one for each of its results."""
+    written = without(out.value, NONE)  # ``out=x if inplace else None``: x is written if it is passed
+    for each in written.slots if isinstance(written, Sequence) else (Slot(written, out.node),):
+        mutated(walk, node, each.node, each.value, "out=")
+    return written if written == out.value and is_none(written) is Tri.NO else join(written, Fresh(node))
 
 
 def _scalar_of(name: str, arguments: Arguments) -> str | None:
