@@ -133,7 +133,9 @@ def nested_too_deeply(path: str) -> Diagnostic:
     from ctxlint.diagnostic import Diagnostic
     from ctxlint.source.source import WHOLE_FILE
 
-    message = "The code is nested too deeply to be parsed; this file was not checked in full."
+    message = (
+        "The code is nested too deeply, or a chain of names is too long, to be analysed; this file was not checked."
+    )
     return Diagnostic(path, WHOLE_FILE, "CTX901", "invalid-syntax", message)
 
 

@@ -372,7 +372,7 @@ def test_recursion_is_a_finding(run: Run) -> None:
     _write("a.py", "deep = 1\nwrong = 1\n")
     code, out, _ = run("--output-format", "concise")
     assert code == 1
-    assert out.startswith("a.py:1:1: CTX901 The code is nested too deeply")
+    assert out.startswith("a.py:1:1: CTX903 `a.py` is too complex to analyse; it is not checked in full.")
     assert "CTX211" in out
 
 

@@ -179,6 +179,33 @@ def test_what_is_named_and_no_file_is_said(run: Run, kind: str) -> None:
     assert "b.py:1:1: CTX902 Not a regular file." in out
 
 
+LONG_CHAINS = {
+    "of values that hold values": ("a0 = x", "a{} = a{}.t().contiguous()", "ctx.kept = a900"),
+    "of names that a rule follows": ("a0 = x * 2", "a{} = a{} + a0", "return a900 * grad_output * grad_output"),
+}
+
+
+@pytest.mark.parametrize("name", LONG_CHAINS)
+def test_a_chain_too_long_for_one_analysis_leaves_the_other_classes(run: Run, name: str) -> None:
+    """Python gives up in it: only its class is not checked in full, which is what is said of it."""
+    first, step, last = LONG_CHAINS[name]
+    chain = [first, *(step.format(at + 1, at) for at in range(900)), last]
+    place = "        ctx.save_for_backward(x)\n" if "grad_output" in last else "        return x * 2\n"
+    saved = "        (x,) = ctx.saved_tensors\n" * ("grad_output" in last)
+    lines = saved + "".join(f"        {each}\n" for each in chain)
+    long = FUNCTION.replace("Double", "Long").replace("    def forward", "    @staticmethod\n    def forward")
+    if saved:
+        long = long.replace("        return x * 2\n", f"{place}        return x * 2\n")
+        long = long.replace("        return grad_output * 2\n", lines)
+    else:
+        long = long.replace("        return x * 2\n", lines + place)
+    Path("a.py").write_text(f"{FUNCTION}\n\n{long}")
+    code, out = run(".")
+    assert (code, "CTX901" in out) == (1, False)
+    assert FOUND in out
+    assert "a.py:16:7: CTX903 `Long` is too complex to analyse; it is not checked in full." in out
+
+
 # ---------------------------------------------------------------------------------------------------------------------
 # What is too large
 

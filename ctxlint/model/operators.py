@@ -116,7 +116,7 @@ def operators_of(
         try:
             with effort.on(call):
                 found = _operator(own, call, used)
-        except EffortExceeded:
+        except (EffortExceeded, RecursionError):
             yield GivenUp(Position(call.node.lineno, 1), dotted_name(call.node.func) or call.name)
             continue
         if found is not None:
@@ -127,7 +127,7 @@ def operators_of(
             given = _registration(call)
             if given is None or not any(home.is_of_linted(each, call.scope) for each in given.functions):
                 continue
-            with suppress(EffortExceeded), effort.on(call):
+            with suppress(EffortExceeded, RecursionError), effort.on(call):
                 found = _operator(home, call, used)
                 if found is not None:
                     yield replace(found, registered_here=False)

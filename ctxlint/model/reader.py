@@ -453,7 +453,7 @@ class Reader:
             try:
                 with effort.on(record.qualname):
                     function = builder.build(record) if store is None else store.built(builder, record)
-            except EffortExceeded:
+            except (EffortExceeded, RecursionError):
                 given_up.append(_given_up(self.unit.source, record))
                 continue
             if function is not None:
@@ -534,7 +534,7 @@ class Reader:
             with Effort().on(target):
                 stored = [(target.qualname, name) for name in stored_on_others(self.unit.index)]
                 return _outliner(unit, self.project, here, stored).build(record)
-        except EffortExceeded:
+        except (EffortExceeded, RecursionError):
             return None
 
     def facts(self, outside: OutsideFacts, functions: Iterable[Own]) -> FileFacts:
@@ -600,7 +600,7 @@ def _outline(target: Target, project: Project) -> FunctionClass | None:
     try:
         with Effort().on(target):
             return project.once(("outlines", target.path), lambda: _outliner(unit, project)).outline(record)
-    except EffortExceeded:
+    except (EffortExceeded, RecursionError):
         return None
 
 

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 class TooComplex(Rule[SourceFile]):
     """
     ## What it does
-    Reports a Function that was not analysed, or not checked by every rule, because the analysis would take too long.
+    Reports a Function that was not analysed, or not checked by every rule, because the analysis would take too long,
+    or nest deeper than Python allows, as along a chain of hundreds of names.
 
     ## Why is this bad?
     Code that is not analysed is not checked, so the absence of findings says nothing about it. The other classes of the

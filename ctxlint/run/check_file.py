@@ -34,7 +34,7 @@ from ctxlint.model.function_store import STORE
 from ctxlint.model.index.outside_facts import MODULE_BACKWARDS
 from ctxlint.model.index.statement_pieces import StatementLines
 from ctxlint.profiling import stage, stage_of_each
-from ctxlint.result import FileResult, describe, internal_error, nested_too_deeply
+from ctxlint.result import FileResult, describe, internal_error
 from ctxlint.rule_names import rule_names
 from ctxlint.rules import all_rules
 from ctxlint.rules.base import Category
@@ -173,10 +173,8 @@ def _findings_about(
             try:
                 reported = _findings_of(rule, subject, within, stored)
                 found.extend(_diagnostic(source, rule, each, settings, subject) for each in reported)
-            except EffortExceeded:
+            except (EffortExceeded, RecursionError):
                 exceeded = True
-            except RecursionError:
-                found.append(nested_too_deeply(source.path))
             except Exception as error:  # noqa: BLE001  (one rule must not silence the others)
                 found.append(internal_error(source.path, describe(f"{rule.code} ({rule.name})", error)))
     return [*found, *_given_up(subject, source, settings)] if exceeded else found
