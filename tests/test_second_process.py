@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +13,7 @@ import pytest
 from ctxlint.cache.run import answers_in
 from ctxlint.model.index.outside_facts import ProjectQuestion
 from ctxlint.run.answers import Answering, NamingMethods, Storing
+from ctxlint.run.loaded_together import NamingModules
 from ctxlint.run.second_process import SecondProcess
 from ctxlint.source.imports import Imports
 from ctxlint.source.scanner import Mentions, Transforming
@@ -58,6 +62,7 @@ def searches(folder: Path) -> list[Search]:
         Transforming(),
         NamingMethods(),
         Storing(frozenset({"late"})),
+        NamingModules(frozenset({b"ops"})),
         Answering(asked),
     ]
 
@@ -76,6 +81,32 @@ def test_one_that_dies_is_not_missed(second: SecondProcess, paths: list[str], tm
     for search in searches(tmp_path)[:2]:
         assert second.answers(Imports(), search, paths) == answers_in(Imports(), search, paths)
     assert second._process is None
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no signals")
+def test_one_that_is_stopped_is_not_waited_for(
+    second: SecondProcess, paths: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ctxlint.run.second_process.PATIENCE", 0.1)
+    assert second._process is not None
+    os.kill(second._process._process.pid, signal.SIGSTOP)
+    assert second.answers(Imports(), Transforming(), paths) == answers_in(Imports(), Transforming(), paths)
+    assert second._process is None
+
+
+@pytest.mark.parametrize("error", [OSError, RuntimeError, NotImplementedError, AttributeError])
+def test_one_that_cannot_be_started_is_not_missed(
+    error: type[Exception], paths: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_arguments: object, **_options: object) -> None:
+        raise error
+
+    monkeypatch.setattr("ctxlint.run.second_process.processors", lambda: 2)
+    monkeypatch.setattr("ctxlint.run.worker_process.can_copy", lambda: False)
+    monkeypatch.setattr("subprocess.Popen", fail)
+    monkeypatch.setattr("os.fork", fail, raising=False)
+    process = SecondProcess()
+    assert process.answers(Imports(), Transforming(), paths) == answers_in(Imports(), Transforming(), paths)
 
 
 def test_few_files_are_not_shared_and_it_ends_once(second: SecondProcess, paths: list[str]) -> None:

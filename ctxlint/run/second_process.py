@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from ctxlint.source.scanner import Search
 
 
+PATIENCE = 10.0
+"""How many seconds an answer may take, after this process has its own: then something keeps the other from running."""
+
+
 class SecondProcess:
     """The process, until it has ended or died: from then on, this one searches everything."""
 
@@ -25,7 +29,7 @@ class SecondProcess:
         """Start the process, which imports what searching needs, if there is a processor for it."""
         self._process: WorkerProcess | None = None
         if processors() > 1 and can_start():
-            with suppress(OSError):
+            with suppress(Exception):  # whatever this platform raises: it is only faster with two
                 self._process = WorkerProcess(None, is_copy=can_copy())
         self._asked = 0
         self._is_stale = False
@@ -41,7 +45,7 @@ class SecondProcess:
         own = answers_in(imports, search, mine)
         try:
             while self._asked:
-                others: list[bool | None] = self._process.answer()[0]
+                others: list[bool | None] = self._process.answer(PATIENCE)[0]
                 self._asked -= 1
         except Died:
             self.end()

@@ -15,6 +15,7 @@ import pickle
 import signal
 import subprocess
 import sys
+import threading
 from contextlib import suppress
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 
@@ -92,17 +93,23 @@ class WorkerProcess:
         except OSError as error:
             raise Died from error
 
-    def answer(self) -> list[Any]:
-        """The next answer.
+    def answer(self, patience: float | None = None) -> list[Any]:
+        """The next answer. If it does not come in so many seconds, the process is killed.
 
         Raises:
             Died: The process ended, which includes an exception in the function.
         """
         assert self._process.stdout is not None
+        watch = threading.Timer(patience, self.kill) if patience is not None else None
+        if watch is not None:
+            watch.start()
         try:
             answer: list[Any] = pickle.load(self._process.stdout)
         except (OSError, EOFError, pickle.UnpicklingError) as error:
             raise Died from error
+        finally:
+            if watch is not None:
+                watch.cancel()
         return answer
 
     def _send(self, request: object) -> None:
@@ -178,7 +185,7 @@ _COPIES: set[_Copy] = set()
 def can_copy() -> bool:
     """Whether this process can be copied: on Linux, without other threads, whose locks the copy could wait for."""
     try:
-        return sys.platform == "linux" and len(os.listdir("/proc/self/task")) == 1
+        return sys.platform == "linux" and hasattr(os, "fork") and len(os.listdir("/proc/self/task")) == 1
     except OSError:
         return False
 

@@ -86,7 +86,7 @@ class Workers:
                     process = WorkerProcess(None if is_copy else self._prepare, is_copy=is_copy)
                     self._processes.append(process)
                     self._idle.put(process)
-        except OSError:  # no more processes are allowed
+        except Exception:  # noqa: BLE001  (no more processes are allowed, or this platform has none)
             self._give_up()
 
     @property
