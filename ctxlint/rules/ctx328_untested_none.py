@@ -9,7 +9,7 @@ from ctxlint.model.analyses.untested_nones import untested_nones
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.syntax import code_of
 from ctxlint.rules.base import Finding, Rule
-from ctxlint.rules.wording import names_of, quoted
+from ctxlint.rules.wording import fitting, names_of, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -74,8 +74,8 @@ class UntestedNone(Rule[FunctionClass]):
     ## Known limits
     Off by default: not every test that keeps a use from running is known.
     An input counts if a call in view passes `None`, or if that is the default and `forward` tests for it, or the annotation
-    says so; a flag counts if a call in view passes `False`, or if that is the default. Where `backward` also returns a gradient for it, CTX204 reports that. Not reported if all calls in view pass a tensor, if any test that is not about gradients of other inputs comes before the
-    use, under `try`, in nested functions, or if ctx is passed to a helper.
+    says so; a flag counts if a call in view passes `False`, or if that is the default. Where `backward` also returns a gradient for it, CTX204 reports that. Not reported if all calls in view pass a tensor, if any test that is not about gradients of other inputs, or an assertion, comes before the
+    use, under `try`, in loops and nested functions, if `backward` sets the attribute itself, or if ctx is passed to a helper.
 
     ## References
     - [FunctionCtx.save_for_backward](https://pytorch.org/docs/stable/generated/torch.autograd.function.FunctionCtx.save_for_backward.html)
@@ -101,23 +101,30 @@ def _message(fn: FunctionClass, use: NoneUse) -> str:
     )
     if len(deed) > _LONG:
         deed = f"uses `{use.name}`"
-    remedy = f"Test `{use.name} is not None` first."
+    remedy, plain = f"Test `{use.name} is not None` first.", "Test it for `None` first."
     if use.entry is not None and use.switch:
-        return (
-            f"`{use.name}` is `None` unless `{use.entry.name}` is set ({use.reason}), but `backward` of `{fn.name}` {deed} "
-            f"without that test; it raises {use.error} then. {remedy}"
+        fact, rest = (
+            f"`{use.name}` is `None` unless `{use.entry.name}` is set",
+            f"without that test; it raises {use.error} then",
+        )
+        return fitting(
+            f"{fact} ({use.reason}), but `backward` of `{fn.name}` {deed} {rest}. {remedy}",
+            f"{fact}, but `backward` of `{fn.name}` uses it {rest}. {plain}",
         )
     if use.entry is not None:
-        return (
-            f"`{fn.name}` accepts `None` for `{use.entry.name}` ({use.reason}), but `backward` {deed} without a test; "
-            f"it raises {use.error} then. {remedy}"
+        end, named = f"without a test; it raises {use.error} then", f"`{use.entry.name}`"
+        used = "it" if use.name == use.entry.name else f"`{use.name}`"
+        return fitting(
+            f"`{fn.name}` accepts `None` for {named} ({use.reason}), but `backward` {deed} {end}. {remedy}",
+            f"{named} can be `None`, but `backward` of `{fn.name}` uses {used} {end}. {plain}",
         )
     names, others = (names_of(fn, sorted(each)) for each in (use.flags, use.needing))
-    needs = "needs a gradient" if len(names) == 1 else "need gradients"
+    fact = f"`{use.name}` is `None` unless {quoted(names, 'and')} {'needs a gradient' if len(names) == 1 else 'need gradients'}"
     only = f"{quoted(others, 'and')} {'does' if len(others) == 1 else 'do'}" if others else "another input does"
-    return (
-        f"`{use.name}` is `None` unless {quoted(names, 'and')} {needs}, but `backward` of `{fn.name}` {deed} without that test; "
-        f"it raises {use.error} if only {only}. {remedy}"
+    rest = f"without that test; it raises {use.error} if only"
+    return fitting(
+        f"{fact}, but `backward` of `{fn.name}` {deed} {rest} {only}. {remedy}",
+        f"{fact}, but `backward` uses it {rest} {'others do' if len(others) > 1 else 'another does'}. {plain}",
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -14,7 +15,7 @@ from ctxlint.model.analyses.absent_inputs import (
 )
 from ctxlint.model.analyses.flags import flags_of, stored_flags
 from ctxlint.model.analyses.kept_values import kept_value
-from ctxlint.model.interpreter.events import Assigned
+from ctxlint.model.interpreter.events import Assigned, ContextWrite
 from ctxlint.model.interpreter.values import (
     NONE,
     Constant,
@@ -63,7 +64,7 @@ def untested_nones(fn: FunctionClass) -> Iterator[NoneUse]:
     backward = fn.judgeable_backward
     if backward is None or fn.escapes or not fn.count_judgeable:
         return
-    for kept, event, node in _kept(fn):
+    for kept, event, node in _kept(fn, backward):
         value = kept_value(fn, kept)
         entry = fn.inputs[value.index] if is_input(value) and value.index < len(fn.inputs) else None
         reason, flags = "", frozenset[int]()
@@ -95,13 +96,14 @@ def _is_about(event: ContextEvent, value: Value | None) -> bool:
     return any(guard.asks is not None and guard.asks.value == value for guard in event.guards)
 
 
-def _kept(fn: FunctionClass) -> Iterator[tuple[Value, ContextEvent, cst.BaseExpression | None]]:
+def _kept(fn: FunctionClass, backward: Method) -> Iterator[tuple[Value, ContextEvent, cst.BaseExpression | None]]:
     """What backward reads of what forward keeps, with the event that keeps it, and what that is."""
     for save in fn.saves if len(fn.saves) == 1 else ():
         for at, slot in enumerate(before_star(save.arguments)):
             yield SavedTensor(at), save, slot.node
+    written_again = {each.attribute for each in backward.facts.of(ContextWrite)}
     for name, writes in fn.writes_by_attribute.items():
-        if len(writes) == 1:
+        if len(writes) == 1 and name not in written_again:
             yield ContextAttribute(name), writes[0], writes[0].value_node
 
 
@@ -173,6 +175,18 @@ def _uses(fn: FunctionClass, backward: Method, kept: Value) -> Iterator[tuple[cs
         use = _failing(backward, node) if not (isinstance(node, cst.Name) and node.value in params) else None
         if use is not None:
             yield use[0], code_of(node), *use[1:]
+        if _is_tested(backward, node):
+            return
+
+
+def _is_tested(backward: Method, node: cst.BaseExpression) -> bool:
+    """Whether a mention of a value asserts something about it, or gives it to a function that may do so."""
+    for inner, outer in pairwise((node, *backward.above(node))):
+        if isinstance(outer, (cst.Assert, cst.BaseSuite)):
+            return isinstance(outer, cst.Assert)
+        if isinstance(outer, cst.Expr):
+            return isinstance(inner, cst.Call) and inner.func is not node
+    return False
 
 
 def _failing(backward: Method, node: cst.BaseExpression) -> tuple[cst.BaseExpression, str, str] | None:
@@ -206,7 +220,7 @@ def _needed_for(fn: FunctionClass, backward: Method, use: cst.BaseExpression) ->
     guards = _guards_of(backward, use, known)
     if guards is None:
         return None
-    asked = [flags_of([guard], stored) for guard in guards if guard.arm != "loop"]
+    asked = [flags_of([guard], stored) for guard in guards]
     return frozenset[int]().union(*asked) if all(asked) else None
 
 
