@@ -124,6 +124,7 @@ def _message(fn: FunctionClass, use: NoneUse) -> str:
     rest = f"without that test; it raises {use.error} if only"
     return fitting(
         f"{fact}, but `backward` of `{fn.name}` {deed} {rest} {only}. {remedy}",
+        f"{fact}, but `backward` of `{fn.name}` uses it {rest} {only}. {plain}",
         f"{fact}, but `backward` uses it {rest} {'others do' if len(others) > 1 else 'another does'}. {plain}",
     )
 
