@@ -187,7 +187,7 @@ LONG_CHAINS = {
 
 @pytest.mark.parametrize("name", LONG_CHAINS)
 def test_a_chain_too_long_for_one_analysis_leaves_the_other_classes(run: Run, name: str) -> None:
-    """Python gives up in it: only its class is not checked in full, which is what is said of it."""
+    """Python gives up in it: only its class is not checked in full, as the finding states."""
     first, step, last = LONG_CHAINS[name]
     chain = [first, *(step.format(at + 1, at) for at in range(900)), last]
     place = "        ctx.save_for_backward(x)\n" if "grad_output" in last else "        return x * 2\n"
