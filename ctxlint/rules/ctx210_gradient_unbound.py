@@ -253,12 +253,30 @@ def _unbound_in_backward(fn: FunctionClass, backward: Method, seen: set[str]) ->
         seen.add(name)
         tests = quoted([_test(fn, backward, index) for index in sorted(flags)], "or")
         used, error = _used(place)
+        fact = (
+            f"`{name}` is `None` except under {tests} but {used} here without it; it raises {error} when "
+            f"{_when(fn, flags_of(place.guards), flags)}."
+        )
         yield Finding(
             fn.span(place.node),
-            f"`{name}` is `None` except under {tests} but {used} here without it; it raises {error} when "
-            f"{_when(fn, flags_of(place.guards), flags)}. Test `{name} is not None` first.",
+            fitting(*(f"{fact} {remedy}." for remedy in _tested_first(backward, place, name))),
             related=way_to(fn, place) if isinstance(place, MaybeNone) else (),
         )
+
+
+def _tested_first(method: Method, place: MaybeNone | Mutation, name: str) -> tuple[str, ...]:
+    """Remedies for a use of None: where a test skips the statement, what it binds first has to have a value, too."""
+    statement = method.statement_around(place.node)
+    bound = [
+        each.name
+        for each in method.facts.of(Assigned)
+        if method.statement_around(each.node) is statement and each.name in method.facts.names_read - {name}
+        if not any(place.may_follow(other) for other in method.assignments.get(each.name, ()))
+    ]
+    if not bound:
+        return (f"Test `{name} is not None` first",)
+    first = f"Write `{' = '.join((*bound, 'None'))}` first, and bind and use {them(bound)}"
+    return f"{first} only under that test", f"Bind and use {quoted(bound)} only under that test"
 
 
 def _unbound_inside(fn: FunctionClass, method: Method) -> Iterator[Finding]:
