@@ -13,7 +13,7 @@ from ctxlint.model.analyses.conditional_writes import (
     gradient_written_if_converted,
     gradient_written_if_permuted,
 )
-from ctxlint.model.analyses.later_reads import wants_old_values
+from ctxlint.model.analyses.later_reads import is_shared_before, wants_old_values
 from ctxlint.model.analyses.mutations import gradient_written, gradient_written_on_a_path, on_a_temporary
 from ctxlint.model.analyses.saved_state import chosen_gradient
 from ctxlint.model.analyses.undefined_attributes import happening_mutations
@@ -220,6 +220,8 @@ def _message(method: Method, gradient: str, mutation: Mutation, condition: str =
         remedy = f"Copy `{gradient}` first, and continue with the copy" if mutation.by else "Write to a new tensor"
     elif not mutation.by and mutation.how.isidentifier() and not mutation.how.endswith("_"):
         remedy = "Copy it first"  # a collective has no other form
+    elif is_shared_before(method, mutation, gradient):
+        remedy = f"Copy it at the start of `{method.name}`"  # a new tensor here would leave that as it is
     elif not mutation.by or node is None:  # a nested function may see it without
         remedy = "Write to a new tensor, or `.clone()` it first"
     elif _is_read_after(method, mutation, [gradient]):

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.model.interpreter.events import Assigned, GenericCall
+from ctxlint.model.interpreter.values import Parameter, usual_storage
 from ctxlint.model.syntax import is_name, leaves
 
 if TYPE_CHECKING:
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
 
     from ctxlint.model.interpreter.events import Mutation
     from ctxlint.model.interpreter.method import Method
+    from ctxlint.model.interpreter.values import Slot, Value
 
 
 def wants_old_values(method: Method, mutation: Mutation, name: str) -> bool:
@@ -23,6 +26,37 @@ def wants_old_values(method: Method, mutation: Mutation, name: str) -> bool:
     if mutation.by or mutation.in_loop or not _has_another_name(method, mutation, name):
         return False
     return any(_is_value(method, each) for each in _read_after(method, mutation.node, name))
+
+
+def is_shared_before(method: Method, mutation: Mutation, parameter: str) -> bool:
+    """Whether a copy of a parameter where it is modified comes too late: its memory is in use before, as the same tensor.
+
+    Another name for it is read afterwards, as ``flat`` in ``flat = grad.view(-1); grad.mul_(2); use(flat)``, or a
+    statement that only calls a function has passed it on, which is there for what it writes.
+    """
+    if any(_is_memory_of(parameter, slot.value) for slot in _passed_before(method, mutation)):
+        return True
+    names = {
+        each.name
+        for each in method.facts.of(Assigned)
+        if mutation.may_follow(each) and each.value is not None and _is_memory_of(parameter, each.value)
+    }
+    others = names - {mutation.name, parameter}
+    return any(_is_value(method, each) for name in others for each in _read_after(method, mutation.node, name))
+
+
+def _passed_before(method: Method, mutation: Mutation) -> Iterator[Slot]:
+    """What calls get that are statements of their own, before a modification."""
+    for call in method.facts.of(GenericCall):
+        alone = isinstance(method.parents.get(call.node), cst.Expr) and call.definition is None
+        if alone and mutation.may_follow(call) and not (call.callee or "").startswith(("torch.", "builtins.")):
+            yield from (*call.arguments, *dict(call.keywords).values())
+
+
+def _is_memory_of(parameter: str, value: Value) -> bool:
+    """Whether a value certainly shares memory with a parameter."""
+    origin = usual_storage(value)
+    return isinstance(origin, Parameter) and origin.name == parameter
 
 
 def _has_another_name(method: Method, mutation: Mutation, name: str) -> bool:
