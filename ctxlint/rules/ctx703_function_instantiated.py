@@ -122,27 +122,29 @@ def _of_instance(file: SourceFile, fn: FunctionClass, call: ApplyCall) -> Iterat
     related += tuple(Related(span, "the instance is tested here") for span in instance.tests)
     only_warns = True
     if read_only_attribute(fn) is not None:
-        fact, remedy = _cannot_be_created(fn, name)
+        fact, remedy = _cannot_be_created(fn, call, name)
         only_warns = False
     elif instance.use is InstanceUse.APPLY_TAKEN:
         fact, remedy = (
             f"`{made}.apply` creates an unnecessary instance; torch deprecates instances.",
-            f"Use `{name}.apply`{_moved(fn, has_arguments=True) if has_arguments else ''}.",
+            f"Use `{name}.apply`{_moved(fn, call, has_arguments=True) if has_arguments else ''}.",
         )
         fix = take_apply(file.source, fn, call)
     elif instance.use is InstanceUse.APPLIED:
         fact = f"`{made}` creates an instance, of which `apply` is used; torch deprecates instances."
-        remedy = f"Use `{name}.apply`, with {_given(fn)}." if has_arguments else f"Drop the `{made[len(name) :]}`."
+        remedy = (
+            f"Use `{name}.apply`, with {_given(fn, call)}." if has_arguments else f"Drop the `{made[len(name) :]}`."
+        )
         remedy = _with_test(file, instance, remedy)
     elif instance.use is InstanceUse.CALLED:
         fact, only_warns = f"`{made}` creates an instance; torch raises RuntimeError when it is called.", False
-        remedy = f"Use `{name}.apply`{_moved(fn, has_arguments=True) if has_arguments else ''}."
+        remedy = f"Use `{name}.apply`{_moved(fn, call, has_arguments=True) if has_arguments else ''}."
     elif _is_namespace(fn, instance):
         fact = f"`{made}` creates an instance only for its static methods; torch deprecates instances."
         remedy = f"Drop the `{made[len(name) :]}`."
     elif instance.use is InstanceUse.METHOD_CALLED:
         fact = f"`{made}` creates an instance whose methods are called directly; autograd does not run its `backward`."
-        given = f", with {_given(fn)}" * has_arguments
+        given = f", with {_given(fn, call)}" * has_arguments
         calls_backward = any(method in ("backward", "vjp") for method, _count in instance.methods)
         then = f"{',' * bool(given)} and `torch.autograd.grad` with its result" if calls_backward else ""
         remedy = f"Call `{name}.apply`{given}{then}."
@@ -161,7 +163,7 @@ def _of_instance(file: SourceFile, fn: FunctionClass, call: ApplyCall) -> Iterat
         otherwise = f"or drop the `{made[len(name) :]}`{wanted} if it is never called"
         if (own := _own_method(fn)) is not None:
             otherwise = f"and call `{own}` without an instance"
-        remedy = f"Use `{name}.apply`, {f'with {_given(fn)}' if has_arguments else otherwise}."
+        remedy = f"Use `{name}.apply`, {f'with {_given(fn, call)}' if has_arguments else otherwise}."
     yield _finding(fn, call, name, fact, remedy, fix, related, only_warns)
 
 
@@ -223,11 +225,11 @@ def _of_call(file: SourceFile, fn: FunctionClass, call: ApplyCall) -> Iterator[F
     """Findings for a call of an instance where it is created, or a direct call of ``forward``."""
     name, fix = _called_as(file, fn, call), call_apply(file, fn, call)
     given = (
-        _moved(fn, has_arguments=_gets_arguments(file, call)) if fix is None else ""
+        _moved(fn, call, has_arguments=_gets_arguments(file, call)) if fix is None else ""
     )  # a fix is there only if nothing is passed to `__init__`
     remedy = f"Write `{name}.apply(...)`{given}."
     if call.how in ("construct-apply", "construct-call") and read_only_attribute(fn) is not None:
-        fact, remedy = _cannot_be_created(fn, name)
+        fact, remedy = _cannot_be_created(fn, call, name)
     elif call.how == "construct-apply":
         fact = f"An instance of `{name}` is created only for its `apply`; torch deprecates instances."
     elif call.how == "direct":
@@ -245,11 +247,11 @@ def _of_call(file: SourceFile, fn: FunctionClass, call: ApplyCall) -> Iterator[F
     yield _finding(fn, call, name, fact, remedy, fix, (), only_warns)
 
 
-def _cannot_be_created(fn: FunctionClass, name: str) -> tuple[str, str]:
+def _cannot_be_created(fn: FunctionClass, call: ApplyCall, name: str) -> tuple[str, str]:
     """What happens, and the remedy, if ``__init__`` sets a read-only attribute."""
     attribute = read_only_attribute(fn)
     fact = f"`__init__` of `{name}` sets `{attribute}`, which is read-only; creating an instance raises AttributeError."
-    return fact, f"Use `{name}.apply`{_moved(fn, has_arguments=False)}."
+    return fact, f"Use `{name}.apply`{_moved(fn, call, has_arguments=False)}."
 
 
 def _gets_arguments(file: SourceFile, call: ApplyCall) -> bool:
@@ -261,16 +263,25 @@ def _gets_arguments(file: SourceFile, call: ApplyCall) -> bool:
     return made.endswith(")") and "".join(made.split())[-2] != "("
 
 
-def _moved(fn: FunctionClass, *, has_arguments: bool) -> str:
+def _moved(fn: FunctionClass, call: ApplyCall, *, has_arguments: bool) -> str:
     """Where to pass the arguments of ``__init__`` instead; that of torch ignores them."""
     initial = fn.methods.get("__init__")
     takes_some = len(initial.params) > 1 if initial is not None else has_arguments
-    return f", with {_given(fn)}" * takes_some
+    return f", with {_given(fn, call)}" * takes_some
 
 
-def _given(fn: FunctionClass) -> str:
+def _given(fn: FunctionClass, call: ApplyCall) -> str:
     """The arguments that create an instance; the ``__init__`` of torch ignores them."""
-    return f"{'the arguments of `__init__`' if '__init__' in fn.methods else 'these arguments'} as inputs"
+    if "__init__" in fn.methods:
+        return "the arguments of `__init__` as inputs"
+    return "these arguments as inputs" if _fit(fn, call) else "new inputs for these arguments, or without them"
+
+
+def _fit(fn: FunctionClass, call: ApplyCall) -> bool:
+    """Whether ``forward`` can take the arguments of the constructor after what ``apply`` passes, one input or more."""
+    own = call.positional + len(call.keywords) if call.how == "construct" else 1
+    applied = 1 if call.how == "construct" else call.positional
+    return fn.variadic_inputs is not None or own + applied <= len(fn.inputs)
 
 
 _USED_HERE = {

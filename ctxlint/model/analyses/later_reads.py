@@ -29,7 +29,7 @@ def wants_old_values(method: Method, mutation: Mutation, name: str) -> bool:
 
 
 def is_shared_before(method: Method, mutation: Mutation, parameter: str) -> bool:
-    """Whether a copy of a parameter where it is modified comes too late: its memory is in use before, as the same tensor.
+    """Whether a copy of a parameter where it is modified comes too late: its memory is in use before.
 
     Another name for it is read afterwards, as ``flat`` in ``flat = grad.view(-1); grad.mul_(2); use(flat)``, or a
     statement that only calls a function has passed it on, which is there for what it writes.
