@@ -76,7 +76,8 @@ class MarkNonDifferentiableMisuse(Rule[FunctionClass]):
     There is no fix.
 
     ## Known limits
-    Not reported if any return of `forward` cannot be analysed.
+    Not reported if any return of `forward` cannot be analysed, or if a function that gets ctx marks the tensor: other
+    Functions may call it too.
 
     ## References
     - [FunctionCtx.mark_non_differentiable](https://pytorch.org/docs/stable/generated/torch.autograd.function.FunctionCtx.mark_non_differentiable.html)
@@ -100,6 +101,8 @@ class MarkNonDifferentiableMisuse(Rule[FunctionClass]):
                     )
         found: dict[tuple[ContextCall, bool], list[str]] = {}
         for call, argument in marks_of_no_output(fn):
+            if call.by:
+                continue  # another Function, which may call that too, may return it
             if argument.node is not None and not (is_input(argument.value) and _is_no_tensor(fn, argument.value)):
                 key = call, _another_is_meant(fn, argument)
                 found.setdefault(key, []).append(code_of(argument.node))
