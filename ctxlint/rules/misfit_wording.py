@@ -4,17 +4,31 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from ctxlint.model.analyses.absent_inputs import may_be_absent
 from ctxlint.model.analyses.certain_raises import raises_inside_before
 from ctxlint.model.analyses.conditional_code import Runs, runs
-from ctxlint.model.interpreter.events import MisfitCall
+from ctxlint.model.analyses.kept_values import kept_value
+from ctxlint.model.interpreter.events import FaultyLaunch, MisfitCall
+from ctxlint.model.interpreter.values import is_input
 from ctxlint.rules.wording import counted, if_it_runs, moment, quoted, them
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.model.function import FunctionClass
-    from ctxlint.model.interpreter.events import CutGrid, LeftOut, Misfit, MisfitKind, Step, TrialEffect, TrialEffectRun
+    from ctxlint.model.interpreter.events import (
+        CutGrid,
+        KernelFault,
+        KernelFaultKind,
+        LeftOut,
+        Misfit,
+        MisfitKind,
+        Step,
+        TrialEffect,
+        TrialEffectRun,
+    )
     from ctxlint.model.interpreter.method import Method
+    from ctxlint.model.interpreter.values import Value
 
 
 class MisfitFound(NamedTuple):
@@ -65,12 +79,32 @@ def _methods(fn: FunctionClass) -> Iterator[Method]:
 def innermost(
     fn: FunctionClass,
     method: Method,
-    event: MisfitCall | TrialEffectRun | CutGrid,
-    found: Misfit | TrialEffect | LeftOut,
+    event: MisfitCall | TrialEffectRun | CutGrid | FaultyLaunch,
+    found: Misfit | TrialEffect | LeftOut | KernelFault,
 ) -> str:
     """Who makes a call or launch: the method, or the last function on the way to it."""
     name = found.inside if len(found.steps) > 1 else event.by
     return f"`{name}`" if name else f"`{method.name}` of `{fn.name}`"
+
+
+def faulty_launches(fn: FunctionClass, kind: KernelFaultKind) -> Iterator[tuple[FaultyLaunch, KernelFault, str]]:
+    """The launches by a Function that get to a fault in a kernel, and who makes them; each fault once."""
+    seen = set[tuple[str, str]]()
+    for method in _methods(fn):
+        for event in method.facts.of(FaultyLaunch):
+            fault = event.fault
+            if fault is not None and fault.kind is kind and (fault.callee, fault.code) not in seen:
+                if fault.absent is None or _may_be_absent(fn, event, fault.absent):
+                    seen.add((fault.callee, fault.code))
+                    yield event, fault, innermost(fn, method, event, fault)
+
+
+def _may_be_absent(fn: FunctionClass, event: FaultyLaunch, value: Value) -> bool:
+    """Whether a value is an input that nothing keeps from being None where a kernel is launched."""
+    kept = kept_value(fn, value) or value
+    if event.is_chosen or not is_input(kept) or kept.index >= len(fn.inputs):
+        return False
+    return may_be_absent(fn, fn.inputs[kept.index])
 
 
 def fact(misfit: Misfit) -> str:

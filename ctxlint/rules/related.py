@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ctxlint.model.interpreter.events import (
         ContextEvent,
         CutGrid,
+        FaultyLaunch,
         FlagTestedInside,
         ForeignStrides,
         GraphUseInside,
@@ -50,6 +51,7 @@ def way_to(
     | MisfitCall
     | TrialEffectRun
     | CutGrid
+    | FaultyLaunch
     | GraphUseInside
     | FlagTestedInside
     | UnboundInside

@@ -56,6 +56,19 @@ def absent_default(fn: FunctionClass, entry: Input) -> str | None:
     return "its default is `None`" if passes else None
 
 
+def may_be_absent(fn: FunctionClass, entry: Input) -> bool:
+    """Whether nothing in view keeps None from an input that code asks for it: no test that ends forward, no call."""
+    if _needs(fn, entry) or _is_asserted(fn, entry):
+        return False
+    for method in fn.earlier_methods:
+        for node in (*method.nodes_of(cst.Return), *method.nodes_of(cst.Raise)):
+            tests = (each.test for each in method.above(node) if isinstance(each, cst.If))
+            if any(entry.name in names_in(test) for test in tests):
+                return False
+    applied = [call for call in fn.calls if call.applies and not call.expects_error]
+    return not applied or any(_may_pass_none(call, entry.index) for call in applied)
+
+
 def _is_asserted(fn: FunctionClass, entry: Input) -> bool:
     """Whether a test that raises mentions an input."""
     return any(entry.name in names_in(test) for method in fn.earlier_methods for test in method.raising_tests)

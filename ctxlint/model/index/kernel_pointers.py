@@ -13,6 +13,7 @@ from ctxlint.model.index.kernel_addresses import (
     nodes_of_kernel,
     values_by_name,
 )
+from ctxlint.model.index.kernel_bindings import arms_of
 from ctxlint.model.index.kernel_names import Aliases, meaning_in_kernel
 from ctxlint.records import record
 from ctxlint.source.ast_tree import nodes_in, parameter_names
@@ -66,16 +67,8 @@ def _always(body: Iterable[ast.stmt]) -> Iterator[ast.AST]:
             yield from _always(statement.body)
         elif not isinstance(statement, (ast.If, ast.While, ast.Try, ast.FunctionDef)):
             nodes = nodes_in(statement)
-            optional = {part for each in nodes for arm in _arms(each) for part in nodes_in(arm)}
+            optional = {part for each in nodes for arm in arms_of(each) for part in nodes_in(arm)}
             yield from (each for each in nodes if isinstance(each, _COMPUTING) and each not in optional)
-
-
-def _arms(node: ast.AST) -> Iterator[ast.expr]:
-    """What an expression evaluates on some paths only."""
-    if isinstance(node, ast.IfExp):
-        yield from (node.body, node.orelse)
-    elif isinstance(node, ast.BoolOp):
-        yield from node.values[1:]
 
 
 def _stored(kernel: Kernel) -> Mapping[str, int]:

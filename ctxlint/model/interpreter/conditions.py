@@ -86,13 +86,13 @@ def _note_flags(walk: Walk, test: cst.BaseExpression) -> None:
 
 
 def _make_guard(walk: Walk, test: cst.BaseExpression, holds: bool, block: int) -> Guard:
-    return Guard(block, str(holds), test, holds, _asked_by(walk, test, holds), _asked_by_parts(walk, test, holds))
+    return Guard(block, str(holds), test, holds, asked_by(walk, test, holds), _asked_by_parts(walk, test, holds))
 
 
 def _asked_by_parts(walk: Walk, test: cst.BaseExpression, holds: bool) -> tuple[Asks, ...]:
     """The questions of the parts of a compound test one of which decided it; see ``Guard``."""
     parts = _deciding_parts(_test_held_by(walk, test), holds)
-    asked = [_asked_by(walk, part, part_holds) for part, part_holds in parts] if len(parts) > 1 else []
+    asked = [asked_by(walk, part, part_holds) for part, part_holds in parts] if len(parts) > 1 else []
     known = tuple(each for each in asked if each is not None)
     return known if len(known) == len(asked) else ()
 
@@ -121,7 +121,7 @@ def held_test(walk: Walk, test: cst.BaseExpression, value: Value) -> cst.BaseExp
     return held
 
 
-def _asked_by(walk: Walk, test: cst.BaseExpression, holds: bool) -> Asks | None:
+def asked_by(walk: Walk, test: cst.BaseExpression, holds: bool) -> Asks | None:
     """The question of a condition, if it is one of the known ones."""
     while isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
         test, holds = test.expression, not holds
@@ -141,7 +141,7 @@ def _value_asks(walk: Walk, test: cst.BaseExpression, value: Value, holds: bool)
     if isinstance(value, NeedsInputGrad) and value.index is not None:
         return Asks(Question.NEEDS_INPUT_GRAD, value, holds)
     held = held_test(walk, test, value)
-    return _asked_by(walk, held, holds) if held is not None else None
+    return asked_by(walk, held, holds) if held is not None else None
 
 
 def _call_asks(walk: Walk, test: cst.Call, holds: bool) -> Asks | None:

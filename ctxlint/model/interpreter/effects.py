@@ -16,6 +16,7 @@ from ctxlint.model.interpreter.events import (
     ContextWrite,
     CutGrid,
     Escape,
+    FaultyLaunch,
     FlagTestedInside,
     GraphUseInside,
     MaybeNone,
@@ -139,6 +140,8 @@ def _record_results(walk: Walk, node: cst.BaseExpression, by: str, summary: Summ
         walk.record(TrialEffectRun, node, effect=effect, by=by)
     for left_out in summary.left_out:
         walk.record(CutGrid, node, found=left_out, by=by)
+    for fault in summary.kernel_faults:
+        walk.record(FaultyLaunch, node, fault=fault, by=by)
 
 
 def _are_shifted(definition: Definition, node: cst.BaseExpression) -> bool:

@@ -733,6 +733,52 @@ class CutGrid(Event):
         return self.found.steps if self.found is not None else ()
 
 
+class KernelFaultKind(Enum):
+    """What is wrong in a kernel of Triton, as it is launched."""
+
+    UNBOUND = "a name is bound only for one value of a flag, and read for the other"
+    SHARED = "all programs along an axis store to the same addresses"
+    MISALIGNED = "a value for each row of a block gets its columns"
+
+
+@record
+class KernelFault:
+    """A fault in the code of a kernel of Triton that a launch gets to: of ``code``, at the last of the ``steps``.
+
+    ``others`` are the condition under which a name is bound, and that of the fault; or a pointer that does move; or the
+    block. ``sizes`` are those of the block, as numbers if they are known, or the words for the axis. ``absent`` is what
+    has to be None. ``inside`` is as for a ``Misfit``.
+    """
+
+    kind: KernelFaultKind
+    callee: str
+    code: str
+    others: tuple[str, str]
+    sizes: tuple[str, str] = ("", "")
+    absent: Value | None = None
+    steps: tuple[Step, ...] = ()
+    inside: str = ""
+
+
+@record
+class FaultyLaunch(Event):
+    """Such a launch, perhaps in a function ``by`` that is called."""
+
+    fault: KernelFault | None = None
+    by: str = ""
+
+    @property
+    def through(self) -> tuple[Step, ...]:
+        """The way to the code that is at fault."""
+        return self.fault.steps if self.fault is not None else ()
+
+    @property
+    def is_chosen(self) -> bool:
+        """Whether a test on the way there may be about what has to be None: it is not about gradients."""
+        tests = (guard for guard in self.guards if guard.test is not None)
+        return any(guard.asks is None or not guard.asks.about_flag for guard in tests)
+
+
 @record
 class UnwrittenResult(Event):
     """A call of a function that returns memory which it allocates, and nothing writes to, as elements ``parts``."""

@@ -12,10 +12,12 @@ if TYPE_CHECKING:
     import libcst as cst
 
     from ctxlint.model.index.kernel_blocks import KernelBlocks
+    from ctxlint.model.index.kernel_faults import KernelFaults
     from ctxlint.model.index.project import Definition
     from ctxlint.model.index.scopes import Scope
     from ctxlint.model.interpreter.events import (
         ContextEvent,
+        KernelFault,
         KernelParameter,
         LeftOut,
         Misfit,
@@ -170,6 +172,7 @@ class Summary:
     flag_tests: tuple[ArgumentFlagTest, ...] = ()
     trial_effects: tuple[TrialEffect, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
+    kernel_faults: tuple[KernelFault, ...] = ()
     unwritten: tuple[int, ...] = ()
     """The elements of what it returns that are memory which nothing writes to, unless None."""
 
@@ -263,6 +266,11 @@ class Resolver(Protocol):
         self, name: str, arguments: tuple[Slot, ...], keywords: Mapping[str, Slot], open_ended: bool
     ) -> TrialEffect | None:
         """What each trial of ``autotune`` certainly changes again, with these arguments; None for nothing."""
+
+    def kernel_faults(
+        self, name: str, arguments: tuple[Slot, ...], keywords: Mapping[str, Slot], open_ended: bool
+    ) -> tuple[Definition, KernelFaults, Mapping[str, Slot]] | None:
+        """A kernel of Triton, what may be wrong in it, and what each parameter gets; None for nothing."""
 
     def kernel_blocks(self, name: str) -> KernelBlocks | None:
         """The blocks of memory that each program of a kernel of Triton writes; None for anything else."""

@@ -10,6 +10,7 @@ from ctxlint.effort import spend
 from ctxlint.model.function import Binding, Param
 from ctxlint.model.index.file_answers import answer_about
 from ctxlint.model.index.file_index import as_written
+from ctxlint.model.index.kernel_faults import faults_of
 from ctxlint.model.index.kernel_names import aliases_in
 from ctxlint.model.index.kernel_parameters import blocks_of, parameters_of
 from ctxlint.model.index.project import Definition
@@ -80,6 +81,7 @@ if TYPE_CHECKING:
 
     from ctxlint.model.index.file_index import FunctionRecord
     from ctxlint.model.index.kernel_blocks import KernelBlocks
+    from ctxlint.model.index.kernel_faults import KernelFaults
     from ctxlint.model.index.module_unit import Unit
     from ctxlint.model.index.project import Project
     from ctxlint.model.index.scopes import Scope
@@ -501,6 +503,17 @@ class CalleeResolver:
         found = [each for each in passed if each in changed]
         steps = written[found[0]] if found else ()
         return TrialEffect(kernel.name, tuple(found), steps, bool(transformed), trials.restores) if found else None
+
+    def kernel_faults(
+        self, name: str, arguments: tuple[Slot, ...], keywords: MappingOf[str, Slot], open_ended: bool
+    ) -> tuple[Definition, KernelFaults, MappingOf[str, Slot]] | None:
+        """A kernel of Triton, what may be wrong in it, and what each parameter gets; None for nothing."""
+        definition = self.function(name)
+        faults = faults_of(self.summaries.project, definition) if definition is not None else None
+        if definition is None or faults is None:
+            return None
+        bound = bound_to_kernel(definition, arguments, keywords, open_ended)
+        return (definition, faults, bound[0]) if bound is not None and not bound[1] else None
 
     def kernel_blocks(self, name: str) -> KernelBlocks | None:
         """The blocks of memory that each program of a kernel of Triton writes; None for anything else."""

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
     import libcst as cst
 
-    from ctxlint.model.interpreter.events import Asks, ContextEvent, Guard
+    from ctxlint.model.interpreter.events import Asks, ContextEvent, Guard, KernelFault
 
     Attributes = Attributes_[str, Value]
 
@@ -160,8 +160,12 @@ class Shape:
         uses, misfits, strides = summary.graph_uses, summary.misfits, tuple(map(self._strides, summary.strides))
         flags = tuple(replace(each, target=self._in_caller(each.target)) for each in summary.flag_tests)
         others = (none_reads, unbound_reads, uses, misfits, strides, flags)
-        as_they_are = (summary.trial_effects, summary.left_out, summary.unwritten)
+        faults = tuple(map(self._fault, summary.kernel_faults))
+        as_they_are = (summary.trial_effects, summary.left_out, faults, summary.unwritten)
         return Summary(returned, writes, reads, effects, deferred, *others, *as_they_are)
+
+    def _fault(self, fault: KernelFault) -> KernelFault:
+        return fault if fault.absent is None else replace(fault, absent=self._in_caller(fault.absent))
 
     def _strides(self, use: StridesUse) -> StridesUse:
         like = None if use.like is None else self._in_caller(use.like)

@@ -25,6 +25,7 @@ from ctxlint.model.index.scopes import LOCAL, Scope
 from ctxlint.model.interpreter.effects import either
 from ctxlint.model.interpreter.events import (
     CutGrid,
+    FaultyLaunch,
     FlagTestedInside,
     ForeignStrides,
     LayoutAsked,
@@ -96,13 +97,13 @@ if TYPE_CHECKING:
 
     from ctxlint.model.index.module_unit import Unit
     from ctxlint.model.index.project import Project
-    from ctxlint.model.interpreter.events import Event, Guard, LeftOut, TrialEffect
+    from ctxlint.model.interpreter.events import Event, Guard, KernelFault, LeftOut, TrialEffect
     from ctxlint.model.interpreter.method import Decorator, MethodFacts
 
 _KINDS: frozenset[type[Event]] = frozenset(
     [
         *(Return, Yield, Mutation, MemoryRead, LayoutAsked, ForeignStrides, MaybeNone, MisfitCall, FlagTestedInside),
-        *(TrialEffectRun, UndefinedRead, CutGrid),
+        *(TrialEffectRun, UndefinedRead, CutGrid, FaultyLaunch),
     ]
 )
 """The kinds of event that a summary needs."""
@@ -572,7 +573,8 @@ def _summary(
     flags = tuple(flag_tests_of(definition, head.node, facts, asking=bool(head.asking)))
     sums = tuple(_trial_effects(definition, facts))
     others = (none_reads, unbound_reads, uses, misfits, strides, flags, sums)
-    filled = (tuple(_left_out(definition, head.node, facts)), unwritten_parts(head.node, facts))
+    faults = tuple(_kernel_faults(definition, facts))
+    filled = (tuple(_left_out(definition, head.node, facts)), faults, unwritten_parts(head.node, facts))
     return Summary(_returned(facts), writes, reads, effects, (), *others, *filled)
 
 
@@ -670,7 +672,16 @@ def _left_out(definition: Definition, function: cst.FunctionDef, facts: MethodFa
             yield replace(found, steps=(step, *found.steps), inside=found.inside or definition.name)
 
 
-def _step(definition: Definition, event: MisfitCall | TrialEffectRun | CutGrid, at_once: str) -> Step:
+def _kernel_faults(definition: Definition, facts: MethodFacts) -> Iterator[KernelFault]:
+    """The launches of kernels that get to a fault in them; one that needs None only if no test may rule that out."""
+    for each in facts.of(FaultyLaunch):
+        if each.fault is not None and (each.fault.absent is None or not each.is_chosen):
+            step = _step(definition, each, f"`{each.fault.callee}` is launched here")
+            inside = each.fault.inside or definition.name
+            yield replace(each.fault, steps=(step, *each.fault.steps), inside=inside)
+
+
+def _step(definition: Definition, event: MisfitCall | TrialEffectRun | CutGrid | FaultyLaunch, at_once: str) -> Step:
     """The step to an event in a function; ``at_once`` says what happens there, unless it calls another function."""
     note = f"`{definition.name}` calls `{event.by}` here" if event.by else at_once
     return Step(definition.unit.path, definition.unit.slices.span_in_function(definition.qualname, event.node), note)
