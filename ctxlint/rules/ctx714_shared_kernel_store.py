@@ -111,9 +111,7 @@ class SharedKernelStore(Rule[FunctionClass]):
             fact = f"{by} launches `{kernel}`, whose programs{along} all store to the same addresses"
             pointers, effect = quoted(fault.code for _event, fault in faults), "they silently overwrite each other"
             like = f", as to `{fault.others[0]}`" if fault.others[0] else ""
-            remedies = (
-                f"Add the offset of the program{each}, or use `tl.atomic_add` for a sum." for each in (like, "")
-            )
+            remedies = (f"Add the program's offset{each}, or use `tl.atomic_add` for a sum." for each in (like, ""))
             yield Finding(
                 fn.span(event.node),
                 fitting(*(f"{fact} of {pointers}; {effect}. {remedy}" for remedy in remedies)),

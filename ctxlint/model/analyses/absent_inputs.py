@@ -66,7 +66,8 @@ def may_be_absent(fn: FunctionClass, entry: Input) -> bool:
             if any(entry.name in names_in(test) for test in tests):
                 return False
     applied = [call for call in fn.calls if call.applies and not call.expects_error]
-    return not applied or any(_may_pass_none(call, entry.index) for call in applied)
+    leaves = (each for each in applied if entry.index not in (*each.leaves, *each.trained))
+    return not applied or any(_may_pass_none(call, entry.index) for call in leaves)
 
 
 def _is_asserted(fn: FunctionClass, entry: Input) -> bool:

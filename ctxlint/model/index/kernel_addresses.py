@@ -49,10 +49,10 @@ class Access:
 def accesses_in(kernel: Kernel, parent: Scope, aliases: Aliases) -> tuple[Access, ...]:
     """What a kernel reads and writes; ``parent`` is the scope that it is defined in."""
     nodes = nodes_of_kernel(kernel)
-    added = frozenset(each.value for each in nodes if isinstance(each, ast.AugAssign))
+    added = frozenset([each.value for each in nodes if each.__class__ is ast.AugAssign])
     parameters, own = frozenset(parameter_names(kernel.args)), Scope("function", kernel.name, parent)
     addresses = _Addresses(own, aliases, parameters, _rebound(nodes), values_by_name(nodes), added)
-    calls = [(each, addresses.called(each)) for each in nodes if isinstance(each, ast.Call) and each.args]
+    calls = [(each, addresses.called(each)) for each in nodes if each.__class__ is ast.Call and each.args]
     return tuple(
         Access(called, addresses.sum_of(each.args[0]), each) for each, called in calls if called.startswith(_ACCESSES)
     )
@@ -61,7 +61,7 @@ def accesses_in(kernel: Kernel, parent: Scope, aliases: Aliases) -> tuple[Access
 @lru_cache(maxsize=64)
 def nodes_of_kernel(kernel: Kernel) -> Sequence[ast.AST]:
     """The code in the body of a kernel; it is asked for at each launch."""
-    return tuple(each for statement in kernel.body for each in nodes_in(statement))
+    return tuple([each for statement in kernel.body for each in nodes_in(statement)])
 
 
 def has_same_lanes(load: ast.Call, store: ast.Call) -> bool:
@@ -108,7 +108,7 @@ def sources_by_name(kernel: Kernel) -> Mapping[str, Sequence[ast.expr | None]]:
     nodes = nodes_of_kernel(kernel)
     bound = [pair for each in nodes if isinstance(each, ast.stmt) for pair in _bound_by(each)]
     known = {name for name, _value in bound}
-    others = (each for each in nodes if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store))
+    others = [each for each in nodes if each.__class__ is ast.Name and each.ctx.__class__ is ast.Store]
     sources: dict[str, list[ast.expr | None]] = {}
     for name, value in (*bound, *((each, None) for each in others if each not in known)):
         sources.setdefault(name.id, []).append(value)
@@ -153,11 +153,11 @@ def may_depend(node: ast.expr, load: ast.Call, sources: Mapping[str, Sequence[as
 
 def _rebound(nodes: Sequence[ast.AST]) -> frozenset[str]:
     """The names that are bound to something else than an expression with their own name, or ``+=`` it."""
-    bound = {each for each in nodes if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
+    bound = {each for each in nodes if each.__class__ is ast.Name and each.ctx.__class__ is ast.Store}
     for each in nodes:
-        if isinstance(each, ast.AugAssign):
+        if each.__class__ is ast.AugAssign:
             bound.discard(each.target)
-        elif isinstance(each, ast.Assign) and len(each.targets) == 1 and isinstance(each.targets[0], ast.Name):
+        elif each.__class__ is ast.Assign and len(each.targets) == 1 and isinstance(each.targets[0], ast.Name):
             name = each.targets[0]
             if any(isinstance(part, ast.Name) and part.id == name.id for part in nodes_in(each.value)):
                 bound.discard(name)

@@ -13,7 +13,7 @@ from ctxlint.records import record
 from ctxlint.source.ast_tree import nodes_in, parameter_names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from ctxlint.model.index.kernel_addresses import Kernel
     from ctxlint.model.index.scopes import Scope
@@ -46,20 +46,53 @@ def unbound_reads(kernel: Kernel, scope: Scope) -> tuple[UnboundUnderFlag, ...]:
 
     ``scope`` is the one that the kernel is defined in: Triton looks there for a name that the kernel has not bound.
     """
-    parameters, nodes = {*parameter_names(kernel.args)}, nodes_of_kernel(kernel)
-    local = {each.id for each in nodes if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)} - parameters
     found = []
-    for flag in sorted(_flags_tested(kernel)):
-        for value in (False, True):
-            walk = _Walk(flag, value)
-            walk.block(kernel.body, certain=True)
-            unbound = sorted((local - walk.bound) & walk.reads.keys())
-            names = [walk.reads[name] for name in unbound if scope.owner(name) is None]
-            found += [UnboundUnderFlag(name, flag, value) for name in names]
+    arms = _arms_of_flags(kernel)
+    names = _names_bound_in(kernel, arms) if arms else {}
+    flags = frozenset(flag.parameter for flag, _value in arms)
+    for (flag, bound_if), local in names.items():
+        walk = _Walk(flag, not bound_if, flags)
+        walk.block(kernel.body, certain=True)
+        unbound = sorted((local - walk.bound) & walk.reads.keys())
+        reads = [walk.reads[name] for name in unbound if scope.owner(name) is None]
+        found += [UnboundUnderFlag(name, flag, not bound_if) for name in reads]
     return tuple(found)
 
 
-def _flags_tested(kernel: Kernel) -> frozenset[Flag]:
+def _names_bound_in(
+    kernel: Kernel, arms: Mapping[tuple[Flag, bool], frozenset[int]]
+) -> Mapping[tuple[Flag, bool], set[str]]:
+    """The names that are bound only in the arms of a flag for one value, and read elsewhere as well."""
+    inside = frozenset[int]().union(*arms.values())
+    names = [each for each in nodes_of_kernel(kernel) if each.__class__ is ast.Name]
+    stored = [each for each in names if each.ctx.__class__ is ast.Store]
+    others = {*parameter_names(kernel.args), *[each.id for each in stored if each.lineno not in inside]}
+    local = {each.id for each in stored if each.id not in others}
+    names = [each for each in names if each.id in local]
+    found = {}
+    for key, lines in arms.items():
+        outside = {each.id for each in names if each.ctx.__class__ is ast.Store and each.lineno not in lines}
+        read = {each.id for each in names if each.id not in outside and each.lineno not in lines}
+        if read:
+            found[key] = read
+    return found
+
+
+def _arms_of_flags(kernel: Kernel) -> Mapping[tuple[Flag, bool], frozenset[int]]:
+    """The lines of the arms of each flag, by the value for which they are compiled."""
+    tests = [each for each in nodes_of_kernel(kernel) if each.__class__ is ast.If]
+    flags = _flags_tested(kernel, tests) if tests else frozenset()
+    found: dict[tuple[Flag, bool], set[int]] = {}
+    for each in tests if flags else ():
+        for flag, value in _flag(each.test):
+            for arm, holds in ((each.body, value), (each.orelse, not value)):
+                if arm and flag in flags:
+                    lines = range(arm[0].lineno, (arm[-1].end_lineno or arm[-1].lineno) + 1)
+                    found.setdefault((flag, holds), set()).update(lines)
+    return {key: frozenset(lines) for key, lines in sorted(found.items())}
+
+
+def _flags_tested(kernel: Kernel, tests: list[ast.If]) -> frozenset[Flag]:
     """The flags that an ``if`` tests by themselves, of parameters that the kernel asserts and rebinds nothing about.
 
     Triton decides an ``if`` when it compiles only by constants: parameters that are declared so, and None.
@@ -67,14 +100,15 @@ def _flags_tested(kernel: Kernel) -> frozenset[Flag]:
     every = [*kernel.args.posonlyargs, *kernel.args.args, *kernel.args.kwonlyargs]
     declared = {each.arg: ast.unparse(each.annotation) for each in every if each.annotation is not None}
     constant = {name for name, annotation in declared.items() if "constexpr" in annotation}
-    nodes = nodes_of_kernel(kernel)
-    tested = {flag for each in nodes if isinstance(each, ast.If) for flag, _value in _flag(each.test)}
+    tested = {flag for each in tests for flag, _value in _flag(each.test)}
     parameters = {each.arg for each in every}
     tested = {each for each in tested if each.parameter in (parameters if each.given else constant)}
     if not tested:
         return frozenset()
-    stored = {each.id for each in nodes if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
-    asserted = [each for each in nodes if isinstance(each, ast.Assert) or _is_static_assert(each)]
+    nodes = nodes_of_kernel(kernel)
+    stored = {each.id for each in nodes if each.__class__ is ast.Name and each.ctx.__class__ is ast.Store}
+    asserted: list[ast.AST] = [each for each in nodes if each.__class__ is ast.Assert]
+    asserted += [each for each in nodes if each.__class__ is ast.Call and _is_static_assert(each)]
     required = {part.id for each in asserted for part in nodes_in(each) if isinstance(part, ast.Name)}
     return frozenset(each for each in tested if each.parameter not in stored | required)
 
@@ -94,16 +128,19 @@ def _flag(test: ast.expr) -> Iterator[tuple[Flag, bool]]:
             yield Flag(name), asked
 
 
-def _is_static_assert(node: ast.AST) -> bool:
-    return isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "static_assert"
+def _is_static_assert(node: ast.Call) -> bool:
+    return getattr(node.func, "attr", "") == "static_assert"
 
 
-def arms_of(node: ast.AST) -> Iterator[ast.expr]:
-    """What an expression evaluates on some paths only."""
-    if isinstance(node, ast.IfExp):
-        yield from (node.body, node.orelse)
-    elif isinstance(node, ast.BoolOp):
-        yield from node.values[1:]
+def optional_in(nodes: Sequence[ast.AST]) -> frozenset[ast.AST]:
+    """What the expressions among some nodes evaluate on some paths only."""
+    arms: list[ast.expr] = []
+    for each in nodes:
+        if each.__class__ is ast.IfExp:
+            arms += (each.body, each.orelse)
+        elif each.__class__ is ast.BoolOp:
+            arms += each.values[1:]
+    return frozenset(part for arm in arms for part in nodes_in(arm))
 
 
 _LIKE_A_FLAG = pattern(r"(?i)(has|use|is|do|with|enable|apply)_")
@@ -115,6 +152,8 @@ class _Walk:
 
     flag: Flag
     value: bool
+    flags: frozenset[str]
+    """The parameters that the kernel tests."""
     bound: set[str] = field(default_factory=set)
     reads: dict[str, ast.Name] = field(default_factory=dict)
 
@@ -152,7 +191,7 @@ class _Walk:
         if getattr(getattr(iterated, "func", None), "attr", "") != "static_range":
             return False
         names = {each.id for each in nodes_in(iterated) if isinstance(each, ast.Name)}
-        return self.flag.parameter in names or any(map(_LIKE_A_FLAG.match, names))
+        return not self.flags.isdisjoint(names) or any(map(_LIKE_A_FLAG.match, names))
 
     def branch(self, node: ast.If, *, certain: bool) -> bool:
         """Walk the arm that the flag chooses, or both."""
@@ -173,9 +212,10 @@ class _Walk:
 
     def expression(self, node: ast.AST, *, certain: bool, added: ast.expr | None = None) -> None:
         """Note the names in code without branches; what is added to is read."""
-        optional = {part for each in nodes_in(node) for arm in arms_of(each) for part in nodes_in(arm)}
-        for each in nodes_in(node):
-            if isinstance(each, ast.Name):
+        nodes = nodes_in(node)
+        optional = optional_in(nodes) if certain else frozenset()
+        for each in nodes:
+            if each.__class__ is ast.Name:
                 reads = isinstance(each.ctx, ast.Load) or each is added
                 if not reads:
                     self.bound.add(each.id)

@@ -13,7 +13,7 @@ from ctxlint.model.index.kernel_addresses import (
     nodes_of_kernel,
     values_by_name,
 )
-from ctxlint.model.index.kernel_bindings import arms_of
+from ctxlint.model.index.kernel_bindings import optional_in
 from ctxlint.model.index.kernel_names import Aliases, meaning_in_kernel
 from ctxlint.records import record
 from ctxlint.source.ast_tree import nodes_in, parameter_names
@@ -67,7 +67,7 @@ def _always(body: Iterable[ast.stmt]) -> Iterator[ast.AST]:
             yield from _always(statement.body)
         elif not isinstance(statement, (ast.If, ast.While, ast.Try, ast.FunctionDef)):
             nodes = nodes_in(statement)
-            optional = {part for each in nodes for arm in arms_of(each) for part in nodes_in(arm)}
+            optional = optional_in(nodes)
             yield from (each for each in nodes if isinstance(each, _COMPUTING) and each not in optional)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import field
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -34,33 +35,36 @@ class SharedStore(NamedTuple):
 @lru_cache(maxsize=64)
 def shared_stores(kernel: Kernel, scope: Scope, aliases: Aliases) -> tuple[SharedStore, ...]:
     """The first such store through each parameter, if none through it is at another address."""
-    nodes, programs = nodes_of_kernel(kernel), _Programs(sources_by_name(kernel), scope, aliases)
-    axes = sorted({axis for each in nodes if isinstance(each, ast.Call) for axis in programs.axes_of(each)})
-    always = frozenset(_outside_tests(kernel.body)) if axes else frozenset()
-    accesses = accesses_in(kernel, scope, aliases) if axes else ()
-    found = [each for axis in axes for each in _shared_along(axis, accesses, always, programs)]
+    programs = _Programs(sources_by_name(kernel), scope, aliases)
+    accesses = accesses_in(kernel, scope, aliases)
+    if any(each.address.pointer is None or UNSURE in each.address.factors for each in accesses):
+        return ()
+    found = [*_shared(accesses, programs)]
+    always = frozenset(_outside_tests(kernel.body)) if found else frozenset()
+    found = [each for each in found if each.node in always]
+    nodes = nodes_of_kernel(kernel) if found else ()
     if not found or any(map(programs.takes_turns, nodes)) or any(map(programs.chooses, nodes)):
         return ()
     lent = lent_names(nodes, scope, aliases)
     return tuple(each for each in found if each.pointer not in lent)
 
 
-def _shared_along(
-    axis: int, accesses: Sequence[Access], always: frozenset[ast.AST], programs: _Programs
-) -> Iterator[SharedStore]:
+def _shared(accesses: Sequence[Access], programs: _Programs) -> Iterator[SharedStore]:
+    """The stores through each pointer that all have one address along an axis, which differ in what they store."""
     stores: dict[str, list[ast.Call]] = {}
-    moved: dict[str, None] = {}
     for each in accesses:
-        pointer = each.address.pointer
-        if pointer is None or UNSURE in each.address.factors:
-            return
-        if programs.is_reached_by(axis, each.node.args[0]) or "atomic" in each.called:
-            moved[pointer] = None
-        elif each.called == STORE and each.node in always and len(each.node.args) > 1:
-            stores.setdefault(pointer, []).append(each.node)
-    for pointer, nodes in stores.items():
-        if pointer not in moved and all(programs.is_shared(axis, each) for each in nodes):
-            yield SharedStore(nodes[0], pointer, axis, tuple(moved))
+        if each.called == STORE and len(each.node.args) > 1 and each.address.pointer is not None:
+            stores.setdefault(each.address.pointer, []).append(each.node)
+    for pointer, calls in stores.items():
+        axes = programs.shared_axes(calls)
+        for axis in axes:
+            moved = dict.fromkeys(
+                each.address.pointer or ""
+                for each in accesses
+                if "atomic" in each.called or axis in programs.of(each.node.args[0]).axes
+            )
+            if pointer not in moved:
+                yield SharedStore(calls[0], pointer, axis, tuple(moved))
 
 
 def _outside_tests(body: Iterable[ast.stmt]) -> Iterator[ast.AST]:
@@ -72,6 +76,14 @@ def _outside_tests(body: Iterable[ast.stmt]) -> Iterator[ast.AST]:
             yield from (each for each in nodes_in(statement) if isinstance(each, ast.Call))
 
 
+class _Origin(NamedTuple):
+    """What an expression is computed from: the axes of ``program_id``, perhaps something ``unknown``, and names."""
+
+    axes: frozenset[int] = frozenset()
+    unknown: bool = False
+    names: tuple[str, ...] = ()
+
+
 @record
 class _Programs:
     """What differs between the programs of a launch."""
@@ -79,27 +91,32 @@ class _Programs:
     sources: Mapping[str, Sequence[ast.expr | None]]
     scope: Scope
     aliases: Aliases
+    read: dict[str, _Origin] = field(default_factory=dict)
+    """Of the names that were looked at."""
 
-    def is_shared(self, axis: int, store: ast.Call) -> bool:
-        """Whether a store is at one address along an axis, with the same mask, and its value is not the same."""
-        address, value, *others = [*store.args, *(each.value for each in store.keywords)]
-        return not any(self.may_differ(axis, each) for each in (address, *others)) and self.is_reached_by(axis, value)
+    def shared_axes(self, stores: Sequence[ast.Call]) -> list[int]:
+        """The axes along which stores have the same address, and the same mask, but not the same value."""
+        axes = {0, 1, 2}
+        for store in stores:
+            for each in (store.args[0], *store.args[2:], *(each.value for each in store.keywords)):
+                found = self.of(each)
+                axes = set() if found.unknown else axes - found.axes
+                if not axes:
+                    return []
+        return sorted(axes.intersection(*(self.of(store.args[1]).axes for store in stores)))
 
-    def is_reached_by(self, axis: int, node: ast.expr) -> bool:
-        """Whether an expression is computed with ``program_id(axis)``."""
-        return any(axis in self.axes_of(each) for each in self._parts(node) if each is not None)
-
-    def may_differ(self, axis: int, node: ast.expr) -> bool:
-        """Whether an expression may depend on the program along an axis: by ``program_id``, or by something unknown."""
-        return any(each is None or self._may_tell(axis, each) for each in self._parts(node))
-
-    def axes_of(self, call: ast.Call) -> tuple[int, ...]:
-        """The axis of ``program_id(axis)``; none for anything else."""
-        if meaning_in_kernel(call.func, self.scope, self.aliases) != _PROGRAM:
-            return ()
-        given = [*call.args, *(each.value for each in call.keywords)]
-        axis = given[0].value if given and isinstance(given[0], ast.Constant) else None
-        return (axis,) if isinstance(axis, int) else ()
+    def of(self, node: ast.expr) -> _Origin:
+        """What an expression is computed from."""
+        axes, unknown, names = self._read(node)
+        waiting, seen = [*names], set[str]()
+        while waiting:
+            name = waiting.pop()
+            if name not in seen:
+                seen.add(name)
+                found = self._of_name(name)
+                axes, unknown = axes | found.axes, unknown or found.unknown
+                waiting += found.names
+        return _Origin(axes, unknown)
 
     def takes_turns(self, node: ast.AST) -> bool:
         """Whether programs may wait for each other, or count those that are done."""
@@ -111,27 +128,37 @@ class _Programs:
             return False
         return any(isinstance(each, ast.Constant) for each in nodes_in(node.test))
 
-    def _parts(self, node: ast.expr) -> Iterator[ast.Call | None]:
-        """The calls that an expression is computed with; None for something unknown."""
-        seen, waiting = set[str](), [node]
-        while waiting:
-            for each in nodes_in(waiting.pop()):
-                if isinstance(each, ast.Call):
-                    yield each
-                elif isinstance(each, ast.Name) and each.id not in seen:
-                    seen.add(each.id)
-                    found = self.sources.get(each.id, ())
-                    if None in found:
-                        yield None
-                    waiting += [source for source in found if source is not None]
+    def _of_name(self, name: str) -> _Origin:
+        """What a name is bound to, without what the names in that are."""
+        if name not in self.read:
+            sources = self.sources.get(name, ())
+            parts = [self._read(each) for each in sources if each is not None]
+            axes = frozenset[int]().union(*(each.axes for each in parts))
+            names = tuple(other for each in parts for other in each.names)
+            self.read[name] = _Origin(axes, None in sources or any(each.unknown for each in parts), names)
+        return self.read[name]
 
-    def _may_tell(self, axis: int, call: ast.Call) -> bool:
-        meant = meaning_in_kernel(call.func, self.scope, self.aliases)
-        if isinstance(call.func, ast.Attribute) and call.func.attr in _OF_VALUES:
-            return False
-        if meant == _PROGRAM:
-            return self.axes_of(call) in ((), (axis,))
-        return not meant.startswith("builtins.") and meant not in _ALIKE
+    def _read(self, node: ast.expr) -> _Origin:
+        """What is written in an expression."""
+        nodes = nodes_in(node)
+        calls = [each for each in nodes if each.__class__ is ast.Call]
+        names = tuple([each.id for each in nodes if each.__class__ is ast.Name])
+        axes, unknown = set[int](), False
+        for call in calls:
+            meant = meaning_in_kernel(call.func, self.scope, self.aliases)
+            if meant == _PROGRAM:
+                axis = self._axis(call)
+                axes.update(axis)
+                unknown = unknown or not axis
+            elif not (isinstance(call.func, ast.Attribute) and call.func.attr in _OF_VALUES):
+                unknown = unknown or not (meant.startswith("builtins.") or meant in _ALIKE)
+        return _Origin(frozenset(axes), unknown, names)
+
+    def _axis(self, call: ast.Call) -> list[int]:
+        """The axis of ``program_id(axis)``; none if it is unknown."""
+        given = [*call.args, *(each.value for each in call.keywords)]
+        axis = given[0].value if given and isinstance(given[0], ast.Constant) else None
+        return [axis] if isinstance(axis, int) else []
 
 
 _PROGRAM = "triton.language.program_id"

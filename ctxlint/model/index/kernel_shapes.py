@@ -35,15 +35,22 @@ class Misaligned(NamedTuple):
 def misaligned_operands(kernel: Kernel, scope: Scope, aliases: Aliases) -> tuple[Misaligned, ...]:
     """The operands that certainly have the first dimension of a block in place of the last."""
     nodes = nodes_of_kernel(kernel)
-    if not any(isinstance(each, ast.Subscript) for each in nodes) or not any(map(_may_reduce, nodes)):
-        return ()  # nothing has two dimensions, or nothing has lost one of them
+    reducing = [each for each in nodes if each.__class__ is ast.Call and _reduces_rows(each)]
+    if not reducing:
+        return ()
     shapes = _Shapes(frozenset(parameter_names(kernel.args)), *_bindings(nodes), scope, aliases)
+    if not any(len(shapes.of(each) or ()) == 1 for each in reducing):
+        return ()
     found = (_misaligned(shapes, each) for each in nodes if isinstance(each, (ast.BinOp, ast.AugAssign)))
     return tuple(each for each in found if each is not None)
 
 
-def _may_reduce(node: ast.AST) -> bool:
-    return isinstance(node, ast.Call) and getattr(node.func, "attr", getattr(node.func, "id", "")) in _REDUCING
+def _reduces_rows(call: ast.Call) -> bool:
+    """Whether a call may reduce each row of a block: ``tl.sum(x, axis=1)``, ``tl.max(x, -1)``."""
+    if getattr(call.func, "attr", getattr(call.func, "id", "")) not in _REDUCING:
+        return False
+    axes = [*call.args[1:2], *(each.value for each in call.keywords if each.arg == "axis")]
+    return any(ast.unparse(each) in ("1", "-1") for each in axes)
 
 
 def _misaligned(shapes: _Shapes, node: ast.BinOp | ast.AugAssign) -> Misaligned | None:
@@ -68,18 +75,18 @@ def _bindings(nodes: Iterable[ast.AST]) -> tuple[Mapping[str, list[ast.expr]], M
     numbers = set[str]()
     stores = []
     for each in nodes:
-        if isinstance(each, ast.Assign) and len(each.targets) == 1:
+        if each.__class__ is ast.Assign and len(each.targets) == 1:
             for target, value in _pairs(each.targets[0], each.value):
                 assigned.setdefault(target.id, []).append(value)
                 known.add(id(target))
-        elif isinstance(each, ast.AugAssign) and isinstance(each.target, ast.Name):
+        elif each.__class__ is ast.AugAssign and isinstance(each.target, ast.Name):
             added.setdefault(each.target.id, []).append(each.value)
             known.add(id(each.target))
-        elif isinstance(each, ast.For) and isinstance(each.target, ast.Name) and isinstance(each.iter, ast.Call):
+        elif each.__class__ is ast.For and isinstance(each.target, ast.Name) and isinstance(each.iter, ast.Call):
             if getattr(each.iter.func, "attr", getattr(each.iter.func, "id", "")) in ("range", "static_range"):
                 numbers.add(each.target.id)
                 known.add(id(each.target))
-        elif isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store):
+        elif each.__class__ is ast.Name and each.ctx.__class__ is ast.Store:
             stores.append(each)
     other = {each.id for each in stores if id(each) not in known}
     for name in numbers - other:

@@ -11,7 +11,7 @@ import libcst as cst
 from ctxlint.model.interpreter.conditions import asked_by
 from ctxlint.model.interpreter.events import FaultyLaunch, KernelFault, KernelFaultKind, Question, Step
 from ctxlint.model.interpreter.names import certain_meaning
-from ctxlint.model.interpreter.values import Constant, Scalar, Sequence, Tri, is_none
+from ctxlint.model.interpreter.values import Constant, Parameter, Scalar, Sequence, Tri, is_none
 from ctxlint.model.syntax import is_name, last_name, single_index
 from ctxlint.records import record
 
@@ -82,7 +82,7 @@ class _Launch:
 
     def _is_given(self, value: Value, *, asked: bool) -> tuple[bool, Value | None]:
         """Whether a value certainly is None or not, as ``asked``; itself if it has to be None, which is not known."""
-        absent = is_none(value)
+        absent = Tri.UNKNOWN if isinstance(value, Parameter) else is_none(value)
         if absent is Tri.UNKNOWN:
             return False, None if asked else value
         return (absent is Tri.NO) is asked, None
