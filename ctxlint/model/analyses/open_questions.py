@@ -65,6 +65,7 @@ def _depends_on_apply(fn: FunctionClass) -> bool:
         fn.has_subclass
         or bool(fn.called_directly)
         or fn.backward is None
+        or fn.forward is None
         or (fn.required_inputs < len(fn.inputs) and _reads_needs_input_grad(fn))
         or any(method.lacks_ctx or method.receiver is not None for method in fn.own_protocol_methods)
     )

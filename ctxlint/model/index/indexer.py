@@ -501,9 +501,9 @@ def _conditional(place: _Place) -> _Place:
 
 
 def _catches_type_errors(node: ast.expr | None) -> bool:
-    """Whether a handler is there for calls with the wrong arguments: it names ``TypeError``."""
+    """Whether a handler is there for calls with the wrong arguments, or of what is not there: it names the error."""
     names = node.elts if isinstance(node, ast.Tuple) else (node,)
-    return any(isinstance(each, ast.Name) and each.id == "TypeError" for each in names)
+    return any(isinstance(each, ast.Name) and each.id in ("TypeError", "NotImplementedError") for each in names)
 
 
 def _expects_errors(node: ast.AST) -> bool:
