@@ -54,8 +54,8 @@ def holds(importer: str, name: str) -> bool:
 
 
 def _offers(root: str, name: str) -> bool:
-    """Whether an absolute import finds a module in a folder; in a package, none hides one of Python: ``typing``."""
-    hidden = name in sys.stdlib_module_names and _is_file(os.path.join(root, "__init__.py"))
+    """Whether an absolute import finds a module in a folder; in a package, none hides ``typing``, or torch."""
+    hidden = (name in sys.stdlib_module_names or name == "torch") and _is_file(os.path.join(root, "__init__.py"))
     return not hidden and _holds(root, name)
 
 

@@ -267,6 +267,17 @@ def test_module_of_a_package_does_not_hide_one_of_python(tmp_path: Path) -> None
     assert "CTX105" in codes(tmp_path / "scripts", script, "double.py")
 
 
+def test_package_with_the_name_of_torch_inside_another_does_not_hide_torch(tmp_path: Path) -> None:
+    """``import torch`` in ``lib.torch.ops`` is PyTorch; only a top-level package of that name hides it."""
+    double = SUBCLASS.format(imports="import torch", base="torch.autograd.Function")
+    double = double.replace("return grad_output * 2", "return torch.linear(grad_output, grad_output)")
+    names = ("__init__.py", "torch/__init__.py", "torch/ops/__init__.py")
+    files = {**{f"lib/{name}": "" for name in names}, "lib/torch/ops/double.py": double}
+    assert codes(tmp_path, files, "lib/torch/ops/double.py") == ["CTX604"]
+    own = {"torch/__init__.py": "def linear(x, y): ...\n", "double.py": double}
+    assert codes(tmp_path / "own", own, "double.py") == []
+
+
 @pytest.mark.parametrize(
     ("helpers", "found"),
     [

@@ -39,7 +39,7 @@ from ctxlint.model.interpreter.values import (
     leaves,
     usual_storage,
 )
-from ctxlint.model.syntax import dotted, last_name
+from ctxlint.model.syntax import dotted, keywords_of, last_name
 from ctxlint.torch_api import operations
 
 if TYPE_CHECKING:
@@ -126,15 +126,28 @@ class Factor(Enum):
 
 def factor(fn: FunctionClass) -> Factor:
     """How the incoming gradient is to be used where ``gradients_without_upstream`` finds that it is not."""
+    options = [option for value in fn.outputs_values() for option in value.options()]
+    if any(_is_on_default_device(each) for each in options):
+        return Factor.UNKNOWN  # the gradient of one of those may be on another device than the inputs
     if loses_dimensions(fn.outputs, 0) and all(each.count == 1 for each in fn.outputs):
         return Factor.EXPANDED
-    options = [option for value in fn.outputs_values() for option in value.options()]
     if any(is_tensor(each) is Tri.YES for each in options):
         return Factor.MULTIPLIED
     saved = (argument.value for call in fn.saves for argument in call.arguments)
     kept = (*saved, *(each.value for each in fn.context_writes if each.value is not None))
     made = any(isinstance(before_views(option), Fresh) for each in kept for option in each.options())
     return Factor.MULTIPLIED if made else Factor.UNKNOWN
+
+
+def _is_on_default_device(output: Value) -> bool:
+    """Whether an output is created without regard to the device of the inputs: ``torch.zeros(1)``."""
+    node = output.node if isinstance(output, (Fresh, Single)) else None
+    path = dotted(node.func) if isinstance(node, cst.Call) else None
+    created = path is not None and path.startswith("torch.") and path[6:] in _CREATING
+    return created and isinstance(node, cst.Call) and "device" not in keywords_of(node)
+
+
+_CREATING = frozenset(str.split("empty full ones rand randn tensor zeros FloatTensor Tensor"))
 
 
 def slots_without_upstream(fn: FunctionClass) -> Iterator[tuple[int, cst.BaseExpression]]:
