@@ -103,9 +103,8 @@ class ProjectAnswers:
         another one returns, it matters who calls it.
         """
         path = path_of(other[0])
-        times = _times_answered(asked, other, which)
-        if times and asked.deed == "replaces" and _is_no_part(os.path.relpath(path, root)):
-            times = 0
+        is_left_out = asked.deed == "replaces" and _is_no_part(os.path.relpath(path, root))
+        times = 0 if is_left_out else _times_answered(asked, other, which)
         runners = _runners_in(path, asked) if times and asked.deed == "modifies" else ()
         if runners:
             self._runners[root, asked] += runners
