@@ -22,6 +22,7 @@ from ctxlint.model.interpreter.values import (
     Parameter,
     ProjectFunction,
     ProjectObject,
+    SavedTensor,
     Scalar,
     Sequence,
     Single,
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
 
     Attributes = Attributes_[str, Value]
 
-_OBJECTS = (Argument, Fresh, Item, Opaque, Parameter, Single, SomeTensor, View)
+_OBJECTS = (Argument, Fresh, Item, Opaque, Parameter, SavedTensor, Single, SomeTensor, View)
 """Values that a function distinguishes only by what they answer."""
 
 
