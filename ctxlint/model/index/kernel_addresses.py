@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from ctxlint.model.index.kernel_names import Aliases, meaning_in_kernel
-from ctxlint.model.index.scopes import Scope
+from ctxlint.model.index.scopes import Scope, dotted_name
 from ctxlint.records import record
 from ctxlint.source.ast_tree import nodes_in, parameter_names
 
@@ -51,7 +51,7 @@ def accesses_in(kernel: Kernel, parent: Scope, aliases: Aliases) -> tuple[Access
     nodes = nodes_of_kernel(kernel)
     added = frozenset([each.value for each in nodes if each.__class__ is ast.AugAssign])
     parameters, own = frozenset(parameter_names(kernel.args)), Scope("function", kernel.name, parent)
-    addresses = _Addresses(own, aliases, parameters, _rebound(nodes), values_by_name(nodes), added)
+    addresses = _Addresses(own, aliases, parameters, _rebound(nodes, parameters), values_by_name(nodes), added)
     calls = [(each, addresses.called(each)) for each in nodes if each.__class__ is ast.Call and each.args]
     return tuple(
         Access(called, addresses.sum_of(each.args[0]), each) for each, called in calls if called.startswith(_ACCESSES)
@@ -151,17 +151,18 @@ def may_depend(node: ast.expr, load: ast.Call, sources: Mapping[str, Sequence[as
     return False
 
 
-def _rebound(nodes: Sequence[ast.AST]) -> frozenset[str]:
-    """The names that are bound to something else than an expression with their own name, or ``+=`` it."""
-    bound = {each for each in nodes if each.__class__ is ast.Name and each.ctx.__class__ is ast.Store}
-    for each in nodes:
-        if each.__class__ is ast.AugAssign:
-            bound.discard(each.target)
-        elif each.__class__ is ast.Assign and len(each.targets) == 1 and isinstance(each.targets[0], ast.Name):
-            name = each.targets[0]
-            if any(isinstance(part, ast.Name) and part.id == name.id for part in nodes_in(each.value)):
-                bound.discard(name)
-    return frozenset(each.id for each in bound)
+def _rebound(nodes: Sequence[ast.AST], parameters: frozenset[str]) -> frozenset[str]:
+    """The parameters that are bound to something else than an expression with their own name, or ``+=`` it."""
+    named = [each for each in nodes if type(each) is ast.Name and each.id in parameters]
+    bound: dict[ast.expr, str] = {each: each.id for each in named if type(each.ctx) is ast.Store}
+    for each in nodes if bound else ():
+        if type(each) is ast.AugAssign:
+            bound.pop(each.target, None)
+        elif type(each) is ast.Assign and len(each.targets) == 1 and each.targets[0] in bound:
+            name = bound[each.targets[0]]
+            if any(type(part) is ast.Name and part.id == name for part in nodes_in(each.value)):
+                del bound[each.targets[0]]
+    return frozenset(bound.values())
 
 
 def _paired(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.expr]]:
@@ -185,11 +186,16 @@ class _Addresses:
     values: dict[str, list[ast.expr]]
     added: frozenset[ast.expr]
     """Those of ``x += n``."""
+    meanings: dict[str, str] = field(default_factory=dict)
+    """What the dotted names that were looked at mean."""
     several: dict[str, bool] = field(default_factory=dict)
     """Of the names that were looked at, whether they have several starts."""
 
     def called(self, node: ast.Call) -> str:
-        return meaning_in_kernel(node.func, self.scope, self.aliases)
+        path = dotted_name(node.func) or ""
+        if path not in self.meanings:
+            self.meanings[path] = meaning_in_kernel(node.func, self.scope, self.aliases)
+        return self.meanings[path]
 
     def sum_of(self, node: ast.expr, seen: set[str] | None = None) -> Sum:
         """What an expression is the sum of, without the names that were ``seen`` in the same one."""

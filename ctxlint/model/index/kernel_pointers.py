@@ -50,7 +50,7 @@ def pointer_uses(kernel: Kernel, scope: Scope, aliases: Aliases) -> PointerUses:
     stored = _stored(kernel)
     addresses = _Addresses(own - stored.keys(), values_by_name(nodes_of_kernel(kernel)), stored)
     numbers: dict[str, str] = {}
-    computing = [each for each in nodes_of_kernel(kernel) if isinstance(each, _COMPUTING)]
+    computing = [each for each in nodes_of_kernel(kernel) if type(each) in _COMPUTING]
     converted = {addresses.pointer(each) for node in computing for each in _converted(node)}
     for node in computing:
         for used in _used_as_number(node, scope, aliases) if node in always else ():
@@ -68,7 +68,7 @@ def _always(body: Iterable[ast.stmt]) -> Iterator[ast.AST]:
         elif not isinstance(statement, (ast.If, ast.While, ast.Try, ast.FunctionDef)):
             nodes = nodes_in(statement)
             optional = optional_in(nodes)
-            yield from (each for each in nodes if isinstance(each, _COMPUTING) and each not in optional)
+            yield from (each for each in nodes if type(each) in _COMPUTING and each not in optional)
 
 
 def _stored(kernel: Kernel) -> Mapping[str, int]:
@@ -101,7 +101,8 @@ def _used_as_number(node: ast.AST, scope: Scope, aliases: Aliases) -> Iterator[a
             yield from (*node.args[:1], *(each.value for each in node.keywords if each.arg == "seed"))
 
 
-_COMPUTING = (ast.Call, ast.BinOp)
+_COMPUTING = frozenset([ast.Call, ast.BinOp])
+_CHOOSING = frozenset([ast.IfExp, ast.BoolOp])
 _LANGUAGE = "triton.language."
 _RANDOM = frozenset(["rand", "rand4x", "randint", "randint4x", "randn", "randn4x"])
 _NARROW = frozenset(

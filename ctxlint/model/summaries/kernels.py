@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from ctxlint.effort import spend
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from ctxlint.model.index.file_index import FunctionRecord
+    from ctxlint.model.index.kernel_addresses import Kernel
     from ctxlint.model.index.kernel_pointers import PointerUses
     from ctxlint.model.index.module_unit import Unit
     from ctxlint.model.index.project import Project
@@ -84,10 +86,10 @@ def kernel_writes(
         return {}
     arguments = record.node.args
     params = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
-    tuned = _tuned(_decorators(record))
+    tuned = _tuned(record)
     known = {name: value for name, value in _defaults(arguments).items() if name not in unknown and tuned is not None}
     known = {name: value for name, value in {**known, **values}.items() if name not in (tuned or ())}
-    launched = {each.arg for each in params if _is_constant(each)}
+    launched = set(_constants(record.node))
     scope = Scope("function", definition.qualname, record.scope)
     pointers = {each.arg: {each.arg} for each in params}
     spend(200)
@@ -105,11 +107,26 @@ def _decorators(record: FunctionRecord) -> list[ast.expr]:
     return decorators[1:] if decorators and _called(decorators[0], record.scope) == _STATIC else decorators
 
 
-def _tuned(decorators: list[ast.expr]) -> frozenset[str] | None:
+def _tuned(record: FunctionRecord) -> frozenset[str] | None:
     """The words in the decorators that tune a kernel, which may pass parameters of these names; None for unknown."""
-    texts = [ast.unparse(each) for each in decorators[:-1]]
+    texts = _tuning(record)
     if any("Config(" not in each and "lambda" not in each for each in texts):
         return None
+    return _words(texts)
+
+
+def _tuning(record: FunctionRecord) -> tuple[str, ...]:
+    """The code of the decorators around the innermost one: each launch asks for it."""
+    return _code_of(tuple(_decorators(record)[:-1]))
+
+
+@lru_cache(maxsize=64)
+def _code_of(decorators: tuple[ast.expr, ...]) -> tuple[str, ...]:
+    return tuple(map(ast.unparse, decorators))
+
+
+@lru_cache(maxsize=64)
+def _words(texts: tuple[str, ...]) -> frozenset[str]:
     return frozenset(word for each in texts for word in _WORD.findall(each))
 
 
@@ -291,11 +308,10 @@ def launch_misfit(
     )
     if found.surplus or found.missing or found.twice:
         return found
-    mentioned = {word for each in _decorators(record)[:-1] for word in _WORD.findall(ast.unparse(each))}
-    if not whole or not mentioned.issuperset(left):
+    if not whole or not _words(_tuning(record)).issuperset(left):
         return None  # it may lack one of them, which raises before the kernel is compiled
     bound = bound_to_kernel(definition, arguments, keywords, open_ended)
-    constant = {each.arg for each in (*parameters.posonlyargs, *parameters.args) if _is_constant(each)}
+    constant = _constants(record.node)
     passed = {name: slot for name, slot in bound[0].items() if name not in constant} if bound is not None else {}
     spend(50)
     return _misused(found, pointer_uses(record.node, record.scope, aliases), passed)
@@ -318,9 +334,15 @@ def _misused(misfit: Misfit, uses: PointerUses, passed: Mapping[str, Slot]) -> M
     return None
 
 
-def _is_constant(param: ast.arg) -> bool:
-    written = ast.unparse(param.annotation) if param.annotation is not None else ""
-    return "const" in written.lower()  # `tl.constexpr`, `ct.Constant[int]`, and aliases such as `ConstInt`
+@lru_cache(maxsize=64)
+def _constants(kernel: Kernel) -> frozenset[str]:
+    """The parameters that are constants when a kernel is compiled."""
+    params = (*kernel.args.posonlyargs, *kernel.args.args, *kernel.args.kwonlyargs)
+    return frozenset(each.arg for each in params if each.annotation is not None and _is_constant(each.annotation))
+
+
+def _is_constant(annotation: ast.expr) -> bool:
+    return "const" in ast.unparse(annotation).lower()  # `tl.constexpr`, `ct.Constant[int]`, aliases as `ConstInt`
 
 
 def _defaults(arguments: ast.arguments) -> dict[str, object]:

@@ -145,7 +145,8 @@ def _passed(
     keywords: MappingOf[str, Slot],
     captured: tuple[tuple[str, Slot], ...] = (),
 ) -> _Passed:
-    shape = Shape(attributes)
+    values = (*arguments, *keywords.values(), *(slot for _name, slot in captured))
+    shape = Shape(attributes, gets_context=gets_context(values))
     return _Passed(
         shape,
         tuple(map(shape.slot, _opened(arguments))),

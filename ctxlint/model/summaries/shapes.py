@@ -94,8 +94,12 @@ def _is_one_tensor(value: Choice) -> bool:
 class Shape:
     """Replaces the caller's objects by ``Argument``, and these by the objects in a summary."""
 
-    def __init__(self, attributes: Attributes) -> None:
-        """Start without objects, with the values of those ``attributes`` of ctx that the caller has set."""
+    def __init__(self, attributes: Attributes, *, gets_context: bool = True) -> None:
+        """Start without objects, with the values of those ``attributes`` of ctx that the caller has set.
+
+        ``gets_context``: the function gets ctx, too, so that it may read the attributes that it gets from there.
+        """
+        self.gets_context = gets_context
         self.arguments: dict[Value, Argument] = {}
         self.objects: list[Value] = []
         self.attributes = attributes
@@ -106,6 +110,8 @@ class Shape:
         """A value of the caller, abstracted for the function."""
         if isinstance(value, _OBJECTS):
             return value if value == UNKNOWN else self._argument(value)
+        if isinstance(value, ContextAttribute) and not self.gets_context:
+            return self._argument(value)
         if isinstance(value, Scalar):
             return replace(value, node=None)
         if isinstance(value, Sequence):
