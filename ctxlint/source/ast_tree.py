@@ -31,9 +31,9 @@ def nodes_in(top: ast.AST) -> list[ast.AST]:
     for node in found:
         for name in _FIELDS[type(node)]:
             value = getattr(node, name, None)
-            if isinstance(value, list):
-                found += [each for each in value if isinstance(each, ast.AST)]
-            elif isinstance(value, ast.AST):
+            if type(value) is list:
+                found += value if name not in _WITH_GAPS else [each for each in value if each is not None]
+            elif value is not None:
                 found.append(value)
     return found
 
@@ -138,15 +138,26 @@ def gives_back(function: ast.AST | None) -> bool:
 
 
 class _Fields(dict[type[ast.AST], tuple[str, ...]]):
-    """The names of the fields that may contain nodes, by node type."""
+    """The names of the fields that contain nodes, by node type: one, a list of them, or None."""
 
     def __missing__(self, kind: type[ast.AST]) -> tuple[str, ...]:
-        self[kind] = found = tuple(name for name in kind._fields if name not in _WITHOUT_NODES)
+        names = kind._fields if kind not in _LEAVES else ()
+        self[kind] = found = tuple(each for each in names if each not in _WITHOUT_NODES or (kind, each) in _NODES)
         return found
 
 
 _FIELDS = _Fields()
-_WITHOUT_NODES = frozenset({"arg", "attr", "ctx", "id", "kind", "op", "type_comment"})
+_LEAVES = frozenset({ast.Constant, ast.Global, ast.MatchSingleton, ast.Nonlocal, ast.alias})
+_WITHOUT_NODES = frozenset(
+    str.split(
+        "arg asname attr conversion ctx id is_async kind kwd_attrs level lineno module name op rest simple str tag "
+        "type_comment"
+    )
+)
+_NODES = frozenset({(getattr(ast, "TypeAlias", None), "name")})
+"""Fields with nodes whose names are those of fields without elsewhere."""
+_WITH_GAPS = frozenset({"keys", "kw_defaults"})
+"""Lists with None for what is not there: ``{**other}``, ``def f(*, x)``."""
 
 
 class Collected:

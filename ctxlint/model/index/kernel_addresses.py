@@ -51,7 +51,7 @@ def accesses_in(kernel: Kernel, parent: Scope, aliases: Aliases) -> tuple[Access
     nodes = nodes_of_kernel(kernel)
     added = frozenset([each.value for each in nodes if each.__class__ is ast.AugAssign])
     parameters, own = frozenset(parameter_names(kernel.args)), Scope("function", kernel.name, parent)
-    addresses = _Addresses(own, aliases, parameters, _rebound(nodes, parameters), values_by_name(nodes), added)
+    addresses = _Addresses(own, aliases, parameters, _rebound(nodes, parameters), values_in(kernel), added)
     calls = [(each, addresses.called(each)) for each in nodes if each.__class__ is ast.Call and each.args]
     return tuple(
         Access(called, addresses.sum_of(each.args[0]), each) for each, called in calls if called.startswith(_ACCESSES)
@@ -91,10 +91,11 @@ def _returns(test: ast.If) -> bool:
     return any(isinstance(each, ast.Return) for each in test.body)
 
 
-def values_by_name(nodes: Sequence[ast.AST]) -> dict[str, list[ast.expr]]:
-    """What is assigned or added to each name."""
+@lru_cache(maxsize=64)
+def values_in(kernel: Kernel) -> dict[str, list[ast.expr]]:
+    """What is assigned or added to each name in a kernel."""
     values: dict[str, list[ast.expr]] = {}
-    for each in nodes:
+    for each in nodes_of_kernel(kernel):
         if isinstance(each, (ast.Assign, ast.AnnAssign, ast.AugAssign)) and each.value is not None:
             targets = each.targets if isinstance(each, ast.Assign) else [each.target]
             for name, value in (pair for target in targets for pair in _paired(target, each.value)):

@@ -11,7 +11,7 @@ from ctxlint.model.index.kernel_addresses import (
     accesses_in,
     may_return_early,
     nodes_of_kernel,
-    values_by_name,
+    values_in,
 )
 from ctxlint.model.index.kernel_bindings import optional_in
 from ctxlint.model.index.kernel_names import Aliases, meaning_in_kernel
@@ -48,7 +48,7 @@ def pointer_uses(kernel: Kernel, scope: Scope, aliases: Aliases) -> PointerUses:
         if each.node in always and each.address.pointer is not None and terms == {each.address.pointer}:
             found.add(each.address.pointer)
     stored = _stored(kernel)
-    addresses = _Addresses(own - stored.keys(), values_by_name(nodes_of_kernel(kernel)), stored)
+    addresses = _Addresses(own - stored.keys(), values_in(kernel), stored)
     numbers: dict[str, str] = {}
     computing = [each for each in nodes_of_kernel(kernel) if type(each) in _COMPUTING]
     converted = {addresses.pointer(each) for node in computing for each in _converted(node)}
@@ -102,7 +102,6 @@ def _used_as_number(node: ast.AST, scope: Scope, aliases: Aliases) -> Iterator[a
 
 
 _COMPUTING = frozenset([ast.Call, ast.BinOp])
-_CHOOSING = frozenset([ast.IfExp, ast.BoolOp])
 _LANGUAGE = "triton.language."
 _RANDOM = frozenset(["rand", "rand4x", "randint", "randint4x", "randn", "randn4x"])
 _NARROW = frozenset(

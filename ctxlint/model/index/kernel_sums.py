@@ -15,7 +15,7 @@ from ctxlint.model.index.kernel_addresses import (
     may_return_early,
     nodes_of_kernel,
     sources_by_name,
-    values_by_name,
+    values_in,
 )
 from ctxlint.model.index.kernel_names import Aliases, meaning_in_kernel
 from ctxlint.records import record
@@ -36,7 +36,7 @@ def parameters_added_to(kernel: Kernel, scope: Scope, aliases: Aliases) -> froze
     accesses = accesses_in(kernel, scope, aliases)
     nodes, loads = nodes_of_kernel(kernel), [each.node for each in accesses if each.called == LOAD]
     dropped = {each.value for each in nodes if isinstance(each, ast.Expr)}
-    loaded = _Loaded(nodes, loads, values_by_name(nodes), sources_by_name(kernel))
+    loaded = _Loaded(nodes, loads, values_in(kernel), sources_by_name(kernel))
     sums: set[str] = set()
     others = lent_names(nodes, scope, aliases)
     for each in accesses:

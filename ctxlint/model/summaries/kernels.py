@@ -95,10 +95,14 @@ def kernel_writes(
     spend(200)
     kernel = _Kernel(project, definition, scope, frozenset(pointers), launched, known, depth, pointers)
     kernel.aliases = aliases_in(project, definition.unit, definition.qualname)
-    kernel.compares = any(
-        isinstance(each, ast.If) and isinstance(each.test, ast.Compare) for each in _inside(record.node)
-    )
+    kernel.compares = _compares(record.node)
     return kernel.block(record.node.body)
+
+
+@lru_cache(maxsize=64)
+def _compares(kernel: Kernel) -> bool:
+    """Whether some test of a kernel compares values."""
+    return any(isinstance(each, ast.If) and isinstance(each.test, ast.Compare) for each in _inside(kernel))
 
 
 def _decorators(record: FunctionRecord) -> list[ast.expr]:
@@ -429,7 +433,9 @@ class _Kernel:
     def join(self, other: Mapping[str, set[str]]) -> None:
         """Add what names may point into on another path."""
         for name, reached in other.items():
-            self.pointers[name] = self.pointers.get(name, set()) | reached
+            known = self.pointers.get(name)
+            if known is not reached:  # most names are not bound again
+                self.pointers[name] = reached if known is None else known | reached
 
     def rebind(self, target: ast.AST) -> None:
         """Forget the names that are bound in ``target``."""
