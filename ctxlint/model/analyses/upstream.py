@@ -39,7 +39,7 @@ from ctxlint.model.interpreter.values import (
     leaves,
     usual_storage,
 )
-from ctxlint.model.syntax import dotted, keywords_of, last_name
+from ctxlint.model.syntax import dotted, is_name, keywords_of, last_name
 from ctxlint.torch_api import operations
 
 if TYPE_CHECKING:
@@ -63,8 +63,65 @@ def gradients_without_upstream(fn: FunctionClass) -> list[cst.CSTNode]:
         return []
     if any(param.name.startswith("_") for param in backward.own_params):
         return []
-    found = [returned.node for returned in fn.gradients if any(_computed(fn, value) for value in _values(returned))]
+    found = [
+        returned.node
+        for returned in fn.gradients
+        if any(_computed(fn, value) for value in _values(returned)) or _passes_kept_gradients(fn, backward, returned)
+    ]
     return found if found and not may_begin_in(fn, backward) else []
+
+
+def _passes_kept_gradients(fn: FunctionClass, backward: Method, returned: Returned) -> bool:
+    """Whether a return is some Nones and then an input as it is, several gradients, while forward passes a loss on.
+
+    The loss gets one of the Nones. The gradients are not all None: backward would be there for nothing.
+    """
+    value = returned.node.value if isinstance(returned.node, cst.Return) else None
+    elements: list[cst.BaseExpression | None] = []
+    for part in _joined(backward, value):
+        if isinstance(part, (cst.Tuple, cst.List)):
+            elements += [each if isinstance(each, cst.StarredElement) else each.value for each in part.elements]
+        else:
+            elements.append(part)
+    *nones, last = elements
+    if not nones or last is None or not all(each is not None and is_name(each, "None") for each in nones):
+        return False
+    kept = _behind_tuple(backward, last.value if isinstance(last, cst.StarredElement) else last)
+    if not backward.is_on_ctx(kept or last) or not isinstance(kept, cst.Attribute):
+        return False
+    outputs = [before_views(option) for output in fn.outputs_values() for option in output.options()]
+    alone = bool(outputs) and all(each.count == 1 for each in fn.outputs)
+    passed_on = alone and all(is_input(each) and each.index < len(nones) for each in outputs)
+    return passed_on and _is_input_in_tuple(fn, kept.attr.value)
+
+
+def _joined(backward: Method, node: cst.BaseExpression | None) -> list[cst.BaseExpression | None]:
+    """The operands of ``a + b + c``, or the expression itself."""
+    node = backward.behind_name(node)
+    if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Add):
+        return [*_joined(backward, node.left), *_joined(backward, node.right)]
+    return [node]
+
+
+def _behind_tuple(method: Method, node: cst.BaseExpression | None) -> cst.BaseExpression | None:
+    """``x`` of ``tuple(x)`` and of ``x``, also through a name."""
+    node = method.behind_name(node) or node
+    if isinstance(node, cst.Call) and dotted(node.func) in ("tuple", "list") and len(node.args) == 1:
+        return method.behind_name(node.args[0].value) or node.args[0].value
+    return node
+
+
+def _is_input_in_tuple(fn: FunctionClass, attribute: str) -> bool:
+    """Whether forward keeps an input in an attribute as it is, perhaps as a tuple."""
+    writes = fn.writes_by_attribute.get(attribute, ())
+    if len(writes) != 1 or fn.escapes or fn.forward is None or writes[0].node not in fn.forward.parents:
+        return False
+    node = _behind_tuple(fn.forward, writes[0].value_node)
+    return (
+        isinstance(node, cst.Name)
+        and node.value not in fn.forward.binders
+        and any(each.name == node.value for each in fn.inputs)
+    )
 
 
 def _outputs_are_random(fn: FunctionClass) -> bool:
@@ -127,6 +184,9 @@ class Factor(Enum):
 def factor(fn: FunctionClass) -> Factor:
     """How the incoming gradient is to be used where ``gradients_without_upstream`` finds that it is not."""
     options = [option for value in fn.outputs_values() for option in value.options()]
+    backward = fn.backward
+    if backward is not None and any(_passes_kept_gradients(fn, backward, each) for each in fn.gradients):
+        return Factor.UNKNOWN  # each of them is to be multiplied
     if any(_is_on_default_device(each) for each in options):
         return Factor.UNKNOWN  # the gradient of one of those may be on another device than the inputs
     if loses_dimensions(fn.outputs, 0) and all(each.count == 1 for each in fn.outputs):
