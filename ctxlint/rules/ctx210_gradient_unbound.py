@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.fixes.unbound_gradients import bind_none_first
+from ctxlint.model.analyses.conditional_nones import conditional_nones
 from ctxlint.model.analyses.flags import (
     bound_only_together,
     flags_of,
@@ -48,7 +49,8 @@ class GradientUnbound(Rule[FunctionClass]):
     is set, and read without that test or under another input's flag. Also reports one that is `None` without that flag, if it is passed to a collective of
     `torch.distributed` or an attribute of it is read, and a local variable of `forward` that is bound only if one input,
     or any, needs a gradient, such as a gradient that is computed in advance; also in functions of the project that these
-    methods call.
+    methods call. And one that a conditional expression with a test for `None` binds to `None`, if an attribute of it is
+    read without that test.
 
     ## Why is this bad?
     If input `i` needs no gradient and another one does, `backward` raises `UnboundLocalError: cannot access local
@@ -129,10 +131,12 @@ class GradientUnbound(Rule[FunctionClass]):
         yield from _unbound_in_forward(fn, seen)
         for method in fn.earlier_methods:
             yield from _unbound_locals(fn, method, seen)
+            yield from _none_by_expression(fn, method, seen)
         if not backward_never_runs(fn):
             seen = set()
             yield from _unbound_in_backward(fn, backward, seen)
             yield from _unbound_locals(fn, backward, seen)
+            yield from _none_by_expression(fn, backward, seen)
 
 
 def _unbound_locals(fn: FunctionClass, method: Method, seen: set[str]) -> Iterator[Finding]:
@@ -158,6 +162,26 @@ def _unbound_locals(fn: FunctionClass, method: Method, seen: set[str]) -> Iterat
             seen.add(branch.use.name)
             branches.setdefault(branch.body or branch.test, []).append(branch)
     yield from (_unbound_branch(fn, method, each) for each in branches.values())
+
+
+def _none_by_expression(fn: FunctionClass, method: Method, seen: set[str]) -> Iterator[Finding]:
+    """Names that a conditional expression binds to None, and whose attribute is read anyway, apart from those ``seen``."""
+    for found in conditional_nones(fn, method) if not method.inherited else ():
+        use = found.use
+        if use.name in seen or never_happens(fn, method, use):
+            continue
+        seen.add(use.name)
+        used, error = _used(use)
+        test = " ".join(code_of(found.test).split())
+        unless = f"{'unless' if found.holds else 'if'} `{test}`"
+        name, there = f"`{use.name}`", "here without that test"
+        longer, shorter = f"{name} in `{method.name}` of `{fn.name}`", "by a conditional expression"
+        fitted = [
+            f"{subject} is `None` {when} but {used} {there}; it raises {error} then. {remedy}."
+            for subject, when in ((longer, unless), (name, unless), (longer, shorter), (name, shorter))
+            for remedy in _tested_first(method, use, use.name)
+        ]
+        yield Finding(fn.span(use.node), fitting(*fitted), related=way_to(fn, use))
 
 
 def _unbound_branch(fn: FunctionClass, method: Method, names: list[UnboundBranch]) -> Finding:

@@ -221,7 +221,7 @@ def _message(method: Method, gradient: str, mutation: Mutation, condition: str =
     elif not mutation.by and mutation.how.isidentifier() and not mutation.how.endswith("_"):
         remedy = "Copy it first"  # a collective has no other form
     elif is_shared_before(method, mutation, gradient):
-        remedy = f"Copy it at the start of `{method.name}`"  # a new tensor here would leave that as it is
+        remedy = f"Copy {f'`{gradient}`' if through else 'it'} at the start of `{method.name}`"  # a new tensor here would leave that as it is
     elif not mutation.by or node is None:  # a nested function may see it without
         remedy = "Write to a new tensor, or `.clone()` it first"
     elif _is_read_after(method, mutation, [gradient]):

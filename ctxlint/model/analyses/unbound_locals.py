@@ -125,7 +125,7 @@ def _incomplete(fn: FunctionClass, method: Method, use: MaybeUnbound, choice: cs
             if found is not None or others.isdisjoint(bound[number]) or never_runs(fn, method, body.body[0]):
                 return None
             found = UnboundBranch(use, body, test, body is at.body, frozenset(bound[number]))
-    return found if found is not None and not _asked_elsewhere(method, choice, tests) else None
+    return found if found is not None and not is_asked_elsewhere(method, choice, tests) else None
 
 
 def _skipped(fn: FunctionClass, method: Method, use: MaybeUnbound, choice: cst.If) -> UnboundBranch | None:
@@ -134,7 +134,7 @@ def _skipped(fn: FunctionClass, method: Method, use: MaybeUnbound, choice: cst.I
         return None
     if not _is_false_by_default(method, choice.test) and not _refines(fn, method, choice):
         return None
-    if outcome(fn, method, choice.test) is True or _asked_elsewhere(method, choice, [choice.test]):
+    if outcome(fn, method, choice.test) is True or is_asked_elsewhere(method, choice, [choice.test]):
         return None
     return UnboundBranch(use, None, choice.test, is_else=True)
 
@@ -206,7 +206,7 @@ _MAYBE = (
 """Nodes with parts that may not run."""
 
 
-def _asked_elsewhere(method: Method, choice: cst.If, tests: list[cst.BaseExpression]) -> bool:
+def is_asked_elsewhere(method: Method, choice: cst.CSTNode, tests: list[cst.BaseExpression]) -> bool:
     """Whether a test elsewhere that may leave the method, or an ``assert``, is about the same as one of the tests."""
     asked = {word for test in tests for word in words_of(test)} - {method.ctx_name}
     leaving = [
