@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ctxlint.cache.run import answers_in
+from ctxlint.editor.projects import Projects
+from ctxlint.editor.workspace import Workspace
 from ctxlint.model.index.outside_facts import ProjectQuestion
 from ctxlint.run.answers import Answering, NamingMethods, Storing
 from ctxlint.run.loaded_together import NamingModules
@@ -38,6 +40,7 @@ def second(monkeypatch: pytest.MonkeyPatch) -> Iterator[SecondProcess]:
     """The process, started as by a server where there are two processors."""
     monkeypatch.setattr("ctxlint.run.second_process.processors", lambda: 2)
     process = SecondProcess()
+    process._is_copy = True  # a new Python does the same, only later
     yield process
     process.end()
 
@@ -75,8 +78,38 @@ def test_two_processes_find_what_one_finds(second: SecondProcess, paths: list[st
         assert any(found) != all(found[:-1])
 
 
-def test_one_that_dies_is_not_missed(second: SecondProcess, paths: list[str], tmp_path: Path) -> None:
+def test_what_it_has_searched_ahead_is_the_same(second: SecondProcess, paths: list[str], tmp_path: Path) -> None:
+    second.prepare(paths)
+    for search in searches(tmp_path):
+        assert second.answers(Imports(), search, paths) == answers_in(Imports(), search, paths)
+    for path in paths:
+        Path(path).write_text("x = 1\n")
+    second.forget()
+    assert not second.can_prepare
+    second.prepare(paths)
+    assert not any(second.answers(Imports(), Transforming(), paths))
+
+
+def test_it_searches_the_project_of_a_document_ahead(second: SecondProcess, tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    for number in range(100):
+        (tmp_path / f"file{number}.py").write_text("import torch\n")
+    path = str(tmp_path / "file0.py")
+    projects = Projects(Workspace(print, (str(tmp_path),)), second)
+    projects.prepare(path)
+    around = projects.around(path)
+    assert around is not None
+    assert second._prepared == set(around.paths(path))
+    assert len(second._prepared) == 100
+
+
+@pytest.mark.parametrize("prepares", [False, True])
+def test_one_that_dies_is_not_missed(
+    second: SecondProcess, paths: list[str], tmp_path: Path, *, prepares: bool
+) -> None:
     assert second._process is not None
+    if prepares:
+        second.prepare(paths)
     second._process.kill()
     for search in searches(tmp_path)[:2]:
         assert second.answers(Imports(), search, paths) == answers_in(Imports(), search, paths)
@@ -84,12 +117,15 @@ def test_one_that_dies_is_not_missed(second: SecondProcess, paths: list[str], tm
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no signals")
+@pytest.mark.parametrize("files", [0, 10_000])
 def test_one_that_is_stopped_is_not_waited_for(
-    second: SecondProcess, paths: list[str], monkeypatch: pytest.MonkeyPatch
+    second: SecondProcess, paths: list[str], files: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("ctxlint.run.second_process.PATIENCE", 0.1)
     assert second._process is not None
     os.kill(second._process._process.pid, signal.SIGSTOP)
+    second.prepare([f"{paths[0]}{number}" for number in range(files)])  # more than fits into a pipe
+    assert second.can_prepare == (files == 0)
     assert second.answers(Imports(), Transforming(), paths) == answers_in(Imports(), Transforming(), paths)
     assert second._process is None
 

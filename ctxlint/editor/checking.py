@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections import OrderedDict
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, TypeVar
 
 from ctxlint.editor.checked import Checked
 from ctxlint.editor.moving import with_untouched
+from ctxlint.editor.projects import Projects
 from ctxlint.fixes.apply import apply_fixes
 from ctxlint.model.function_store import FunctionStore
 from ctxlint.model.index.bare_nodes import UnlikeLibCST, layout_on_demand
@@ -16,7 +16,6 @@ from ctxlint.model.index.kept_index import IndexedStatements
 from ctxlint.model.index.parsing import ParsedPieces
 from ctxlint.result import FileResult
 from ctxlint.run.check_file import check_file
-from ctxlint.run.in_project import Surroundings
 from ctxlint.run.lint_file import read_source
 from ctxlint.run.pipeline import is_left_out
 from ctxlint.source.modules import forget
@@ -26,28 +25,26 @@ from ctxlint.source.slices import ParsedStatements
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ctxlint.cache.run import Share
-    from ctxlint.config.configuration import Configuration
     from ctxlint.config.settings import Settings
     from ctxlint.editor.documents import Opened
     from ctxlint.editor.workspace import Workspace
     from ctxlint.model.function import SourceFile
     from ctxlint.model.reader import FindOutsideFacts
+    from ctxlint.run.in_project import Surroundings
     from ctxlint.source.source import Source
 
 Result = TypeVar("Result")
 
 _FILES_KEPT = 4
-_PROJECTS_KEPT = 4
 
 
 class Checker:
     """Checks documents, and caches what speeds up the next check of a similar text."""
 
-    def __init__(self, workspace: Workspace, share: Share | None = None) -> None:
-        """Start with an empty cache. ``share`` searches files of a project together with another process."""
+    def __init__(self, workspace: Workspace, projects: Projects | None = None) -> None:
+        """Start with an empty cache. ``projects`` are those around the documents, as far as they are known."""
         self.workspace = workspace
-        self._share = share
+        self._projects = projects or Projects(workspace)
         self._parsed = ParsedStatements()
         self._pieces = ParsedPieces()
         self._indexes = IndexedStatements()
@@ -55,7 +52,6 @@ class Checker:
         self._whole: dict[str, FileResult] = {}
         self._files: OrderedDict[Opened, SourceFile | None] = OrderedDict()
         self._serial = 0
-        self._surroundings: OrderedDict[Configuration, Surroundings] = OrderedDict()
         self._stale = False
         self._trusts_ast = True
 
@@ -139,21 +135,13 @@ class Checker:
 
     def _around(self, path: str) -> Surroundings | None:
         """The project of a file; None for a text that is not a file yet."""
-        if not (os.path.isabs(path) and os.path.isdir(os.path.dirname(path))):
-            return None
-        configuration = self.workspace.configuration_for(path)
         if self._stale:
             self._stale = False
             forget()
             self._indexes.clear()
             self._functions.clear()
-            for around in self._surroundings.values():
-                around.refresh()
-        if configuration not in self._surroundings:
-            while len(self._surroundings) >= _PROJECTS_KEPT:
-                self._surroundings.popitem(last=False)
-            self._surroundings[configuration] = Surroundings(configuration, resumes=True, share=self._share)
-        return self._surroundings[configuration]
+            self._projects.refresh()
+        return self._projects.around(path)
 
     def refresh(self) -> None:
         """Other files may have changed: the next check finds out which."""

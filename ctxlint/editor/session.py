@@ -14,12 +14,14 @@ from pygls.lsp.server import LanguageServer
 from ctxlint.config.project_files import ConfigurationError
 from ctxlint.editor.documents import NOTEBOOK_SYNCHRONISATION, Document, Documents, path_of
 from ctxlint.editor.earlier import EarlierResults
+from ctxlint.editor.projects import Projects
 from ctxlint.editor.views import DocumentView
 from ctxlint.editor.worker import Worker
 from ctxlint.editor.workspace import Workspace
 from ctxlint.fix import is_safe
 from ctxlint.run.lint_file import has_changed
 from ctxlint.source.reading import OPEN
+from ctxlint.source.scanner import holds_candidate
 from ctxlint.version import __version__
 
 if TYPE_CHECKING:
@@ -75,6 +77,7 @@ class Session(LanguageServer):
         self.settings = Workspace(self._complain_from_worker)
         self.worker = Worker()
         self._second = second
+        self.projects = Projects(self.settings, second)
         self.earlier = EarlierResults(self.settings)
         self._checker: Checker | None = None
         self.on_result: list[Callable[[str], Coroutine[Any, Any, None]]] = []
@@ -106,7 +109,7 @@ class Session(LanguageServer):
             from ctxlint.editor.checking import Checker
 
             second = self._second
-            self._checker = Checker(self.settings, second.answers if second is not None else None)
+            self._checker = Checker(self.settings, self.projects)
             if second is not None:
                 self.worker.when_idle(second.end, key=second, after=_SECONDS_BEFORE_ONE_PROCESS)
         return self._checker
@@ -156,6 +159,8 @@ class Session(LanguageServer):
             self._results[uri] = (generation, earlier)
             self.worker.when_idle(lambda: self._check_again(earlier), key=uri)
             return earlier
+        if known is None and holds_candidate(document.source.text.encode("utf-8", "surrogatepass")):
+            self.projects.prepare(document.path)
         checked = self.checker.check(document)
         self._results[uri] = (generation, checked)
         if any(is_safe(each.fix) for each in checked.result.diagnostics):

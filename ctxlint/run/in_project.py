@@ -96,6 +96,10 @@ class Surroundings:
         self._cache = Cache(used=True, tables=self._tables, resumed=self._resumed)
         self._cache.share = self._share
 
+    def paths(self, path: str) -> list[str]:
+        """The files of the project around a file, which its check may search."""
+        return [each[0].path for each in self._index.rest(os.path.dirname(path)).files]
+
     def leads(self, path: str, data: bytes) -> frozenset[str]:
         """The names by which a text at this path may call Functions of other files."""
         return self._index.leads(os.path.abspath(path), data)

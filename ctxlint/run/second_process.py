@@ -1,25 +1,43 @@
-"""A second process, which searches half of the files of a project while a language server searches the others.
+"""A second process, which searches files of a project while a language server searches the others.
 
-The first check of a document searches all of its project for several things, and the user waits for it. Nothing is left
-to share later: what was searched for is known. So the process ends when the server has nothing to do.
+The first check of a document searches all of its project for several things, and the user waits for it. The process
+begins when the document is opened: it reads the files, and searches them for what every first check searches for. Later
+nothing is left to share: what was searched for is known. So the process ends when the server has nothing to do.
 """
 
 from __future__ import annotations
 
+import sys
+import threading
+from collections import deque
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from ctxlint.cache.run import answers_in
 from ctxlint.run.worker_process import Died, WorkerProcess, can_copy, can_start
 from ctxlint.run.workers import WORTH_SHARING, processors
 from ctxlint.source.imports import Contents, Imports
+from ctxlint.source.reading import Unreadable
+from ctxlint.source.scanner import Transforming
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
     from ctxlint.source.scanner import Search
 
+    _Request = tuple[int, Search | None, list[str]]
+    """The number of a search, the search if it is new, and the files."""
+
+Asked = TypeVar("Asked")
 
 PATIENCE = 10.0
-"""How many seconds an answer may take, after this process has its own: then something keeps the other from running."""
+"""How many seconds the process may take for an answer, or to accept a request: then something keeps it from running."""
+_THEIRS = 64
+"""How many files a request is about: the process that is faster gets more of them."""
+_AHEAD = 2
+"""How many requests the second process has, so that it need not wait for the next one."""
+_OWN = 8
+"""How many files this process searches before it looks for an answer."""
 
 
 class SecondProcess:
@@ -28,38 +46,73 @@ class SecondProcess:
     def __init__(self) -> None:
         """Start the process, which imports what searching needs, if there is a processor for it."""
         self._process: WorkerProcess | None = None
+        self._is_copy = can_copy()
+        self._prepared: set[str] = set()
+        self._searches = 0
+        self._is_stale = False
         if processors() > 1 and can_start():
             with suppress(Exception):  # whatever this platform raises: it is only faster with two
-                self._process = WorkerProcess(None, is_copy=can_copy())
-        self._asked = 0
-        self._is_stale = False
-        self._begin(None, [])
+                self._process = WorkerProcess(None, is_copy=self._is_copy)
+        self._begin(_import, None)
+
+    @property
+    def can_prepare(self) -> bool:
+        """Whether it can search ahead: it reads long requests at once, as no new Python has to start."""
+        return self._process is not None and self._is_copy and not self._is_stale
+
+    def prepare(self, paths: Sequence[str]) -> None:
+        """Let the process begin to search some files, which will be asked about."""
+        new = [each for each in paths if each not in self._prepared]
+        if len(new) >= WORTH_SHARING and self.can_prepare and self._begin(_prepare, new):
+            self._prepared.update(new)
 
     def answers(self, imports: Imports, search: Search, paths: list[str]) -> list[bool | None]:
         """As ``answers_in``."""
         if self._is_stale:
             self.end()
-        theirs, mine = paths[::2], paths[1::2]
-        if self._process is None or len(paths) < WORTH_SHARING or not self._begin(search, theirs):
+        if not self._is_alive() or len(paths) < WORTH_SHARING:
             return answers_in(imports, search, paths)
-        own = answers_in(imports, search, mine)
-        try:
-            while self._asked:
-                others: list[bool | None] = self._process.answer(PATIENCE)[0]
-                self._asked -= 1
-        except Died:
-            self.end()
-            others = answers_in(imports, search, theirs)
+        self._searches += 1
+        new: Search | None = search
         found: list[bool | None] = [None] * len(paths)
-        found[::2], found[1::2] = others, own
+        theirs: deque[slice] = deque()
+        start, end = 0, len(paths)  # of those that nobody has begun with: this process takes the last ones
+        ahead = _AHEAD if self._is_copy else end // 2 // _THEIRS
+        while start < end or theirs:
+            while start < end and len(theirs) < ahead:
+                part = slice(start, min(start + _THEIRS, end))
+                if not self._begin(_answer, (self._searches, new, paths[part])):
+                    break
+                theirs.append(part)
+                start, new = part.stop, None
+            mine = slice(max(start, end - _OWN), end)
+            found[mine] = answers_in(imports, search, paths[mine])
+            end = mine.start
+            while theirs and (answers := self._answered(wait=start == end)) is not None:
+                found[theirs.popleft()] = answers
+            if theirs and not self._is_alive():
+                start = theirs[0].start
+                theirs.clear()
         return found
 
-    def _begin(self, search: Search | None, paths: list[str]) -> bool:
-        """Whether the process has begun to search."""
+    def _is_alive(self) -> bool:  # no property: it changes from one line to the next
+        return self._process is not None
+
+    def _answered(self, *, wait: bool) -> list[bool | None] | None:
+        """The next answer; None if it is not there yet, or if the process has died."""
+        process, answers = self._process, None
+        try:
+            while process is not None and answers is None and (wait or (self._is_copy and process.has_answer())):
+                (answers,) = process.answer(PATIENCE if wait else None)
+        except Died:
+            self.end()
+        return answers
+
+    def _begin(self, function: Callable[[Asked], object], asked: Asked) -> bool:
+        """Whether the process has begun to work on a request."""
         if self._process is not None:
             with suppress(Died):
-                self._process.begin(_answers, [(search, paths)])
-                self._asked += 1
+                self._process.begin(function, [asked], PATIENCE)
                 return True
             self.end()
         return False
@@ -76,15 +129,57 @@ class SecondProcess:
             process.close()
 
 
-def _answers(asked: tuple[Search | None, list[str]]) -> list[bool | None]:
-    """The answers of the second process; with nothing to search for, it only imports what it will need."""
-    search, paths = asked
-    if search is None:
-        from ctxlint.run import answers  # noqa: F401
+# What the second process does
 
-        return []
-    return answers_in(_IMPORTS, search, paths)
+
+def _import(_: object) -> None:
+    """Import what searching needs."""
+    from ctxlint.run import answers  # noqa: F401
+
+
+def _prepare(paths: Sequence[str]) -> None:
+    """Search some files while nothing else is asked."""
+    sys.setswitchinterval(_SECONDS_OF_A_TURN)
+    threading.Thread(target=_search_ahead, args=(paths,), daemon=True).start()
+
+
+def _search_ahead(paths: Iterable[str]) -> None:
+    from ctxlint.run.answers import NamingMethods
+
+    searches = (Transforming(), NamingMethods())
+    for path in paths:
+        _IS_FREE.wait()
+        with suppress(Unreadable):
+            _IMPORTS.of_file(path)
+        for each in searches:
+            _KNOWN[each.question, path] = answers_in(_IMPORTS, each, [path])[0]
+
+
+def _answer(asked: _Request) -> list[bool | None]:
+    """The answers to a request. The search comes with the first one about it."""
+    number, search, paths = asked
+    if search is not None:
+        _SEARCHES.clear()
+        _SEARCHES[number] = search
+    search = _SEARCHES[number]
+    _IS_FREE.clear()
+    try:
+        question = search.question
+        unknown = [each for each in paths if (question, each) not in _KNOWN]
+        found = dict(zip(unknown, answers_in(_IMPORTS, search, unknown)))
+        return [found[each] if each in found else _KNOWN[question, each] for each in paths]
+    finally:
+        _IS_FREE.set()
 
 
 _IMPORTS = Imports()
 _IMPORTS.contents = Contents()
+_KNOWN: dict[tuple[str, str], bool | None] = {}
+"""What was searched ahead: the answers, by the question and the file."""
+_SEARCHES: dict[int, Search] = {}
+"""The latest search, by its number."""
+_IS_FREE = threading.Event()
+"""Set while the process waits for a request."""
+_IS_FREE.set()
+_SECONDS_OF_A_TURN = 0.0005
+"""How long a request waits for the search ahead to pause."""

@@ -16,13 +16,13 @@ import signal
 import subprocess
 import sys
 import threading
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 from ctxlint.search_path import home, leave_current_folder, without_current_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -82,14 +82,17 @@ class WorkerProcess:
         answer: list[Result] = self.answer()
         return answer
 
-    def begin(self, function: Callable[[Item], object], items: Sequence[Item]) -> None:
+    def begin(self, function: Callable[[Item], object], items: Sequence[Item], patience: float | None = None) -> None:
         """Let the process work on the results of ``function`` for each item, which are the next ``answer``.
+
+        If it does not accept them in so many seconds, it is killed.
 
         Raises:
             Died: The process ended.
         """
         try:
-            self._send((function, items))
+            with self._killed_after(patience):
+                self._send((function, items))
         except OSError as error:
             raise Died from error
 
@@ -100,17 +103,32 @@ class WorkerProcess:
             Died: The process ended, which includes an exception in the function.
         """
         assert self._process.stdout is not None
-        watch = threading.Timer(patience, self.kill) if patience is not None else None
-        if watch is not None:
-            watch.start()
         try:
-            answer: list[Any] = pickle.load(self._process.stdout)
+            with self._killed_after(patience):
+                answer: list[Any] = pickle.load(self._process.stdout)
         except (OSError, EOFError, pickle.UnpicklingError) as error:
             raise Died from error
-        finally:
-            if watch is not None:
-                watch.cancel()
         return answer
+
+    @contextmanager
+    def _killed_after(self, patience: float | None) -> Iterator[None]:
+        """Kill the process unless this context ends in so many seconds."""
+        if patience is None:
+            yield
+            return
+        watch = threading.Timer(patience, self.kill)
+        watch.start()
+        try:
+            yield
+        finally:
+            watch.cancel()
+
+    def has_answer(self) -> bool:
+        """Whether ``answer`` need not wait, as far as is known; on Windows, pipes do not tell."""
+        from select import select
+
+        assert self._process.stdout is not None
+        return bool(select([self._process.stdout], [], [], 0)[0])
 
     def _send(self, request: object) -> None:
         assert self._process.stdin is not None
