@@ -54,6 +54,21 @@ def own_nodes(top: ast.AST) -> tuple[list[ast.AST], list[Scoped]]:
     return found, inner
 
 
+def head_of(top: ast.AST) -> tuple[list[ast.AST], list[ast.stmt]]:
+    """A node and what is in it outside of statements, and the outermost statements inside."""
+    found, inner = [top], list[ast.stmt]()
+    for node in found:
+        for name in _FIELDS[type(node)]:
+            value = getattr(node, name, None)
+            if isinstance(value, ast.AST):
+                found.append(value)
+            elif isinstance(value, list) and name in _STATEMENTS:
+                inner += value
+            elif isinstance(value, list):
+                found += [each for each in value if isinstance(each, ast.AST)]
+    return found, inner
+
+
 Scoped = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 """The statements with a scope of their own."""
 _SCOPED = frozenset({ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef})

@@ -41,9 +41,20 @@ def exactly_named_input(node: cst.CSTNode | None, inputs: Sequence[Input]) -> in
 def has_name_of(node: cst.CSTNode | None, inputs: Sequence[Input]) -> int | None:
     """The one input whose very name, with the usual affixes, is that of a variable: ``grad_x`` or ``loss_wrt_x``."""
     name = node.value if isinstance(node, cst.Name) else ""
-    words = {"".join(_words(stem)) for stem in (_GRADIENT_OF.sub("", name.lower()), _WRT.sub("", name.lower()))}
-    found = [each.index for each in inputs if "".join(_words(each.name.lower())) in words - {name.lower()}]
+    words = _without_affixes(name.lower())
+    found = [each.index for each in inputs if _joined(each.name) in words] if words else []
     return found[0] if len(found) == 1 else None
+
+
+@lru_cache(maxsize=4096)
+def _without_affixes(name: str) -> frozenset[str]:
+    """The words of the input that a variable may be named after; empty if it has no affix of a gradient."""
+    return frozenset("".join(_words(each.sub("", name))) for each in (_GRADIENT_OF, _WRT)) - {name}
+
+
+@lru_cache(maxsize=4096)
+def _joined(name: str) -> str:
+    return "".join(_words(name.lower()))
 
 
 def leaves_out(fn: FunctionClass, returned: Iterable[cst.CSTNode | None], others: Container[int]) -> bool:

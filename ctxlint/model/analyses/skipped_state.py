@@ -164,12 +164,16 @@ def _found(
     needed: Iterable[_Needed], skipped: Callable[[_Needed], SkippedState | None]
 ) -> list[tuple[cst.CSTNode, SkippedState]]:
     """What is skipped, with the nodes that read it."""
-    pairs = ((each, skipped(each)) for each in needed)
-    return [
-        (each.node, replace(state, error=each.error, events=tuple(each.events), read=each.node))
-        for each, state in pairs
-        if state is not None
-    ]
+    found: list[tuple[cst.CSTNode, SkippedState]] = []
+    known: dict[tuple[str, frozenset[int] | None], SkippedState | None] = {}
+    for each in needed:
+        key = (each.what, each.flags)  # which also say what stores it
+        if key not in known:
+            known[key] = skipped(each)
+        state = known[key]
+        if state is not None:
+            found.append((each.node, replace(state, error=each.error, events=tuple(each.events), read=each.node)))
+    return found
 
 
 def _on_a_path(fn: FunctionClass, forward: Method, each: _Needed) -> SkippedState | None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
+from weakref import WeakKeyDictionary
 
 from ctxlint.model.index.python_names import is_always_bound
-from ctxlint.source.ast_tree import bound_in, own_nodes
+from ctxlint.source.ast_tree import Scoped, bound_in, bound_names, head_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from ctxlint.model.index.file_index import ClassRecord, FileIndex
 
@@ -27,17 +28,44 @@ def _free_in(index: FileIndex, record: ClassRecord) -> frozenset[str]:
     part = index.parts[record.statement] if index.parts else index
     known: dict[str, frozenset[str]] = part.notes.setdefault(free_names, {})
     if record.qualname not in known:
-        free = _read_freely(record.node, frozenset())
+        free = _read_freely(record.node)
         known[record.qualname] = frozenset(each for each in free if not is_always_bound(each))
     return known[record.qualname]
 
 
-def _read_freely(top: ast.AST, outside: frozenset[str]) -> Iterator[str]:
-    """The names that a scope, or one inside, reads and neither binds nor finds ``outside``, in a scope around it."""
-    own, inner = own_nodes(top)
-    bound = outside.union(bound_in(top, own, inner))
-    for each in own:
-        if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Load) and each.id not in bound:
-            yield each.id
-    for scoped in inner:
-        yield from _read_freely(scoped, outside if isinstance(top, ast.ClassDef) else bound)
+class _Used(NamedTuple):
+    """The names that code reads and binds in its own scope, and those that the scopes inside read and do not bind."""
+
+    read: frozenset[str]
+    bound: frozenset[str]
+    inside: frozenset[str]
+
+
+def _read_freely(top: Scoped) -> frozenset[str]:
+    """The names that a scope, or one inside, reads and that neither it nor a scope between them binds."""
+    used = _used_in(top)
+    bound = bound_in(top, (), ()).union(used.bound)
+    return used.read.difference(bound).union(used.inside if isinstance(top, ast.ClassDef) else used.inside - bound)
+
+
+def _used_in(top: ast.stmt) -> _Used:
+    """The names in a statement. In an editor, most are the same statements after each keystroke."""
+    if top not in _KNOWN:
+        own, parts = head_of(top)
+        read = {each.id for each in own if type(each) is ast.Name and type(each.ctx) is ast.Load}
+        bound = set(bound_names(each for each in own if each is not top or not isinstance(top, Scoped)))
+        inside = set[str]()
+        for each in parts:
+            if isinstance(each, Scoped):
+                bound.add(each.name)
+                inside |= _read_freely(each)
+            else:
+                used = _used_in(each)
+                read |= used.read
+                bound |= used.bound
+                inside |= used.inside
+        _KNOWN[top] = _Used(frozenset(read), frozenset(bound), frozenset(inside))
+    return _KNOWN[top]
+
+
+_KNOWN: WeakKeyDictionary[ast.stmt, _Used] = WeakKeyDictionary()
