@@ -229,12 +229,16 @@ class FunctionStore:
     @contextmanager
     def in_use(self) -> Iterator[None]:
         """During this context, Functions and findings are looked up and stored here. For one reading of one file."""
-        token = STORE.set(self)
+        token, answers = STORE.set(self), list[_Answers]()
+        opened = _OPEN_ANSWERS.set(answers)
         self._of = {}
         try:
             with self.parents.in_use():
                 yield
         finally:
+            for each in answers:
+                each.complete()
+            _OPEN_ANSWERS.reset(opened)
             STORE.reset(token)
             self._of, self._reach = {}, None
 
@@ -272,7 +276,8 @@ class FunctionStore:
             and _has_same_answers(entry.queries, source)
             and (not entry.has_places or entry.firsts == firsts)
         ):
-            versions.move_to_end(key)
+            del versions[key]
+            versions[key] = entry  # with the key of this reading
             spend(entry.steps)
             function = _placed(entry, unit, dict(zip(entry.firsts, firsts)), builder.calls.get(record.qualname, ()))
         else:
@@ -759,10 +764,11 @@ def _assigned(builder: Builder, record: ClassRecord, statements: Container[int])
 def _facts_of_file(builder: Builder) -> tuple[Hashable, ...]:
     """What of the file, and of others, may matter to each of its Functions, with the answers that some asked for."""
     unit, project = builder.unit, builder.project
-    questions = sorted(unit.source.questions) if isinstance(unit.source, RecordedSource) else []
+    answers = _Answers(unit)
+    _OPEN_ANSWERS.get().append(answers)
     return (
         unit.source.has_walrus,
-        tuple((each, answer_about(unit, each)) for each in questions),
+        answers,
         project.torch_bases,
         frozenset(base for each in unit.index.classes.values() for bases in each.bases for base in bases),
         project.once(("tables",), lambda: tables_in(unit), unit.summaries),
@@ -771,6 +777,36 @@ def _facts_of_file(builder: Builder) -> tuple[Hashable, ...]:
     )
 
 
+class _Answers:
+    """The answers to all questions about a file that were asked up to the end of a reading; see ``answer_about``.
+
+    What is found early in a reading is looked up with the questions that came up later: one question more must not make
+    all that is known of the same text worthless. So the answers are added at the end, and are no part of the hash.
+    """
+
+    def __init__(self, unit: Unit) -> None:
+        self._unit: Unit | None = unit
+        self._known: dict[tuple[str, str], bool] = {}
+        self._ask()
+
+    def _ask(self) -> None:
+        if self._unit is not None and isinstance(self._unit.source, RecordedSource):
+            self._known = {each: answer_about(self._unit, each) for each in self._unit.source.questions}
+
+    def complete(self) -> None:
+        """Add the answers to the questions that were asked since; the file is not needed any more."""
+        self._ask()
+        self._unit = None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Answers) and self._known == other._known
+
+    def __hash__(self) -> int:
+        return hash(_Answers)
+
+
+_OPEN_ANSWERS: ContextVar[list[_Answers]] = ContextVar("_OPEN_ANSWERS")
+"""Those of the reading that goes on."""
 _NOWHERE = Span(Position(1, 1), Position(1, 1))
 
 

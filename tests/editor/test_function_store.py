@@ -934,6 +934,30 @@ def test_only_what_may_be_different_is_analysed(
     assert len(after.diagnostics) == len(before.diagnostics)
 
 
+def test_the_first_key_analyses_nothing_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last of the Functions asks what none before it has asked."""
+    names: list[str] = []
+    build = Builder.build
+
+    def noted(self: Builder, record: ClassRecord) -> FunctionClass | None:
+        names.append(record.qualname)
+        return build(self, record)
+
+    monkeypatch.setattr(Builder, "build", noted)
+    text = HEAD + missing_none("First") + missing_none("Last").replace("return x", "return torch.no_such_name(x)")
+    checker, uri = Checker(Workspace(lambda _: None, (str(tmp_path),))), (tmp_path / "a.py").as_uri()
+    before = checker.check(Document(uri, text, 1, "python"))
+    names.clear()
+    for version in (2, 3):
+        text += "print('below')\n"
+        after = checker.check(Document(uri, text, version, "python"))
+        assert names == []
+        assert after.diagnostics == before.diagnostics
+    text += "torch.no_such_name = print\n"
+    checker.check(Document(uri, text, 4, "python"))
+    assert names == ["First", "Last"]
+
+
 def test_contracts_are_kept_of_functions_that_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     names: list[str] = []
     made = contract._contract
