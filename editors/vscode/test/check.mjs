@@ -83,6 +83,17 @@ function installInto(folder) {
   return pid;
 }
 
+const numberIn = (file) => Number(fs.readFileSync(file, 'utf8'));
+
+/** Whether a process runs. */
+function runs(number) {
+  try {
+    return process.kill(number, 0);
+  } catch {
+    return false;
+  }
+}
+
 /** Make a folder with a file in which ctxlint finds something, but none that starts by itself: the settings name none. */
 function folderOfItsOwn(name) {
   const folder = path.join(workspace, '..', name);
@@ -179,11 +190,35 @@ await withWorkbench(async (code) => {
   await code.problems(/CTX203/);
   passed('ctxlint is found in .venv');
 
+  const before = numberIn(pid);
+  await code.run('ctxlint: Restart Server');
+  await code.until(() => numberIn(pid) !== before && !runs(before), 'another one is started, and the first ends');
+  await code.problems(/CTX203/);
+  passed('a command restarts ctxlint');
+
+  await code.run('ctxlint: Show Logs');
+  await code.until(async () => (await code.channel()) === 'ctxlint', async () => `the output of ctxlint is shown: ${await code.channel()}`);
+  await code.run('Problems: Focus on Problems View');
+  await code.problems(/CTX203/);
+  passed('a command shows the logs');
+
+  await code.run('ctxlint: Print Debug Information');
+  const { version } = JSON.parse(fs.readFileSync(path.join(import.meta.dirname, '../package.json'), 'utf8'));
+  const printed = [`"extension": "${version}"`, `"command": "${path.join(workspace, '.venv/bin/ctxlint')}"`, '"running": true', '"trusted": true'];
+  const lacking = async () => {
+    const lines = await code.shown();
+    return printed.filter((each) => !lines.some((line) => line.includes(each)));
+  };
+  await code.until(async () => (await lacking()).length === 0, async () => `it is printed: ${await lacking()}`);
+  await code.run('View: Revert and Close Editor');
+  await page.locator('.editor-instance .view-line', { hasText: 'class Typed' }).waitFor();
+  passed('a command prints what a report of a bug needs');
+
   await page.locator('.editor-instance .view-line').last().click();
   await page.keyboard.press('Control+End');
   await page.keyboard.insertText('# slow');
   await code.problems(/CTX203/);
-  const server = Number(fs.readFileSync(pid, 'utf8'));
+  const server = numberIn(pid);
   process.kill(server, 'SIGSTOP');
   try {
     await code.save();

@@ -88,6 +88,13 @@ class Workbench {
     return lines.sort(([one], [other]) => one - other).map(([, text]) => text.replace(/\u00a0/g, ' '));
   }
 
+  /** The name of the channel whose output the panel shows; empty if it shows something else. */
+  async channel() {
+    const chosen = this.page.locator('.part.panel select.monaco-select-box');
+    const names = await chosen.evaluateAll((all) => all.map((each) => each.selectedOptions[0]?.textContent ?? ''));
+    return names.at(-1) ?? '';
+  }
+
   /** Wait until the panel of problems lists one that fits each pattern, in order, and no other. */
   async problems(...patterns) {
     const rows = this.page.locator('.markers-panel .monaco-list-row:has(.codicon-error, .codicon-warning, .codicon-info)');
