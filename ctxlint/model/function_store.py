@@ -781,7 +781,7 @@ class _Answers:
     """The answers to all questions about a file that were asked up to the end of a reading; see ``answer_about``.
 
     What is found early in a reading is looked up with the questions that came up later: one question more must not make
-    all that is known of the same text worthless. So the answers are added at the end, and are no part of the hash.
+    all that is known of the same text worthless. So the answers are added at the end, and the hash is without them.
     """
 
     def __init__(self, unit: Unit) -> None:
