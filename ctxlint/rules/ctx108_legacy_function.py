@@ -82,8 +82,11 @@ class LegacyFunction(Rule[FunctionClass]):
             raises = (
                 "RuntimeError when an instance is called" if fixed is None else f"AttributeError at `{fn.name}(...)`"
             )
+            remedy = "Make the methods static with `ctx`, and pass the state as inputs"
+            if not reason.startswith("`__init__` sets"):
+                remedy = "Make the methods static; pass the state as inputs or keep it on `ctx`"
             yield Finding(
                 fn.span(fn.node.name),
                 f"`{fn.name}` stores its state on the instance ({reason}); torch passes a ctx instead at `apply` and "
-                f"raises {raises}. Make the methods static with `ctx`, and pass the state as inputs.",
+                f"raises {raises}. {remedy}.",
             )

@@ -135,7 +135,7 @@ def _remedy(fn: FunctionClass, method: Method, read: ContextRead) -> str:
         where = (fn.setup_context or fn.forward or method).name
         if method.name == where:
             return f"Take it as an input of `{where}`, and pass it to `apply`."
-        return f"Pass it to `apply` as an input, and write `{ctx}.{name} = {name}` in `{where}`."
+        return f"Pass it to `apply` as an input, write `{ctx}.{name} = {name}` in `{where}`, and return `None` for it."
     if name in fn.writes_by_attribute:
         absent = next(absent_inputs(read), None)
         other = f"pass `{absent}` to `apply`" if absent is not None else f"take it as an input of `{method.name}`"

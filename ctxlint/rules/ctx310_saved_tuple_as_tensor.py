@@ -124,7 +124,7 @@ class SavedTupleAsTensor(Rule[FunctionClass]):
             if read is None or read in reported:
                 continue
             reported.add(read)
-            unless = " if that line runs" * bool(if_it_happens(fn, method, use))
+            unless = " if that code runs" * bool(if_it_happens(fn, method, use))
             yield Finding(
                 fn.span(read.node),
                 f"`{use.name}` is the tuple of all saved tensors; using it as one tensor raises ({use.how}, "

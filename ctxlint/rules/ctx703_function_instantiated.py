@@ -305,7 +305,8 @@ def _finding(
     if fn.legacy_state is not None:
         inherited = all(method.inherited for method in (fn.forward, fn.backward) if method is not None)
         # CTX108 is about the class that contains the methods.
-        rewrite = "Make its methods static (CTX108), with its state as inputs"
+        kept = "" if fn.legacy_state.startswith("`__init__` sets") else " or on `ctx`"
+        rewrite = f"Make its methods static (CTX108), with its state as inputs{kept}"
         if inherited:  # they may call what subclasses override
             rewrite = f"Write it with static methods, which get no instance ({fn.legacy_state})"
         remedy, fix = f"{rewrite}; then use `{name}.apply`.", None

@@ -62,7 +62,7 @@ def misfits(fn: FunctionClass, kind: MisfitKind) -> Iterator[MisfitFound]:
                 continue
             by = innermost(fn, method, event, misfit)
             unsure = misfit.conditional or raises_inside_before(fn, method, event)
-            skipped = if_it_runs(fn, method, event.node) or " if that line runs" * unsure
+            skipped = " if that code runs" if unsure else if_it_runs(fn, method, event.node)
             if method.runs_before_backward and not misfit.conditional and runs(method, event.node) is Runs.ALWAYS:
                 first.update(misfit.steps[-1:])
             yield MisfitFound(method, event, misfit, by, moment(method), skipped)

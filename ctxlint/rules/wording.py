@@ -169,7 +169,7 @@ def if_it_runs(fn: FunctionClass, method: Method, node: cst.CSTNode) -> str:
 def if_it_happens(fn: FunctionClass, method: Method, use: ContextEvent | Unpacking) -> str:
     """The same for a use of ctx: a function that the method calls may not get to it."""
     there = use.conditional or raises_inside_before(fn, method, use)
-    return if_it_runs(fn, method, use.node) or " if that line runs" * there
+    return " if that code runs" if there else if_it_runs(fn, method, use.node)
 
 
 _IF_IT_RUNS = {Runs.ALWAYS: "", Runs.STATEMENT: " if this line runs", Runs.OPERAND: " if this is evaluated"}
