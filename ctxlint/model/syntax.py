@@ -29,11 +29,12 @@ CHECKING = pattern(r"(?i)check(?!point)|assert|valid|ensure|require(?!s?_grad)|e
 
 
 def code_of(node: cst.CSTNode) -> str:
-    """The source text of a node."""
-    return _CODE.code_for_node(node)
+    """The source text of a node; a dotted name is given without layout, which is not parsed for it."""
+    path = dotted(node)
+    return _CODE.code_for_node(node) if path is None else path
 
 
-def dotted(node: cst.BaseExpression) -> str | None:
+def dotted(node: cst.CSTNode) -> str | None:
     """``a.b.c`` of an attribute chain; None for any other expression."""
     parts: list[str] = []
     while isinstance(node, cst.Attribute):
