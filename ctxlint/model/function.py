@@ -624,6 +624,7 @@ class FakeFault(Enum):
     DEFAULT = "the fake has no default where the operator has one"
     SHIFTED = "a parameter of the fake gets the argument for another one, as one before it is missing"
     ORDER = "the fake has the same parameters in another order"
+    UNDEFINED = "the fake reads a name that nothing defines"
     NO_TENSOR = "the fake takes an element of its ``*args`` for a tensor, which is a number"
     RESULTS = "the fake returns another number of tensors"
     DIMENSIONS = "the fake returns a tensor with another number of dimensions"
@@ -638,7 +639,8 @@ class FakeMismatch:
 
     ``names`` are the parameters in question; of ``SHIFTED``, the missing one, and the one that gets its argument; of
     ``ORDER``, those from the first to the last in another place, with ``spans``, and ``ordered`` as they belong; of
-    ``NO_TENSOR``, the element, the parameter of the operator that it is, and its type.
+    ``NO_TENSOR``, the element, the parameter of the operator that it is, and its type; of ``UNDEFINED``, the name, and
+    the parameter that may be meant. ``sometimes``: see below, or a condition may skip that read.
     ``default`` is the code of the operator's default, if it is one parameter. ``sometimes``: only calls that pass the
     arguments are concerned; ``stray``: the fake has others before some of the operator's.
     ``expected`` and ``returned`` are the numbers of tensors, None for a single one;

@@ -31,6 +31,7 @@ from ctxlint.model.index.file_answers import answer_about
 from ctxlint.model.index.file_index import is_one_of_several
 from ctxlint.model.index.free_names import free_names
 from ctxlint.model.index.project import Definition
+from ctxlint.model.index.python_names import mentions_creation
 from ctxlint.model.interpreter.events import ContextRead
 from ctxlint.model.interpreter.trail import Move, Trail
 from ctxlint.model.summaries.callables import tables_in
@@ -398,7 +399,13 @@ class FunctionStore:
         It may refer to the unit only by positions.
         """
         reach = self._reach_of(unit)
-        key = (reach.of_operators, unit.slices.as_written, unit.source.has_walrus, unit.source.has_cells)
+        whole = (
+            unit.source.has_walrus,
+            unit.source.has_cells,
+            mentions_creation(unit.source),
+            *unit.index.module.stars,
+        )
+        key = (reach.of_operators, unit.slices.as_written, whole)
         known = self._operators.get((unit.path, kind))
         if known is not None and known[0] == key:
             return cast("Result", known[1])

@@ -26,7 +26,7 @@ from ctxlint.model.index.operator_signatures import unquoted
 from ctxlint.model.index.project import Definition
 from ctxlint.model.index.project_answers import rejected_operators
 from ctxlint.model.index.scopes import Scope
-from ctxlint.model.interpreter.events import Assigned, Mutation
+from ctxlint.model.interpreter.events import Assigned, Mutation, UndefinedRead
 from ctxlint.model.interpreter.interpret import interpret
 from ctxlint.model.interpreter.local_names import bound_names
 from ctxlint.model.interpreter.method import ParameterKind
@@ -51,6 +51,7 @@ from ctxlint.model.operator_fakes import unfit_arguments, unfit_result, unlike_r
 from ctxlint.model.operator_schemas import registered_without_writes
 from ctxlint.model.operators import decorated_operators, fakes_of, gives_tensors
 from ctxlint.model.summaries.declared import declared_by
+from ctxlint.model.summaries.summaries import may_be_bound
 from ctxlint.patterns import pattern
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def operator_results(unit: Unit, project: Project, resolver_of: Callable[[Unit],
     for fake in fakes_of(unit, project, resolver):
         try:
             with Effort().on(fake.function.node):
-                yield from _results_of_fake(unit, resolver, fake)
+                yield from _results_of_fake(unit, project, resolver, fake)
         except (EffortExceeded, RecursionError):
             continue
 
@@ -112,7 +113,9 @@ def _rejected(unit: Unit) -> Iterator[RejectedOperator]:
         )
 
 
-def _results_of_fake(unit: Unit, resolver: Resolver, fake: Fake) -> Iterator[SharedResult | FakeMismatch]:
+def _results_of_fake(
+    unit: Unit, project: Project, resolver: Resolver, fake: Fake
+) -> Iterator[SharedResult | FakeMismatch]:
     unfit = unfit_arguments(unit, fake)
     if unfit is not None:
         yield unfit
@@ -129,6 +132,16 @@ def _results_of_fake(unit: Unit, resolver: Resolver, fake: Fake) -> Iterator[Sha
         return
     facts = interpret(node, bound_plain(params), scope, resolver, bound_names(node, unit.source.has_walrus))
     tensors = {a.name for a, b in zip(params, given, strict=True) if _TENSOR.search(b.annotation or "")}
+    if facts.complete and not unit.index.module.stars:
+        seen = set[str]()
+        for read in facts.of(UndefinedRead):
+            if not (read.name in seen or read.tried or may_be_bound(project, unit, read.name)):
+                seen.add(read.name)
+                meant = (a.name for a, b in zip(params, given, strict=True) if b.name == read.name)
+                names, some = (read.name, *meant), bool(read.guards) or read.in_loop
+                yield FakeMismatch(
+                    part.span(read.node), declared.name.value, FakeFault.UNDEFINED, names, sometimes=some
+                )
     for event in facts.returns if facts.complete and not facts.is_generator else ():
         counts = unfit_result(event.value, home.index.functions[fake.operator.qualname].node)
         if counts is not None:

@@ -24,9 +24,11 @@ class OperatorFakeMismatch(Rule[SourceFile]):
     ## What it does
     Reports a fake, registered with `register_fake`, that does not take the arguments of its operator, or takes them in
     another order, or for a tensor what is a number there, or that returns another number of tensors, or a tensor with other sizes, another dtype or other strides than the operator's.
+    And a name in a fake that nothing defines.
 
     ## Why is this bad?
-    Calls in eager mode work: torch runs the fake only when it traces the operator. `torch.export` then raises TypeError,
+    Calls in eager mode work: torch runs the fake only when it traces the operator, and only then an undefined name raises
+    NameError. `torch.export` raises TypeError,
     and `torch.compile` breaks the graph, for arguments that the fake does not take. Torch also omits trailing arguments
     that are the operator's defaults, so that the fake needs them as well. If the fake returns too many tensors, the
     process crashes; if it returns too few, compiled code gets no more, or torch breaks the graph where it unpacks them.
@@ -153,7 +155,16 @@ def _message(each: FakeMismatch) -> str:
             return _about_dtypes(each)
         case FakeFault.LAYOUT:
             return _about_layouts(each)
-    raise AssertionError
+    return _about_undefined(each)
+
+
+def _about_undefined(each: FakeMismatch) -> str:
+    """What happens where a fake reads a name that nothing defines."""
+    name, *meant = each.names
+    remedy = f"Write `{meant[0]}`, the name that it has here" if meant else "Define it"
+    runs = " if this line runs" if each.sometimes else ""
+    what = f"`{name}` in the fake of `{each.function}` is not defined"
+    return f"{what}; it raises NameError when torch traces the operator{runs}. {remedy}."
 
 
 def _about_sizes(each: FakeMismatch) -> str:

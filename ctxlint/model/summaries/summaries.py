@@ -611,7 +611,7 @@ def _undefined(project: Project, definition: Definition, facts: MethodFacts) -> 
     """The reads of names that certainly nothing defines, outside of ``try``; the first of each name."""
     seen: set[str] = set()
     for each in facts.of(UndefinedRead):
-        if each.name in seen or each.tried or _may_be_bound(project, definition.unit, each.name):
+        if each.name in seen or each.tried or may_be_bound(project, definition.unit, each.name):
             continue
         seen.add(each.name)
         note = f"`{each.name}` {MisfitKind.UNDEFINED_NAME.value} here"
@@ -630,7 +630,7 @@ def _undefined(project: Project, definition: Definition, facts: MethodFacts) -> 
         )
 
 
-def _may_be_bound(project: Project, unit: Unit, name: str) -> bool:
+def may_be_bound(project: Project, unit: Unit, name: str) -> bool:
     """Whether a name that no statement of a file binds may be bound all the same: by a star import, or at run time."""
     if unit.tree is None or unit.is_stub or unit.source.runs_other_code:
         return True
