@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 from dataclasses import replace
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -35,7 +36,16 @@ from ctxlint.model.interpreter.values import (
     is_none,
     leaves,
 )
-from ctxlint.model.syntax import children, dotted, is_name, keywords_of, literal_integer, single_index, words_of
+from ctxlint.model.syntax import (
+    children,
+    dotted,
+    is_name,
+    keywords_of,
+    literal_integer,
+    only_target,
+    single_index,
+    words_of,
+)
 from ctxlint.records import record
 from ctxlint.source.ast_tree import nodes_in, positional_names
 from ctxlint.torch_api.operations import IN_PLACE_COLLECTIVES
@@ -370,19 +380,26 @@ def _returned_under_flags(fn: FunctionClass, stored: Mapping[object, int]) -> It
 
 
 def input_names(fn: FunctionClass) -> tuple[str, ...]:
-    """The names of the inputs, also if forward takes ``*args`` and unpacks them in one statement."""
+    """The names of the inputs, also if forward takes ``*args`` and unpacks them: of several ways, by the longest."""
     names = tuple(each.name for each in fn.inputs)
     if fn.variadic_inputs is None or fn.forward is None:
         return names
-    targets = [
-        each.targets[0].target
-        for each in fn.forward.nodes_of(cst.Assign)
-        if len(each.targets) == 1 and dotted(each.value) == fn.variadic_inputs.name
+    found = [
+        _names_before_star(target)
+        for node in fn.forward.nodes_of(cst.Assign)
+        if isinstance(target := only_target(node), cst.Tuple) and dotted(node.value) == fn.variadic_inputs.name
     ]
-    unpacked = (
-        [each.value for each in targets[0].elements] if len(targets) == 1 and isinstance(targets[0], cst.Tuple) else []
+    most = max(map(len, found), default=0)
+    longest = [each for each in found if len(each) == most]
+    return (*names, *longest[0]) if len(longest) == 1 else names
+
+
+def _names_before_star(target: cst.Tuple) -> tuple[str, ...]:
+    """The names to which an assignment certainly unpacks the first values."""
+    values = (each.value if isinstance(each, cst.Element) else None for each in target.elements)
+    return tuple(
+        each.value for each in takewhile(lambda each: isinstance(each, cst.Name), values) if isinstance(each, cst.Name)
     )
-    return (*names, *(each.value for each in unpacked if isinstance(each, cst.Name)))
 
 
 def wrong_test(fn: FunctionClass, gradient: Misplaced) -> cst.CSTNode | None:
