@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.model.analyses.certain_raises import backward_raises
-from ctxlint.model.analyses.skipped_state import skipped_state
+from ctxlint.model.analyses.skipped_state import skipped_state, storing_method
 from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.related import at, way_to
@@ -83,10 +83,11 @@ class StateMissingOnPath(Rule[FunctionClass]):
     about_backward = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
-        if fn.forward is None or fn.forward.inherited:
+        keeper = storing_method(fn)
+        if keeper is None or keeper.inherited:
             return
         for each in skipped_state(fn):
-            message = _message(each, fn.forward.ctx_name)
+            message = _message(each, keeper.ctx_name)
             others = at(fn, each.others, f"this return skips `{each.what}` too")
             yield Finding(
                 fn.span(each.node),

@@ -98,13 +98,19 @@ def skipped_state(fn: FunctionClass) -> list[SkippedState]:
     return list(fn.notes[skipped_state])
 
 
+def storing_method(fn: FunctionClass) -> Method | None:
+    """The method that keeps state for backward: forward, or ``setup_context`` if forward takes no ctx."""
+    separate = fn.forward is not None and fn.forward.ctx is None
+    return fn.methods.get("setup_context") if separate else fn.forward
+
+
 def may_lack_state(fn: FunctionClass) -> bool:
     """Whether some arguments alone make backward raise: not which inputs need a gradient, nor training."""
     return any(not (each.flags or each.trains) for each in skipped_state(fn))
 
 
 def _skipped_state(fn: FunctionClass) -> list[SkippedState]:
-    forward, backward = fn.forward, fn.backward
+    forward, backward = storing_method(fn), fn.backward
     if forward is None or backward is None or forward.ctx is None or fn.escapes or backward.raises_only:
         return []
     if not forward.facts.complete or not fn.bases_known or fn.patched or _tests_for_inference(forward):
@@ -333,7 +339,7 @@ def _by_flags(fn: FunctionClass, needed: _Needed) -> SkippedState | None:
 
     If only that one needs a gradient, each of the events has a guard that fails, and backward reads it.
     """
-    what, events, always = needed.what, needed.events, _always(fn.forward)
+    what, events, always = needed.what, needed.events, _always(fn)
     tested = [
         [flags for guard in event.guards if guard not in always and (flags := _flags_for(fn, event, guard))]
         for event in events
@@ -355,10 +361,17 @@ def _by_flags(fn: FunctionClass, needed: _Needed) -> SkippedState | None:
     return None
 
 
-def _always(forward: Method | None) -> frozenset[Guard]:
-    """The guards on every path through forward that returns: otherwise it has raised."""
-    returns = forward.returns if forward is not None and not forward.facts.fall_paths else ()
-    return frozenset.intersection(*(frozenset(each.guards) for each in returns)) if returns else frozenset()
+def _always(fn: FunctionClass) -> frozenset[Guard]:
+    """The guards on every path through forward, or ``setup_context``, that ends: otherwise it has raised."""
+    found: frozenset[Guard] = frozenset()
+    for method in fn.earlier_methods:
+        paths = [frozenset(each.guards) for each in method.returns]
+        if method is not fn.forward:
+            paths += map(frozenset, method.facts.fall_paths)
+        elif method.facts.fall_paths:
+            paths = []
+        found |= frozenset.intersection(*paths) if paths else frozenset()
+    return found
 
 
 def _excludes(guard: Guard, needing: int, refused: frozenset[int]) -> bool:
@@ -385,7 +398,7 @@ def _decides_more(fn: FunctionClass, event: ContextEvent) -> bool:
 
     That is, it belongs to an ``if`` with an ``else``, or with other statements.
     """
-    forward = fn.forward
+    forward = storing_method(fn)
     if forward is None:
         return False
     tests = [guard.test for guard in event.guards if _flags_for(fn, event, guard)]
@@ -428,12 +441,13 @@ def _lines(body: cst.BaseSuite) -> Iterator[cst.CSTNode]:
 def _flags_for(fn: FunctionClass, event: ContextEvent, guard: Guard) -> frozenset[int]:
     """The inputs of which at least one needs a gradient if a guard of an event in forward holds; empty if unknown."""
     found = _flags_tested(guard)
-    if found or fn.forward is None or guard.test is None or not guard.holds:
+    keeper = storing_method(fn)
+    if found or keeper is None or guard.test is None or not guard.holds:
         return found
-    test, bound = guard.test, fn.forward.facts.of(Assigned)
+    test, bound = guard.test, keeper.facts.of(Assigned)
     asked: Event = event
     if isinstance(test, cst.Name):
-        only = fn.forward.only_assignment(test.value)
+        only = keeper.only_assignment(test.value)
         if only is None or only.value_node is None:
             return found
         test, asked = only.value_node, only
@@ -490,7 +504,7 @@ def _flags_tested(guard: Guard) -> frozenset[int]:
 def _one_arm(fn: FunctionClass, forward: Method, what: str, events: list[ContextEvent]) -> SkippedState | None:
     """Every event that stores it is in one branch of a test of an input, or of a choice between two computations."""
     first, *others = events
-    always = _always(forward)
+    always = _always(fn)
     guards = tuple(
         guard
         for guard in first.guards
@@ -507,7 +521,7 @@ def _one_arm(fn: FunctionClass, forward: Method, what: str, events: list[Context
     if len(known) < len(guards) and not all(_chooses(forward, guard) for guard in _whole(guards)):
         return None
     orders, in_vain = orders_of(events), _without_backward(fn)
-    if all(orders & each.before or each.order in in_vain for each in forward.returns):
+    if forward is fn.forward and all(orders & each.before or each.order in in_vain for each in forward.returns):
         return None
     test = _nearest([guard for guard in guards if guard.holds] or guards)
     of_absent = _tests_input_for_none(test) and _is_made_of(first, test)
@@ -571,7 +585,8 @@ def _trains(fn: FunctionClass, forward: Method, guard: Guard) -> bool:
 
     Where forward is also called as a plain function, that may be how it runs in evaluation mode.
     """
-    raising = any(set(guard.words) <= set(words_of(each)) for each in forward.raising_tests)
+    tests = (each for method in fn.earlier_methods for each in method.raising_tests)
+    raising = any(set(guard.words) <= set(words_of(each)) for each in tests)
     return _asks_for_training(guard) and not raising and forward.name not in fn.called_directly
 
 
