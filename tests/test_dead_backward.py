@@ -121,6 +121,7 @@ def test_every_such_rule_is_tried() -> None:
         "CTX246",
         "CTX249",
         "CTX250",
+        "CTX253",
         "CTX251",
         "CTX237",
         "CTX318",

@@ -24,6 +24,36 @@ def has_another_dtype(fn: FunctionClass, index: int, dtype: str) -> bool:
     return bool(found) and found.isdisjoint(("", dtype))
 
 
+def surely_has_dtype(method: Method, value: Value) -> str:
+    """The name of the dtype of a value, if conversions in the method show it; empty otherwise."""
+    while isinstance(value, View) and value.alias in (Alias.ALWAYS, Alias.USUALLY) and value.kind is None:
+        value = value.of
+    if isinstance(value, View) and value.alias in CONVERTING:
+        return str(value.alias.value)
+    node = value.node if isinstance(value, (Fresh, View)) and value.node in method.parents else None
+    return dtype_shown(method, node) if isinstance(node, cst.BaseExpression) else ""
+
+
+def dtype_shown(method: Method, node: cst.BaseExpression) -> str:
+    """The dtype of an expression that is a conversion, views of one, or computed from such by operators alone."""
+    node = method.behind_name(node) or node
+    if isinstance(node, cst.BinaryOperation):
+        found = {dtype_shown(method, each) for each in (node.left, node.right) if not _is_literal(each)}
+        return found.pop() if len(found) == 1 else ""
+    if isinstance(node, cst.Attribute) and node.attr.value in ("T", "mT"):
+        return dtype_shown(method, node.value)
+    if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute):
+        return ""
+    if node.func.attr.value in SHAPING:
+        return dtype_shown(method, node.func.value)
+    converts = node.func.attr.value in _CONVERTING or node.func.attr.value in ("to", "type")
+    return _written(method, node) if converts else ""
+
+
+SHAPING = frozenset(str.split("clone contiguous detach flatten permute reshape squeeze t transpose unsqueeze view"))
+"""Methods whose result has the dtype and the elements of the tensor."""
+
+
 def asserts_a_dtype(method: Method) -> bool:
     """Whether a method may raise for some dtypes: it asserts something about one, or calls a function that checks."""
     if any("dtype" in word for test in method.raising_tests for word in words_of(test)):
