@@ -6,15 +6,16 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model.interpreter.values import NONE, Fresh, Kind, View, kind_of
-from ctxlint.model.syntax import dotted, signed_integer
+from ctxlint.model.analyses.kept_values import kept_value
+from ctxlint.model.interpreter.values import NONE, Constant, ContextAttribute, Fresh, Kind, Scalar, View, kind_of
+from ctxlint.model.syntax import dotted, signed_integer, single_index
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from ctxlint.model.function import FunctionClass, Returned
     from ctxlint.model.interpreter.method import Method
-    from ctxlint.model.interpreter.values import Value
+from ctxlint.model.interpreter.values import Value
 
 
 def is_without_dimensions(outputs: Sequence[Returned], position: int) -> bool:
@@ -128,7 +129,9 @@ def unexpanded_gradients(fn: FunctionClass) -> Iterator[tuple[int, cst.BaseExpre
             for index, slot in enumerate(returned.slots[: len(fn.inputs)])
             if fn.inputs[index].name in inputs
         ]
-        found = {index: node for index, node, _value in gradients if node and _is_multiple(backward, node, incoming)}
+        found = {
+            index: node for index, node, _value in gradients if node and _is_multiple(fn, backward, node, incoming)
+        }
         if all(index in found or value == NONE for index, _node, value in gradients):
             yield from found.items()
 
@@ -178,7 +181,7 @@ _BY_ELEMENT = frozenset(
 )
 
 
-def _is_multiple(backward: Method, node: cst.CSTNode, name: str, seen: tuple[str, ...] = ()) -> bool:
+def _is_multiple(fn: FunctionClass, backward: Method, node: cst.CSTNode, name: str, seen: tuple[str, ...] = ()) -> bool:
     """Whether an expression is the gradient ``name``, or that times numbers."""
     if isinstance(node, cst.Name):
         if node.value == name:
@@ -186,13 +189,38 @@ def _is_multiple(backward: Method, node: cst.CSTNode, name: str, seen: tuple[str
         single = backward.bound_to(node.value)
         if single is None or node.value in seen:  # or it is bound to itself
             return False
-        return _is_multiple(backward, single, name, (*seen, node.value))
+        return _is_multiple(fn, backward, single, name, (*seen, node.value))
     if isinstance(node, cst.UnaryOperation):
-        return isinstance(node.operator, cst.Minus) and _is_multiple(backward, node.expression, name, seen)
+        return isinstance(node.operator, cst.Minus) and _is_multiple(fn, backward, node.expression, name, seen)
     if isinstance(node, cst.BinaryOperation):
         sides = (node.left, node.right)
-        number = any(isinstance(each, (cst.Integer, cst.Float)) for each in sides)
-        return number and any(_is_multiple(backward, each, name, seen) for each in sides)
+        number = any(_is_number(fn, backward, each) for each in sides)
+        return number and any(_is_multiple(fn, backward, each, name, seen) for each in sides)
     called = node.func if isinstance(node, cst.Call) and not node.args else None
     same = isinstance(called, cst.Attribute) and called.attr.value in ("clone", "contiguous", "detach", "neg")
-    return isinstance(called, cst.Attribute) and same and _is_multiple(backward, called.value, name, seen)
+    return isinstance(called, cst.Attribute) and same and _is_multiple(fn, backward, called.value, name, seen)
+
+
+def _is_number(fn: FunctionClass, backward: Method, node: cst.BaseExpression) -> bool:
+    """Whether an expression certainly is one number: a literal, a size, or what ctx keeps, if that is one."""
+    if isinstance(node, (cst.Integer, cst.Float)):
+        return True
+    if isinstance(node, cst.BinaryOperation):
+        return all(_is_number(fn, backward, each) for each in (node.left, node.right))
+    if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
+        return (node.func.attr.value, len(node.args)) in (("numel", 0), ("size", 1), ("item", 0))
+    if isinstance(node, cst.Subscript):
+        index = single_index(node)
+        of_shape = isinstance(node.value, cst.Attribute) and node.value.attr.value == "shape"
+        return of_shape and index is not None and signed_integer(index) is not None
+    if isinstance(node, cst.Name):
+        return _is_scalar(backward.value_of(node.value))
+    kept = isinstance(node, cst.Attribute) and backward.is_on_ctx(node) and ContextAttribute(node.attr.value)
+    return _is_scalar(kept_value(fn, kept or None))
+
+
+def _is_scalar(value: Value | None) -> bool:
+    """Whether a value certainly is a number."""
+    if isinstance(value, Constant):
+        return value.type_name in ("int", "float")
+    return isinstance(value, Scalar) and value.sort in ("int", "float", "number")
