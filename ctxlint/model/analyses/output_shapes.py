@@ -78,8 +78,12 @@ def _reductions(outputs: Sequence[Returned], position: int) -> list[cst.Call]:
 
 
 def _reduction(value: Value) -> cst.Call | None:
-    """The sum or mean that computes a value."""
+    """The sum or mean that computes a value, perhaps times a number: ``x.sum() / x.numel()``."""
     node = value.node if isinstance(value, Fresh) else None
+    while isinstance(node, cst.BinaryOperation) and isinstance(node.operator, (cst.Multiply, cst.Divide)):
+        if not _is_written_number(node.right):
+            return None
+        node = node.left
     if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute):
         return None
     return node if node.func.attr.value in _REDUCTIONS else None
@@ -203,20 +207,25 @@ def _is_multiple(fn: FunctionClass, backward: Method, node: cst.CSTNode, name: s
 
 def _is_number(fn: FunctionClass, backward: Method, node: cst.BaseExpression) -> bool:
     """Whether an expression certainly is one number: a literal, a size, or what ctx keeps, if that is one."""
-    if isinstance(node, (cst.Integer, cst.Float)):
-        return True
     if isinstance(node, cst.BinaryOperation):
         return all(_is_number(fn, backward, each) for each in (node.left, node.right))
+    if _is_written_number(node):
+        return True
+    if isinstance(node, cst.Name):
+        return _is_scalar(backward.value_of(node.value))
+    kept = isinstance(node, cst.Attribute) and backward.is_on_ctx(node) and ContextAttribute(node.attr.value)
+    return _is_scalar(kept_value(fn, kept or None))
+
+
+def _is_written_number(node: cst.BaseExpression) -> bool:
+    """Whether an expression is a number or a size, whatever its names mean: ``2``, ``x.numel()``, ``x.shape[1]``."""
     if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
         return (node.func.attr.value, len(node.args)) in (("numel", 0), ("size", 1), ("item", 0))
     if isinstance(node, cst.Subscript):
         index = single_index(node)
         of_shape = isinstance(node.value, cst.Attribute) and node.value.attr.value == "shape"
         return of_shape and index is not None and signed_integer(index) is not None
-    if isinstance(node, cst.Name):
-        return _is_scalar(backward.value_of(node.value))
-    kept = isinstance(node, cst.Attribute) and backward.is_on_ctx(node) and ContextAttribute(node.attr.value)
-    return _is_scalar(kept_value(fn, kept or None))
+    return isinstance(node, (cst.Integer, cst.Float))
 
 
 def _is_scalar(value: Value | None) -> bool:
