@@ -6,6 +6,8 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+import libcst as cst
+
 from ctxlint.effort import spend
 from ctxlint.model.function import Binding, Param
 from ctxlint.model.index.file_answers import answer_about
@@ -32,6 +34,7 @@ from ctxlint.model.interpreter.values import (
     ProjectFunction,
     ProjectObject,
     SavedTensors,
+    Scalar,
     Single,
     Slot,
     Tri,
@@ -69,6 +72,7 @@ from ctxlint.model.summaries.objects import (
 )
 from ctxlint.model.summaries.shapes import Shape
 from ctxlint.model.summaries.tuned_kernels import trials_of
+from ctxlint.model.syntax import dotted
 from ctxlint.source.modules import module_name
 from ctxlint.torch_api.extensions import may_be_of_extension
 from ctxlint.torch_api.missing_names import NUMPY_ALIASES, REMOVED, meant_by
@@ -76,8 +80,6 @@ from ctxlint.torch_api.missing_names import NUMPY_ALIASES, REMOVED, meant_by
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from collections.abc import Mapping as MappingOf
-
-    import libcst as cst
 
     from ctxlint.model.index.file_index import FunctionRecord
     from ctxlint.model.index.kernel_blocks import KernelBlocks
@@ -473,6 +475,7 @@ class CalleeResolver:
         if definition != self.function(name):  # what has made a kernel of it may pass any other
             unknown |= frozenset(parameters_of(definition)).difference(bound)
         values = {param: known for param, slot in bound.items() for known in _launch_value(slot.value)}
+        values |= {param: True for param, slot in bound.items() if _asks_for_gradient(slot.value, bound.values())}
         ways = project.once(
             ("kernel", definition.qualname, tuple(sorted(values.items(), key=str)), unknown),
             lambda: kernel_writes(project, definition, values, unknown=unknown),
@@ -656,6 +659,13 @@ def _launch_value(value: Value) -> tuple[object, ...]:
     if isinstance(value, Constant):
         return (value.value,)
     return ("tensor",) if is_tensor(value) is Tri.YES else ()
+
+
+def _asks_for_gradient(flag: Value, arguments: Iterable[Slot]) -> bool:
+    """Whether a flag is ``x.requires_grad`` for an argument ``x``: there are calls in which it is set."""
+    node = flag.node if isinstance(flag, Scalar) else None
+    asked = dotted(node.value) if isinstance(node, cst.Attribute) and node.attr.value == "requires_grad" else None
+    return asked is not None and any(each.node is not None and dotted(each.node) == asked for each in arguments)
 
 
 def _imported_constant(project: Project, unit: Unit, name: str) -> Value | None:
