@@ -905,7 +905,7 @@ class _MayHavePlaces(dict[type, bool]):
     """By type, whether events may have positions in a helper."""
 
     def __missing__(self, kind: type) -> bool:
-        names = {each.name for each in fields(kind)}
+        names = {each.name for each in fields(kind)}.union(dir(kind))  # ``through`` may be a property
         self[kind] = found = not names.isdisjoint(("through", "unpackings"))
         return found
 

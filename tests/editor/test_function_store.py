@@ -684,6 +684,41 @@ def test_code_below_may_move_unless_a_finding_may_show_it(
     assert set(interpreted) == walked
 
 
+MISFIT = """import torch
+
+
+class Ring(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return ring(x)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output
+
+
+def shifted(x, by, along):
+    return x.roll(by, along)
+
+
+def ring(x):
+    return shifted(x, 1)
+"""
+
+
+@pytest.mark.parametrize("at", ["import torch\n", "        return grad_output\n"])
+def test_a_call_in_a_function_that_is_shown_may_move(at: str, tmp_path: Path) -> None:
+    workspace = Workspace(lambda _: None, (str(tmp_path),))
+    checker, uri = Checker(workspace), (tmp_path / "a.py").as_uri()
+    lines = []
+    for version, text in enumerate((MISFIT, MISFIT.replace(at, f"\n{at}"))):
+        document = Document(uri, text, version, "python")
+        assert shown(checker, document) == shown(Checker(workspace), document)
+        found = [each for each in checker.check(document).diagnostics if each.code == "CTX706"]
+        lines += [note.span.start.line for each in found for note in each.related]
+    assert lines == [19, 20]
+
+
 OBJECTS = """import torch
 from torch.autograd import Function
 
