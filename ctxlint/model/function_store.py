@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from ctxlint.model.index.module_unit import Unit
     from ctxlint.model.index.outside_facts import ProjectQuestion
     from ctxlint.model.index.scopes import Scope
-    from ctxlint.model.interpreter.events import Event
+    from ctxlint.model.interpreter.events import Event, Step
 
 Result = TypeVar("Result")
 
@@ -98,7 +98,7 @@ class _Entry:
 
     ``names`` are those by which its code may read attributes of ctx, and ``stored`` those of them that other code of
     the project stores. ``homes`` maps the names of its methods to the classes of the file that contain them.
-    ``has_places``: the summaries of helpers name positions in the file.
+    ``has_places``: the summaries of helpers name positions in the file, ``places``: where its statements began then.
     """
 
     function: FunctionClass
@@ -110,9 +110,22 @@ class _Entry:
     calls: tuple[ApplyCall, ...]
     homes: dict[str, str]
     has_places: bool
+    places: tuple[int, ...]
     findings: dict[Hashable, _StoredFindings] = field(default_factory=dict)
     noted: _Noted | None = None
     code_notes: dict[object, Any] = field(default_factory=dict)
+
+    def move_places(self, path: str, firsts: tuple[int, ...]) -> None:
+        """Let the summaries name positions in statements that now begin on other lines, all of them as far away."""
+        move = partial(_moved_step, path=path, lines=firsts[0] - self.places[0])
+        methods = {
+            name: replace(
+                each, facts=replace(each.facts, events=tuple(_with_steps(event, move) for event in each.facts.events))
+            )
+            for name, each in self.function.methods.items()
+        }
+        self.function = replace(self.function, methods=methods)
+        self.places, self.noted, self.code_notes = firsts, None, {}
 
     def note(self, function: FunctionClass, firsts: tuple[int, ...]) -> None:
         """Give a Function the notes of the last one, if that had the same place and calls."""
@@ -275,8 +288,10 @@ class FunctionStore:
             and not _is_released(entry.function)
             and entry.stored == stored & entry.names
             and _has_same_answers(entry.queries, source)
-            and (not entry.has_places or entry.firsts == firsts)
+            and (not entry.has_places or len({now - then for now, then in zip(firsts, entry.places)}) == 1)
         ):
+            if entry.has_places and entry.places != firsts:
+                entry.move_places(unit.path, firsts)
             del versions[key]
             versions[key] = entry  # with the key of this reading
             spend(entry.steps)
@@ -293,8 +308,8 @@ class FunctionStore:
             taken_out, queries = _taken_out(built, homes), dict(source.queries)
             taken = before - steps.left
             names = reach.words_in(statements) | _read_of_ctx(built)
-            found = (taken_out, taken, queries, names, stored & names, firsts, built.calls, homes, _has_places(built))
-            entry = _Entry(*found)
+            found = (taken_out, taken, queries, names, stored & names, firsts, built.calls, homes)
+            entry = _Entry(*found, _has_places(built), firsts)
             versions[key] = entry
             while len(versions) > _VERSIONS_KEPT:
                 versions.popitem(last=False)
@@ -899,6 +914,29 @@ def _have_places(events: Iterable[Event]) -> bool:
     placed = [event for event in events if _MAY_HAVE_PLACES[type(event)]]
     parts = (part for event in placed for part in (event, *getattr(event, "unpackings", ())))
     return any(getattr(part, "through", ()) for part in parts)
+
+
+def _with_steps(event: Event, move: Callable[[Step], Step]) -> Event:
+    """An event whose way through helpers leads to other positions."""
+    if not _MAY_HAVE_PLACES[type(event)]:
+        return event
+    changes: dict[str, Any] = {}
+    for name in ("through", "misfit", "effect", "found", "unpackings"):
+        part = vars(event).get(name)
+        if not part:
+            continue
+        if name == "through":
+            changes[name] = tuple(map(move, part))
+        elif name == "unpackings":
+            changes[name] = tuple(replace(each, through=tuple(map(move, each.through))) for each in part)
+        else:
+            changes[name] = replace(part, steps=tuple(map(move, part.steps)))
+    return replace(event, **changes) if changes else event
+
+
+def _moved_step(step: Step, path: str, lines: int) -> Step:
+    """A step at its new position, if it is in this file."""
+    return replace(step, span=step.span.moved(lines)) if step.path == path else step
 
 
 class _MayHavePlaces(dict[type, bool]):
