@@ -704,19 +704,40 @@ def shifted(x, by, along):
 def ring(x):
     return shifted(x, 1)
 """
+UNPACKED = """import torch
 
 
-@pytest.mark.parametrize("at", ["import torch\n", "        return grad_output\n"])
-def test_a_call_in_a_function_that_is_shown_may_move(at: str, tmp_path: Path) -> None:
+class Wrong(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        c, h, w = x.shape
+        ctx.save_for_backward(x)
+        return x * c
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * planes(x)
+
+
+def planes(x):
+    b, c, h, w = x.shape
+    return b
+"""
+
+
+@pytest.mark.parametrize(("text", "code", "shown_at"), [(MISFIT, "CTX706", 19), (UNPACKED, "CTX305", 18)])
+@pytest.mark.parametrize("at", ["import torch\n", "        return grad_output"])
+def test_what_a_finding_shows_in_a_function_may_move(
+    at: str, text: str, code: str, shown_at: int, tmp_path: Path
+) -> None:
     workspace = Workspace(lambda _: None, (str(tmp_path),))
     checker, uri = Checker(workspace), (tmp_path / "a.py").as_uri()
-    lines = []
-    for version, text in enumerate((MISFIT, MISFIT.replace(at, f"\n{at}"))):
-        document = Document(uri, text, version, "python")
+    for version, now in enumerate((text, text.replace(at, f"\n{at}"))):
+        document = Document(uri, now, version, "python")
         assert shown(checker, document) == shown(Checker(workspace), document)
-        found = [each for each in checker.check(document).diagnostics if each.code == "CTX706"]
-        lines += [note.span.start.line for each in found for note in each.related]
-    assert lines == [19, 20]
+        found = [each for each in checker.check(document).diagnostics if each.code == code]
+        assert next(note.span.start.line for each in found for note in each.related) == shown_at + version
 
 
 OBJECTS = """import torch

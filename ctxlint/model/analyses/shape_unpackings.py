@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from ctxlint.model.function import FunctionClass
+    from ctxlint.model.index.module_unit import Unit
+    from ctxlint.model.index.project import Definition
     from ctxlint.model.interpreter.method import Method
 
 
@@ -94,8 +96,16 @@ def _unpackings_of_callees(method: Method) -> Iterator[ShapeUnpacking]:
     """The calls of project functions that certainly unpack the shape of what they get, outside of ``try``, in order."""
     for call in method.facts.of(GenericCall):
         definition = call.definition
-        record = definition.unit.index.functions.get(definition.qualname) if definition is not None else None
-        if definition is None or record is None or call.tried or not record.certain or record.node.decorator_list:
+        unit = _present_unit(method, definition) if definition is not None else None
+        record = unit.index.functions.get(definition.qualname) if definition is not None and unit is not None else None
+        if (
+            definition is None
+            or unit is None
+            or record is None
+            or call.tried
+            or not record.certain
+            or record.node.decorator_list
+        ):
             continue
         if call.replaceable:
             continue
@@ -109,9 +119,14 @@ def _unpackings_of_callees(method: Method) -> Iterator[ShapeUnpacking]:
                 isinstance(each, cst.BaseComp) for each in method.above(tensor)
             )
             if isinstance(tensor, cst.Name) and not in_comprehension:
-                unit = definition.unit
                 step = Step(unit.path, unit.source.span_of(statement), f"`{definition.name}` unpacks it here")
                 yield ShapeUnpacking(call.node, tensor, targets, definition.name, (step,))
+
+
+def _present_unit(method: Method, definition: Definition) -> Unit:
+    """The file of a definition as it is now: a walk may be over the same method in an earlier version of the file."""
+    home = method.home
+    return home.unit if home is not None and home.unit.path == definition.unit.path else definition.unit
 
 
 @lru_cache(maxsize=64)
