@@ -368,6 +368,15 @@ CONTIGUOUS_FACTORY_METHODS = frozenset(_words("new_empty new_full new_ones new_z
 BUFFERS = ALLOCATIONS | frozenset(_words("new_zeros zeros zeros_like"))
 """Functions and methods that return memory to be written by others, or added to."""
 
+PRODUCTS = frozenset(["bmm", "dot", "matmul", "mm", "mul", "multiply", "mv"])
+LINEAR = frozenset(
+    _words(
+        "bfloat16 clone contiguous cpu cuda double expand expand_as flatten float half mean movedim narrow neg permute "
+        "repeat reshape reshape_as squeeze sum swapaxes t to transpose type type_as unsqueeze view view_as"
+    )
+)
+"""Functions and methods of tensors whose result is linear in the first operand."""
+
 LAYOUT_QUERIES = frozenset(["is_contiguous", "stride"])
 """Methods that tell the layout of a tensor."""
 

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 _METHODS = frozenset(
     str.split(
         """
-        dim element_size get_device is_complex is_contiguous is_floating_point ndimension nelement new_empty new_full
-        new_ones new_tensor new_zeros numel size stride
+        dim element_size get_device is_complex is_contiguous is_floating_point is_pinned ndimension nelement new_empty
+        new_full new_ones new_tensor new_zeros numel size storage_offset stride
         """
     )
 )
@@ -30,7 +30,7 @@ _COPYING = frozenset(["clone", "contiguous"])
 _OVERWRITING = frozenset(str.split("copy_ fill_ normal_ uniform_ zero_"))
 """Methods that replace all values."""
 
-_ABOUT_TYPES = frozenset(["isinstance", "type"])
+_ABOUT_TYPES = frozenset(["isinstance", "len", "type"])
 
 _AS = frozenset(str.split("expand_as reshape_as resize_as_ type_as view_as"))
 """Methods of a tensor that ask their argument only for its shape or dtype."""
@@ -104,6 +104,13 @@ def _is_replaced(method: Method, use: cst.Name) -> bool:
     return name in _OVERWRITING
 
 
+def tells_no_values(node: cst.Attribute | cst.Call) -> bool:
+    """Whether an attribute or a method of a tensor tells its shape, its dtype or its place: ``g.size(0)``."""
+    if isinstance(node, cst.Attribute):
+        return node.attr.value in operations.SCALAR_ATTRIBUTES
+    return isinstance(node.func, cst.Attribute) and node.func.attr.value in _METHODS
+
+
 def _reads(method: Method, use: cst.CSTNode) -> bool:
     """Whether an expression that evaluates to the gradient is used for its values."""
     above = method.parents.get(use)
@@ -118,7 +125,7 @@ def _reads(method: Method, use: cst.CSTNode) -> bool:
         return _reads(method, call) if name in _RESIZING else name not in _METHODS | _OVERWRITING
     if isinstance(above, cst.Comparison):
         return not compares_identity(above)
-    return not isinstance(above, cst.Arg) or bool(above.star) or not _asks_for_shape(method.parents[above], above)
+    return not isinstance(above, cst.Arg) or bool(above.star) or not asks_for_shape(method.parents[above], above)
 
 
 def _copy_reads(method: Method, copy: cst.CSTNode) -> bool:
@@ -133,7 +140,7 @@ def _copy_reads(method: Method, copy: cst.CSTNode) -> bool:
     return _one_reads(method, [each for each in later if method.line_of_body(each) is not statement])
 
 
-def _asks_for_shape(call: cst.CSTNode, argument: cst.Arg) -> bool:
+def asks_for_shape(call: cst.CSTNode, argument: cst.Arg) -> bool:
     """Whether a call does not use the values of its argument."""
     if not isinstance(call, cst.Call) or argument.keyword is not None:
         return False

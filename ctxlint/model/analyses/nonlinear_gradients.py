@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.effort import spend
+from ctxlint.model.analyses.gradient_values import asks_for_shape, tells_no_values
 from ctxlint.model.interpreter.events import ContextWrite, Mutation, Return
 from ctxlint.model.interpreter.values import View, before_star
 from ctxlint.model.syntax import children, is_name, last_name
@@ -94,7 +95,7 @@ class _Uses:
         if isinstance(node, (cst.Lambda, cst.BaseComp, cst.NamedExpr, cst.Await, cst.Yield)):
             return None
         if isinstance(node, cst.Attribute):
-            return _NONE if node.attr.value in operations.SCALAR_ATTRIBUTES else self.of(node.value, at)
+            return _NONE if tells_no_values(node) else _unless_bent(self.of(node.value, at))
         if isinstance(node, cst.Arg):
             return self.of(node.value, at)
         below = _denominator(node)
@@ -102,22 +103,28 @@ class _Uses:
             return _joined([self.of(node.left, at), _bent(node, "a denominator", self.of(below, at))])
         if isinstance(node, cst.Call):
             return self._of_call(node, at)
-        return _joined(self.of(each, at) for each in children(node))
+        found = _joined(self.of(each, at) for each in children(node))
+        linear = isinstance(getattr(node, "operator", None), _SUMS_AND_PRODUCTS) or isinstance(node, _PARTS)
+        return found if linear else _unless_bent(found)
 
     def _of_call(self, node: cst.Call, at: Event) -> _Use | None:
         name = last_name(node.func) or ""
-        if name in _ONLY_SHAPES or name in operations.SIZE_METHODS:
-            return _NONE
         owner = node.func.value if isinstance(node.func, cst.Attribute) else None
-        operands = [each.value for each in node.args]
-        if owner is not None and not is_name(owner, "torch") and not is_name(owner, "math"):
+        of_tensor = owner is not None and not is_name(owner, "torch") and not is_name(owner, "math")
+        like = of_tensor and name == "to"
+        operands = [each.value for each in node.args if not (like or asks_for_shape(node, each))]
+        if owner is not None and of_tensor and not tells_no_values(node):
             operands.insert(0, owner)
         parts = [self.of(each, at) for each in operands]
         if name in _CURVED:
             return _bent(node, _CURVED[name], parts[0]) if len(parts) == 1 else None
         if name in ("div", "divide", "true_divide", "pow") and len(parts) > 1:
-            return None if any(each is None or each.direct or each.bent for each in parts[1:]) else parts[0]
-        return _joined(parts)
+            first = _unless_bent(parts[0]) if name == "pow" else parts[0]
+            return None if any(each is None or each.direct or each.bent for each in parts[1:]) else first
+        found = _joined(parts)
+        if name in operations.LINEAR | operations.PRODUCTS | _CHOOSING:
+            return found
+        return _unless_bent(found) if owner is not None and name in operations.COMPUTING else _if_none(found)
 
     def _of_name(self, node: cst.Name, at: Event) -> _Use | None:
         """The use of a name, by what was assigned to it last, and what was written into it since."""
@@ -170,6 +177,16 @@ def _bent(node: cst.BaseExpression, how: str, use: _Use | None) -> _Use | None:
     return _Use(bent=Bent(node, use.direct, how)) if use.direct else use
 
 
+def _unless_bent(use: _Use | None) -> _Use | None:
+    """The use by an operation that may undo another one."""
+    return None if use is None or use.bent is not None else use
+
+
+def _if_none(use: _Use | None) -> _Use | None:
+    """The use by a function that may do anything with a value, or only read its shape."""
+    return use if use == _NONE else None
+
+
 def _joined(parts: Iterable[_Use | None]) -> _Use | None:
     known: list[_Use] = []
     for each in parts:
@@ -191,7 +208,7 @@ _CURVED = {
 }
 """Functions and methods of one tensor that are not linear; those that keep zero may be meant, such as ``tanh``."""
 
-_ONLY_SHAPES = (
-    operations.LAYOUT_KEEPING_FACTORIES | operations.CONTIGUOUS_FACTORY_METHODS | {"len", "rand_like", "randn_like"}
-)
-"""What depends on the shape, and not on the values, of a tensor."""
+_SUMS_AND_PRODUCTS = (cst.Add, cst.Subtract, cst.Multiply, cst.MatrixMultiply, cst.Minus)
+_PARTS = (cst.Subscript, cst.Tuple, cst.List, cst.Element, cst.Index, cst.Slice, cst.SubscriptElement)
+_CHOOSING = frozenset(["add", "cat", "masked_fill", "stack", "sub", "where"])
+"""Functions of several tensors, each element of whose result is an element of one of them, or a sum of such."""

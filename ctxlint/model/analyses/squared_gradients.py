@@ -85,7 +85,7 @@ def _factors(method: Method, read: cst.CSTNode) -> Iterator[cst.CSTNode]:
             yield outer.right if inner is outer.left else outer.left
         elif isinstance(outer, cst.AugAssign) and isinstance(outer.operator, _MULTIPLYING):
             yield outer.target
-        elif isinstance(outer, cst.Call) and last_name(outer.func) in _PRODUCTS:
+        elif isinstance(outer, cst.Call) and last_name(outer.func) in operations.PRODUCTS:
             yield from (each for each in (outer.func, *outer.args) if each is not inner)
         if isinstance(outer, (cst.BaseSmallStatement, cst.BaseCompoundStatement)):
             return
@@ -137,9 +137,9 @@ class _Degrees:
         parts = [self.of(each, at) for each in (*values, *rest)]
         if all(each == _CONSTANT for each in parts) or name in operations.SIZE_METHODS:
             return _CONSTANT
-        if name in _PRODUCTS and len(values) == 2 and not rest:
+        if name in operations.PRODUCTS and len(values) == 2 and not rest:
             return self._combined(node, cst.Multiply(), (values[0], parts[0]), values[1], at)
-        return parts[0] if name in _LINEAR and all(each == _CONSTANT for each in parts[1:]) else None
+        return parts[0] if name in operations.LINEAR and all(each == _CONSTANT for each in parts[1:]) else None
 
     def _combined(
         self,
@@ -216,11 +216,3 @@ _ADDING = (cst.Add, cst.Subtract, cst.AddAssign, cst.SubtractAssign)
 _MULTIPLYING = (cst.Multiply, cst.MatrixMultiply, cst.MultiplyAssign, cst.MatrixMultiplyAssign)
 
 _TRANSPOSED = frozenset(["H", "T", "mH", "mT", "real"])
-_PRODUCTS = frozenset(["bmm", "dot", "matmul", "mm", "mul", "multiply", "mv"])
-_LINEAR = frozenset(
-    str.split(
-        "bfloat16 clone contiguous cpu cuda double expand expand_as flatten float half mean movedim narrow neg permute "
-        "repeat reshape reshape_as squeeze sum swapaxes t to transpose type type_as unsqueeze view view_as"
-    )
-)
-"""Functions and methods of tensors whose result is linear in the first operand."""
