@@ -63,8 +63,8 @@ class OverflowingQuotient(Rule[FunctionClass]):
     There is no fix.
 
     ## Known limits
-    Off by default: the arguments may be small. Only exponents that are written in the same way above and below, without `abs`,
-    `clamp` and the like.
+    Off by default: the arguments may be small. Only exponents that are written in the same way above and below, and that are linear
+    in an input: not a square, `abs`, `clamp` and the like. Not reported if `where` or a mask chooses some elements of the quotient.
 
     ## References
     - [torch.sigmoid](https://pytorch.org/docs/stable/generated/torch.sigmoid.html)
@@ -78,7 +78,7 @@ class OverflowingQuotient(Rule[FunctionClass]):
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         for method in fn.own_protocol_methods:
-            for each in overflowing_quotients(method):
+            for each in overflowing_quotients(fn, method):
                 effect = "the quotient is infinity by infinity, silently NaN"
                 yield Finding(
                     fn.span(each.node),
