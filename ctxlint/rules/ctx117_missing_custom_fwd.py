@@ -88,9 +88,9 @@ class MissingCustomFwd(Rule[FunctionClass]):
     There is no fix: converting the saved tensor may be what is wanted.
 
     ## Known limits
-    Off by default: that the caller runs under autocast is read from its text.
-    Only `torch.mm`, `torch.matmul` and `torch.bmm`, and parameters that a call in view passes. Not reported if the methods mention
-    autocast, have other decorators, or convert what they multiply.
+    Off by default: the caller may be run without autocast, although it asks for it.
+    Only `torch.mm`, `torch.matmul` and `torch.bmm`, and parameters that a call in view passes. Not reported if `backward()` runs under
+    the same `with`, or if the methods mention autocast, have other decorators, or convert what they multiply.
 
     ## References
     - [Automatic mixed precision: functions that need a particular dtype](https://pytorch.org/docs/stable/notes/amp_examples.html)

@@ -9,6 +9,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctxlint.model.index.apply_calls import APPLIES, ApplyCall, ArgumentKind, Modified
+from ctxlint.model.index.autocast_calls import may_be_under_autocast
 from ctxlint.model.index.file_index import FileIndex, Patch, last_name
 from ctxlint.model.index.fitting_sizes import MAY_FIT, may_fit_sizes
 from ctxlint.model.index.inplace_calls import overwritten
@@ -512,7 +513,7 @@ class CallSites:
             expects_error=record.expects_error,
             gradients_off=self.gradients_off(record) or self.without_gradients(record, arguments),
             under_no_grad=self.under_no_grad(record),
-            uncast=tuple(self.uncast(arguments[: len(plain)], record.scope)) if how in APPLIES else (),
+            uncast=tuple(self.uncast(arguments[: len(plain)], record)) if how in APPLIES else (),
             modified=modified,
             returned_by=self.returned_by(place, record.scope),
             discarded=place is not None and place.discards and record.scope.kind == "function",
@@ -841,17 +842,21 @@ class CallSites:
             self.fitting[scope.qualname] = bool(MAY_FIT.search(text)) and may_fit_sizes(record.node)
         return self.fitting[scope.qualname]
 
-    def uncast(self, arguments: list[ast.expr], scope: Scope) -> Iterator[int]:
-        """The positions of what an object holds, or of its transpose, in a function that may be under autocast."""
-        record = self.index.function_of(scope) if self.source.holds("autocast") else None
-        if record is None:
-            return
-        text = self.source.lines(record.node.lineno, record.node.end_lineno or record.node.lineno)
-        if "autocast_enabled()" in text or ("autocast(" in text and "enabled" not in text):
-            for at, each in enumerate(arguments):
-                called = each.func if isinstance(each, ast.Call) else each
-                transposed = isinstance(called, ast.Attribute) and called.attr in ("t", "T", "transpose")
-                if is_on_self(called.value if isinstance(called, ast.Attribute) and transposed else each):
+    def uncast(self, arguments: list[ast.expr], record: CallRecord) -> Iterator[int]:
+        """The positions of what an object holds in no certain dtype, or of its transpose, where autocast may be on."""
+        around = self.index.function_of(record.scope) if self.source.holds("autocast") else None
+        held: dict[int, ast.expr] = {}
+        for at, each in enumerate(arguments if around is not None else ()):
+            called = each.func if isinstance(each, ast.Call) else each
+            transposed = isinstance(called, ast.Attribute) and called.attr in ("t", "T", "transpose")
+            kept = called.value if isinstance(called, ast.Attribute) and transposed else each
+            if is_on_self(kept):
+                held[at] = kept
+        if around is not None and held and may_be_under_autocast(around.node, record.node):
+            for at, each in held.items():
+                name = each.attr if isinstance(each, ast.Attribute) else ""
+                values = self.attribute_values(name, record.scope)
+                if not any("dtype" in ast.unparse(value) for value in values if value is not None):
                     yield at
 
     def settles(self, name: str, scope: Scope) -> bool:
