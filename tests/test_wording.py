@@ -51,6 +51,26 @@ def test_a_place_does_not_change_the_words() -> None:
                 "this `backward`. Call `ctx.mark_dirty` if it is no leaf, else work on a copy."
             ),
         ),
+        (
+            (
+                "`backward` of `{}{}` uses `{}` only in a denominator; the gradient for `{}` is silently not proportional to it, and "
+                "twice the loss does not double it. Multiply by `{}`."
+            ),
+            (
+                "`backward` of `{}{}` uses `{}` only in a denominator; the gradient for `{}` is silently not proportional to it. "
+                "Multiply by it."
+            ),
+        ),
+        (
+            (
+                "`forward` of `{}` launches `{}{}` with the tensor `{}` for `{}{}`, whose address it uses as a number; Triton raises "
+                "CompilationError at `apply`. Write `tl.load({}{})` in the kernel."
+            ),
+            (
+                "`forward` launches a kernel with a tensor for `{}{}`, whose address it uses as a number; Triton raises "
+                "CompilationError at `apply`. Use `tl.load` in the kernel."
+            ),
+        ),
     ],
 )
 def test_phrases_give_way_to_long_names(message: str, expected: str) -> None:

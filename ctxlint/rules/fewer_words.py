@@ -38,6 +38,9 @@ _REMEDIES = (
     ("Compute the gradient from `", "Compute it from `"),
     (r"Write `restore_value=\[[^`]*\]` there", "Use `restore_value` there"),
     ("Save `[^`]*` with `save_for_backward`, and", "Save it with `save_for_backward`, and"),
+    (r"(proportional to it, .*) Multiply by `[^`]*`", r"\1 Multiply by it"),
+    (r"(of `([^`]*)`, although .*) Compute (?:it|the gradient) from `\2`", r"\1 Compute it from that"),
+    (r"(for `([^`]*)`, whose .*) Write `tl\.load\(\2\)` in", r"\1 Use `tl.load` in"),
     (r"rite `(\w+\.\w+) = \w+(?:\.\w+)?`", r"rite to `\1`"),
 )
 _FACTS = (
@@ -53,6 +56,7 @@ _FACTS = (
     ("float32 whatever the dtype of `[^`]*`", "always float32"),
     ("only if `[^`]*` and `[^`]*` need a gradient", "only if two inputs need a gradient"),
     ("(runs through the graph of|the output is a view of) the input `[^`]*`", r"\1 an input"),
+    ("even if `[^`]*` needs no gradient; autograd", "even if that needs none; autograd"),
     ("gets no ctx, as `setup_context` is defined", "gets no ctx next to `setup_context`"),
     ("`([^`]*)`, the input `[^`]*` as it was passed", r"`\1`, an input as it was passed"),
 )
@@ -79,6 +83,8 @@ _CONSEQUENCES = (
     ("for any other, the caller's graph is run and freed here", "the graph of any other is freed here"),
     (r"for any other tensor `[^`]*\.grad` is `None`", "for any other tensor `.grad` is `None`"),
     (r" \(for a leaf, this already raises\)", ""),
+    (", and twice the loss does not double it", ""),
+    ("the gradients of all that follows are silently lost", "all gradients after it are silently lost"),
     ("with autocast on if it is called under autocast", "with autocast on under autocast"),
     (
         "its arguments by keyword and raises TypeError in a call that needs a gradient",
@@ -95,6 +101,9 @@ _LAST = (
     (r"Write `\w+ = None` first", "Bind `None` first"),
     ("(in `[^`]*`) of `[^`]*` (differentiates)", r"\1 \2"),
     (r"returns a gradient for it \((\d+ gradients for \d+ inputs)\)", r"returns \1"),
+    ("without reading the values of (`[^`]*`, although)", r"without reading \1"),
+    (r"^(`\w+`) of `\w+` (launches `[^`]*` with the tensor)", r"\1 \2"),
+    ("launches `[^`]*` with the tensor `[^`]*` for", "launches a kernel with a tensor for"),
     ("in place under `[^`]*` without", "in place on one path without"),
     ("in place through `[^`]*`(?= unless|;)", "in place"),
 )
