@@ -14,6 +14,7 @@ from ctxlint.model.analyses.upstream import (
     Factor,
     factor,
     gradients_without_upstream,
+    is_local_rule,
     output_gradients,
     passes_on,
     returns_an_output,
@@ -92,7 +93,8 @@ class GradientIgnoresUpstream(Rule[FunctionClass]):
     ## Known limits
     Not reported if the result may be the gradient on purpose: if `forward` only keeps a tensor for it, as for a synthetic
     gradient or a target, and does not only pass on a loss, if it comes from an object on ctx, a class, a container or another process, or if a docstring
-    says that the incoming gradient is not used. Nor if the only result is zeros that `backward` itself does not modify, if
+    says that the incoming gradient is not used. Nor where it is evidently a learning rule of its own, not a derivative: no incoming
+    gradient is read, and the first input gets zeros, unless the output is reduced like a loss. Nor if the only result is zeros that `backward` itself does not modify, if
     `forward` returns random numbers, or if it may have computed the tangent from tangents. One gradient of several is not
     reported if a constant such as `torch.ones_like(x)`, or anything but saved tensors and numbers of ctx, takes part in it:
     an auxiliary loss gets its gradient in this way. Zeros are not reported where a path returns another gradient for that
@@ -121,6 +123,8 @@ class GradientIgnoresUpstream(Rule[FunctionClass]):
             return
         unwritten = dict(unwritten_gradients(fn, backward))
         yield from _of_unwritten(fn, backward, unwritten)
+        if is_local_rule(fn):
+            return
         yield from _of_zeros(fn, backward)
         yield from _of_inputs(fn, backward)
         ignored = gradients_without_upstream(fn) if not unwritten else []

@@ -61,6 +61,11 @@ def loses_dimensions(outputs: Sequence[Returned], position: int) -> bool:
     return bool(reductions) and not any(_reduces_all(each) or _keeps_dimensions(each) for each in reductions)
 
 
+def is_reduced(outputs: Sequence[Returned], position: int) -> bool:
+    """Whether an output is a sum or mean on every path, over whatever dimensions."""
+    return bool(_reductions(outputs, position))
+
+
 def _keeps_dimensions(reduction: cst.Call) -> bool:
     """Whether it may have ``keepdim=True``, also by position."""
     options = reduction.args[_is_of_torch(reduction) :]

@@ -13,7 +13,7 @@ from ctxlint.model.analyses.gradient_values import is_checked, reads_values
 from ctxlint.model.analyses.independent_gradients import independent_gradients
 from ctxlint.model.analyses.kept_values import kept_value
 from ctxlint.model.analyses.mutations import input_written, marked_dirty
-from ctxlint.model.analyses.output_shapes import loses_dimensions
+from ctxlint.model.analyses.output_shapes import is_reduced, loses_dimensions
 from ctxlint.model.analyses.unwritten_gradients import returns_placeholder
 from ctxlint.model.interpreter.events import GenericCall, Mutation
 from ctxlint.model.interpreter.values import (
@@ -122,6 +122,26 @@ def _is_input_in_tuple(fn: FunctionClass, attribute: str) -> bool:
         and node.value not in fn.forward.binders
         and any(each.name == node.value for each in fn.inputs)
     )
+
+
+def is_local_rule(fn: FunctionClass) -> bool:
+    """Whether backward evidently gives no derivatives.
+
+    It reads the values of no incoming gradient, and each return has zeros for the first input, and something that it
+    computes, or forward, for another one. So layers learn by a rule of their own, and pass nothing back. A loss is another matter: its incoming gradient may
+    have been forgotten, and what gets zeros is a target.
+    """
+    backward = fn.backward
+    if backward is None or not _ignores_incoming(backward) or is_reduced(fn.outputs, 0):
+        return False
+    every = [_values(returned) for returned in fn.gradients]
+    return bool(every) and all(_stops_at_first(fn, values) for values in every)
+
+
+def _stops_at_first(fn: FunctionClass, values: list[Value]) -> bool:
+    first, *others = values or [NONE]
+    zeros = isinstance(first, Fresh) and _is_zeros(fn, first)
+    return zeros and any(_computed(fn, each) for each in others)
 
 
 def _outputs_are_random(fn: FunctionClass) -> bool:
