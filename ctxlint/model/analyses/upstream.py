@@ -128,8 +128,8 @@ def is_local_rule(fn: FunctionClass) -> bool:
     """Whether backward evidently gives no derivatives.
 
     It reads the values of no incoming gradient, and each return has zeros for the first input, and something that it
-    computes, or forward, for another one. So layers learn by a rule of their own, and pass nothing back. A loss is another matter: its incoming gradient may
-    have been forgotten, and what gets zeros is a target.
+    computes, or forward, for another one. So layers learn by a rule of their own, and pass nothing back. A loss is
+    another matter: its incoming gradient may have been forgotten, and what gets zeros is a target.
     """
     backward = fn.backward
     if backward is None or not _ignores_incoming(backward) or is_reduced(fn.outputs, 0):
