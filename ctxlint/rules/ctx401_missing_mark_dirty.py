@@ -18,6 +18,7 @@ from ctxlint.model.analyses.mutations import (
     may_be_marked,
     of_integers,
     on_a_temporary,
+    only_fills,
     returns_memory_of,
     used_as_index,
     without_gradient,
@@ -101,7 +102,7 @@ class MissingMarkDirty(Rule[FunctionClass]):
     ## Fix safety
     The mark is added if `forward` takes ctx, modifies the input on every path, and returns the input itself, and
     nothing else, on every path: with several outputs, a marked input that is a view raises. It is not added if
-    `forward` has saved the input before, or if a call passes what looks like a leaf that requires grad, such as a
+    `forward` has saved the input before, and it is not only a buffer for the output, or if a call passes what looks like a leaf that requires grad, such as a
     parameter: a mark raises for it; nor if it passes an attribute of another object, which may be one. The fix is unsafe: calls on a leaf that requires grad then raise, as they should. A
     second backward through a buffer that is kept between calls raises as well, because the mark makes the buffer part
     of the first graph. Nor is it added if `backward` reads the buffer instead of the incoming gradient: the backward of
@@ -291,7 +292,12 @@ def _made_a_leaf(fn: FunctionClass, tensor: Parameter) -> bool:
 
 
 def _saved_before(fn: FunctionClass, tensor: Parameter, mutation: Mutation) -> bool:
-    """Whether forward has saved the input: backward reads what the modification leaves, and torch does not notice."""
+    """Whether forward has saved the input: backward reads what the modification leaves, and torch does not notice.
+
+    A buffer for the output, which gets no gradient, is meant to be filled first: only its new values mean anything.
+    """
+    if fn.inputs[tensor.index].gradient is Tri.NO and returns_memory_of(fn, tensor) and only_fills(mutation):
+        return False
     calls = fn.forward.facts.of(ContextCall) if fn.forward is not None else ()
     saves = (call for call in calls if call.method == "save_for_backward" and mutation.may_follow(call))
     return any(usual_storage(each.value) == tensor for call in saves for each in call.arguments)

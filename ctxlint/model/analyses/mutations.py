@@ -196,6 +196,19 @@ def of_integers(mutation: Mutation) -> bool:
     return integral or mutation.how in operations.INTEGRAL_WRITES or _gets_indices(mutation)
 
 
+def only_fills(mutation: Mutation) -> bool:
+    """Whether a write depends on nothing that was there: ``out=x``, ``x.copy_(y)``, ``launch(outputs=[x])``."""
+    if mutation.how in operations.OVERWRITING:
+        return True
+    passed = keywords_of(mutation.node) if isinstance(mutation.node, cst.Call) else {}
+    given = [value for name, value in passed.items() if name in ("out", "output", "outputs")]
+    return any(_has(each, mutation.target_node) for each in given)
+
+
+def _has(node: cst.CSTNode, part: cst.CSTNode | None) -> bool:
+    return node is part or any(_has(each, part) for each in children(node))
+
+
 def _gets_indices(mutation: Mutation) -> bool:
     """Whether a write is that of the indices in ``torch.sort(x, out=(values, indices))``."""
     call = mutation.node if mutation.how == "out=" and isinstance(mutation.node, cst.Call) else None
