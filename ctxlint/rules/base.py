@@ -71,6 +71,9 @@ class Rule(ABC, Generic[Subject]):
     about_gradients: ClassVar[bool] = False
     """Whether the consequences come when torch takes the gradients that backward returns: where something in backward
     certainly raises before, ``run.check_file`` adds that condition to the messages."""
+    about_values: ClassVar[bool] = False
+    """Whether the consequences come from the values of gradients: where torch rejects the number of gradients in that
+    return, the messages get that condition."""
     about_context: ClassVar[bool] = False
     """Whether the consequences come when torch reads the ctx, once forward and ``setup_context`` have returned: where
     one of these certainly raises, the messages get that condition, too."""

@@ -88,7 +88,7 @@ class MissingCustomFwd(Rule[FunctionClass]):
     There is no fix: converting the saved tensor may be what is wanted.
 
     ## Known limits
-    Off by default: the caller may be run without autocast, although it asks for it.
+    Off by default: the caller may be run without autocast, although it tests for it.
     Only `torch.mm`, `torch.matmul` and `torch.bmm`, and parameters that a call in view passes. Not reported if `backward()` runs under
     the same `with`, or if the methods mention autocast, have other decorators, or convert what they multiply.
 

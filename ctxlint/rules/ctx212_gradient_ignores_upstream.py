@@ -110,6 +110,7 @@ class GradientIgnoresUpstream(Rule[FunctionClass]):
     name = "gradient-ignores-upstream"
     subject = FunctionClass
     about_backward = True
+    about_values = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         backward, jvp = fn.judgeable_backward, fn.methods.get("jvp")

@@ -88,7 +88,7 @@ class IntegerOutput(Rule[FunctionClass]):
             yield Finding(
                 fn.span(returned.node),
                 f"`forward` of `{fn.name}` returns {what} cannot require grad; torch silently never runs `backward`. "
-                f"Return {'them' if several else 'it'} in a floating-point dtype.",
+                f"Return {'them' if several else 'it'} in a floating-point dtype, perhaps next to the integers.",
                 rests_on=tuple(slot.value for each in fn.outputs for slot in each.slots),
             )
 

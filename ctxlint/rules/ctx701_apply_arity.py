@@ -191,7 +191,8 @@ def _without(call: ApplyCall, positional: tuple[Param, ...]) -> str:
     others = [name for name in given if name not in names]
     complete = len(given) == call.positional and "" not in given and not call.keywords
     if complete and [name for name in given if name in names] == names and len(others) <= _MOST_NAMES:
-        return f"Remove {quoted(others)}"
+        parameters = "a parameter" if len(others) == 1 else f"{len(others)} parameters"
+        return f"Remove {quoted(others)}, or add {parameters} to `forward`"
     if not 0 < len(names) <= _MOST_NAMES:
         return "Pass one argument for each parameter"
     return f"Pass only {quoted(names)}{', if this Function is meant' if complete and not {*names} <= {*given} else ''}"

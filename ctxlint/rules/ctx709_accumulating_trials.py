@@ -91,7 +91,7 @@ class AccumulatingTrials(Rule[FunctionClass]):
             return grad_output, grad_bias
     ```
 
-    If the memory certainly holds zeros before each launch, `reset_to_zero=["out_ptr"]` does the same without a copy.
+    Name the other memory that it writes to as well, if the sizes of the blocks decide how much of that a trial fills. If the memory certainly holds zeros before each launch, `reset_to_zero=["out_ptr"]` does the same without a copy.
 
     ## Fix safety
     There is no fix: the kernel may be in another file.

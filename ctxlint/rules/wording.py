@@ -201,6 +201,15 @@ def if_it_gets_there(method: str, message: str) -> str:
     return fitting(*(f"{fact}{mark}{condition}{and_if}{rest}" for condition in conditions))
 
 
+def once_counted(message: str) -> str:
+    """A message about what becomes of a gradient, where torch rejects the number of gradients of that return."""
+    fact, mark, rest = message.partition("; ")
+    if "silently" not in rest.partition(". ")[0]:
+        return message
+    conditions = ("once the number of gradients is right", "once their number is right")
+    return fitting(*(f"{fact}{mark}{each}, {rest}" for each in conditions))
+
+
 def if_it_is_called(message: str) -> str:
     """A message about what torch does when it calls backward, with the condition that autograd gets there."""
     fact, mark, rest = message.partition("; ")

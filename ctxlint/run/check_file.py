@@ -26,6 +26,7 @@ from ctxlint.model.analyses.certain_raises import (
     is_unreached,
     method_at,
 )
+from ctxlint.model.analyses.gradient_placements import is_in_miscounted
 from ctxlint.model.analyses.reachability import backward_never_runs
 from ctxlint.model.analyses.rejections import results_are_rejected
 from ctxlint.model.analyses.skipped_state import may_lack_state
@@ -193,7 +194,7 @@ def _findings_of(rule: Rule[Any], subject: Any, settings: Settings, stored: Know
     if _is_checked(rule, subject, settings, in_view=in_view):
         for each in rule.check(subject, settings):
             if (each.in_view or not in_view) and _may_come_true(rule, subject, each):
-                found.append(_as_it_stands(rule, subject, _with_helpers(subject, each)))
+                found.append(_once_counted(rule, subject, _as_it_stands(rule, subject, _with_helpers(subject, each))))
                 yield found[-1]
     if stored is not None:
         stored.keep(rule.code, found, before - steps.left)
@@ -245,6 +246,16 @@ def _as_it_stands(rule: Rule[Any], subject: Any, finding: Finding) -> Finding:
     return replace(finding, message=if_it_gets_there(method.name, finding.message))
 
 
+def _once_counted(rule: Rule[Any], subject: Any, finding: Finding) -> Finding:
+    """The finding, with that condition where torch rejects the number of gradients before it takes one."""
+    concerned = rule.about_values and isinstance(subject, FunctionClass)
+    if not concerned or not is_in_miscounted(subject, finding.span):
+        return finding
+    from ctxlint.rules.wording import once_counted
+
+    return replace(finding, message=once_counted(finding.message))
+
+
 def _is_never_called(rule: Rule[Any], fn: FunctionClass, finding: Finding) -> bool:
     """Whether torch never calls backward, or calls only its decorator, which raises, where a finding is about that."""
     if backward_is_unreached(fn) or backward_never_runs(fn):
@@ -263,7 +274,7 @@ def _comes_late(rule: Rule[Any], fn: FunctionClass, finding: Finding) -> bool:
     if rule.about_results and results_are_rejected(fn):
         return True
     if not rule.about_gradients:
-        return not rule.holds_unreached and is_unreached(fn, finding.span)
+        return not rule.about_definition and is_unreached(fn, finding.span)
     raises = backward_raises(fn) or forward_raises_lately(fn) or all_are_shifted(fn)
     return raises or may_lack_state(fn) or is_unreached(fn, finding.span)
 

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
     from ctxlint.model.function import ApplyCall, FunctionClass, Input, Returned
     from ctxlint.model.interpreter.method import Method
+    from ctxlint.source.source import Span
 
 _MAX_PLACEMENTS = 64
 """The maximum number of placements to try; beyond it the shortfall counts as unexplained."""
@@ -118,6 +119,22 @@ def shortfalls(fn: FunctionClass, *, defaults_are_bound: bool) -> Iterator[Short
             yield Shortfall(
                 returned, expected, _with_optional(fn, placement, expected), _with_optional(fn, guess, expected)
             )
+
+
+def is_in_miscounted(fn: FunctionClass, span: Span) -> bool:
+    """Whether a place is in a return of backward with another number of gradients than torch takes, and uses."""
+    spans = ((each, fn.span(each.node)) for each in fn.gradients)
+    returns = [each for each, around in spans if around.start <= span.start and span.end <= around.end]
+    if not returns or fn.counted_backward is None:
+        return False
+    short = {id(each.returned) for each in shortfalls(fn, defaults_are_bound=False)}
+    return all(id(each) in short or _has_surplus(fn, each) for each in returns)
+
+
+def _has_surplus(fn: FunctionClass, returned: Returned) -> bool:
+    """Whether a return certainly has a gradient that is for no input, and not None, which torch would drop."""
+    surplus = returned.slots[len(fn.inputs) :] if returned.known and fn.variadic_inputs is None else ()
+    return any(not each.starred and is_none(each.value) is Tri.NO for each in surplus)
 
 
 def one_for_each_place(found: Iterable[Shortfall]) -> list[Shortfall]:
