@@ -17,7 +17,6 @@ from ctxlint.cache.run import answers_in
 from ctxlint.run.worker_process import Died, WorkerProcess, can_copy, can_start
 from ctxlint.run.workers import WORTH_SHARING, processors
 from ctxlint.source.imports import Contents, Imports
-from ctxlint.source.reading import Unreadable
 from ctxlint.source.scanner import Transforming
 
 if TYPE_CHECKING:
@@ -149,8 +148,6 @@ def _search_ahead(paths: Iterable[str]) -> None:
     searches = (Transforming(), NamingMethods())
     for path in paths:
         _IS_FREE.wait()
-        with suppress(Unreadable):
-            _IMPORTS.of_file(path)
         for each in searches:
             _KNOWN[each.question, path] = answers_in(_IMPORTS, each, [path])[0]
 
