@@ -213,7 +213,7 @@ def unlike_results(unit: Unit, fake: Fake) -> Iterator[FakeMismatch]:
     """The results of a fake in a file whose sizes, dtype or strides are not those of the operator's result."""
     operator = fake.operator.unit.index.functions[fake.operator.qualname].node
     own, passed = _Parameters(fake.function.node.args), _Parameters(operator.args)
-    if own.rest or own.others or passed.rest or passed.others:
+    if own.others or passed.rest or passed.others:
         return
     annotated = (*operator.args.posonlyargs, *operator.args.args, *operator.args.kwonlyargs)
     written = {each.arg: ast.unparse(each.annotation) for each in annotated if each.annotation is not None}

@@ -221,10 +221,14 @@ class _Walk:
         return tensor if isinstance(tensor, Laid) else None
 
     def operation(self, node: ast.BinOp) -> _Value:
-        """``x * 2`` keeps sizes and layout; a matrix product is contiguous."""
+        """``x * 2`` keeps sizes and layout; a matrix product is contiguous, and ``2 * n`` a number."""
         left, right = self.value(node.left), self.value(node.right)
         if isinstance(node.op, ast.MatMult):
             return self.product(left, right)
+        if isinstance(left or node.left, (Size, ast.Constant)) and isinstance(
+            right or node.right, (Size, ast.Constant)
+        ):
+            return Size()
         tensor = left if isinstance(left, Laid) else right
         other = node.right if tensor is left else node.left
         if not isinstance(tensor, Laid) or not (isinstance(other, ast.Constant) or isinstance(self.value(other), Size)):
