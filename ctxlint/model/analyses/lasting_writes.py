@@ -35,13 +35,13 @@ def is_left_for_others(method: Method, mutation: Mutation) -> bool:
 def is_overwritten_first(method: Method, mutation: Mutation) -> bool:
     """Whether every run of the method overwrites the whole tensor before anything there reads it: it is scratch."""
     node, written = mutation.statement or mutation.node, mutation.target_node
-    if mutation.guards or mutation.in_loop or mutation.through or not _is_whole(mutation):
+    if mutation.guards or mutation.in_loop or mutation.through or not replaces_all(mutation):
         return False
     uses = _uses(method, mutation, slice(method.body_nodes.index(node) + len(parents_below(node)) + 1))
     return uses is not None and all(each is written or _is_bound(method, each) for each in uses)
 
 
-def _is_whole(mutation: Mutation) -> bool:
+def replaces_all(mutation: Mutation) -> bool:
     """Whether a write replaces all elements of the tensor that is accessed, independently of what they were."""
     if mutation.target is None or mutation.target != storage(mutation.target):
         return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from enum import Enum
 from typing import TYPE_CHECKING
 
@@ -9,12 +10,20 @@ import libcst as cst
 
 from ctxlint.model.analyses.grad_mode import differentiated_untracked, kept_untouched
 from ctxlint.model.analyses.kept_values import kept_value
-from ctxlint.model.analyses.lasting_writes import is_left_for_others, is_overwritten_first
+from ctxlint.model.analyses.lasting_writes import is_left_for_others, is_overwritten_first, replaces_all
 from ctxlint.model.analyses.mutations import through_data
 from ctxlint.model.analyses.removed_state import removed_state
 from ctxlint.model.analyses.reverted_writes import lasting
 from ctxlint.model.analyses.saved_state import changed_in_backward
-from ctxlint.model.interpreter.events import ContextRead, ContextWrite, DataReplaced, Differentiated, Mutation
+from ctxlint.model.interpreter.certain_paths import is_on_all_paths, spares_ones, without_parts
+from ctxlint.model.interpreter.events import (
+    ContextRead,
+    ContextWrite,
+    DataReplaced,
+    Differentiated,
+    Mutation,
+    SavedRead,
+)
 from ctxlint.model.interpreter.summary import KERNEL
 from ctxlint.model.interpreter.values import (
     NONE,
@@ -29,6 +38,7 @@ from ctxlint.model.interpreter.values import (
     usual_storage,
 )
 from ctxlint.model.syntax import code_of, dotted, keywords_of, last_name, parents_below, words_of
+from ctxlint.patterns import pattern
 from ctxlint.records import record
 from ctxlint.torch_api import operations
 
@@ -36,7 +46,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.model.function import FunctionClass, Method
-    from ctxlint.model.interpreter.events import Event
+    from ctxlint.model.interpreter.events import Event, Guard
     from ctxlint.model.interpreter.values import Value
 
 
@@ -105,6 +115,22 @@ def _has_unknown_guard(event: Event) -> bool:
     return any(guard.asks is None for guard in event.guards)
 
 
+def _tests_before(backward: Method, mutation: Mutation) -> tuple[Guard, ...]:
+    """The tests that decide whether state that is read is modified.
+
+    Not whether gradients are needed, tensors are None, or a gradient is 1; nor what decides whether the saved tensors
+    are read, unless that is called after such modifications.
+    """
+    reads = [each for each in backward.facts.of(SavedRead) if each.order < mutation.order]
+    shared = [each.guards for each in reads if set(each.guards) <= set(mutation.guards)]
+    known = {each for each in (shared[-1] if shared else ()) if _IN_PLACE.search(each.text) is None}
+    guards = without_parts(mutation.guards)
+    return tuple(each for each in guards if each.asks is None and not spares_ones(each) and each not in known)
+
+
+_IN_PLACE = pattern(r"in_?place|reuse", re.IGNORECASE)
+
+
 def _advanced(fn: FunctionClass, backward: Method) -> Iterator[UsedUp]:
     """The attributes of ctx that backward sets to a result computed from them: ``ctx.state = undo(ctx.state)``."""
     named = set[str]()
@@ -150,17 +176,23 @@ _CONVERSIONS = frozenset(
 def _modified(fn: FunctionClass, backward: Method) -> Iterator[UsedUp]:
     """The intermediates from ctx that backward modifies in place, and whose values it uses."""
     reported = {id(each.mutation) for each in changed_in_backward(fn)}
+    paths: dict[Value, list[tuple[Guard, ...]]] = {}
     for mutation in lasting(backward.facts.of(Mutation)):
         read = usual_storage(mutation.target) if mutation.target is not None else None
         if not isinstance(read, (SavedTensor, ContextAttribute)) or id(mutation) in reported:
             continue
         kept = kept_value(fn, read)
         origin = storage(kept) if kept is not None else None
-        if _has_unknown_guard(mutation) or is_input(origin):
-            continue
         noticed = isinstance(read, SavedTensor) and mutation.how != KERNEL and not through_data(mutation.target)
+        tests = _tests_before(backward, mutation)
+        if tests and not noticed and replaces_all(mutation):
+            continue
+        paths.setdefault(read, []).append(tests)
+        if is_input(origin) or not is_on_all_paths(paths[read]):
+            continue
         method = mutation.how in operations.INPLACE_METHODS and not mutation.through
-        if not noticed and not method and (origin is None or is_tensor(origin) is not Tri.YES):
+        known = isinstance(read, SavedTensor) or (origin is not None and is_tensor(origin) is Tri.YES)
+        if not noticed and not method and not known:
             continue
         if not noticed and (is_overwritten_first(backward, mutation) or is_left_for_others(backward, mutation)):
             continue

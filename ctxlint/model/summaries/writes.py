@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
-import sys
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from ctxlint.model.analyses.reverted_writes import lasting
+from ctxlint.model.interpreter.certain_paths import is_on_all_paths, spares_ones, without_parts
 from ctxlint.model.interpreter.conditions import certain_parts
 from ctxlint.model.interpreter.effects import may_stop
 from ctxlint.model.interpreter.events import Mutation, Question, Step
@@ -56,7 +56,7 @@ def writes_of(definition: Definition, own: frozenset[str], facts: MethodFacts) -
         tests = tests or _Tests(definition, own)
         doubts = doubted.setdefault(origin, [])
         doubts.append(tuple(guard for guard in mutation.guards if not tests.let(guard)))
-        if not _is_certain(doubts):
+        if not is_on_all_paths(doubts):
             either = _written_or_converted(origin, doubted)
             if either is None:
                 continue
@@ -72,39 +72,8 @@ def _written_or_converted(origin: Value, doubted: MappingOf[Value, list[tuple[Gu
     converted = [each for each in doubted if isinstance(each, View) and each.of == argument]
     if argument not in doubted or len(converted) != 1 or converted_storage(converted[0]) is None:
         return None
-    paths = [_without_parts(guards) for each in (argument, *converted) for guards in doubted[each]]
-    return join_all([argument, *converted]) if _is_certain(paths) else None
-
-
-def _without_parts(guards: tuple[Guard, ...]) -> tuple[Guard, ...]:
-    """The guards, except those that are parts of others: ``a`` of ``a and b``."""
-    parts = {
-        id(part) for each in guards if each.has_parts and each.test is not None for part in parents_below(each.test)
-    }
-    return tuple(each for each in guards if id(each.test) not in parts)
-
-
-def _is_certain(paths: list[tuple[Guard, ...]]) -> bool:
-    """Whether one of several writes happens, whatever the outcomes of the tests on the paths to them."""
-    if not all(paths):
-        return True
-    first = paths[0][0]
-    arms: dict[str, list[tuple[Guard, ...]]] = {}
-    for guard, *more in paths:
-        if guard.block == first.block:
-            arms.setdefault(guard.arm, []).append(tuple(more))
-    return len(arms) == _number_of_arms(first) and all(map(_is_certain, arms.values()))
-
-
-def _number_of_arms(guard: Guard) -> int:
-    """How many arms a statement has; an impossible number if that is unknown."""
-    if guard.arm in ("True", "False"):
-        return 2
-    case = _CASE.fullmatch(guard.arm)
-    return int(case["count"]) if case is not None else sys.maxsize
-
-
-_CASE = pattern(r"case \d+ of (?P<count>\d+)")
+    paths = [without_parts(guards) for each in (argument, *converted) for guards in doubted[each]]
+    return join_all([argument, *converted]) if is_on_all_paths(paths) else None
 
 
 def _written(target: Value | None) -> Value | None:
@@ -149,6 +118,8 @@ class _Tests:
         """Whether a write under this guard counts."""
         if guard.test is None:
             return guard.arm in ("loop", "try", "not broken")
+        if spares_ones(guard):
+            return True
         asks = guard.asks
         if asks is not None:
             if asks.question is Question.IS_NONE and asks.answer:
