@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ctxlint.model.analyses.layout_uses import compiled_reads_of_inputs
 from ctxlint.model.analyses.uncopied_saves import uncopied_saves
 from ctxlint.model.function import FunctionClass
-from ctxlint.model.interpreter.summary import KERNEL
+from ctxlint.model.interpreter.summary import KERNEL, PARTLY_STRIDED
 from ctxlint.rules.base import Category, Finding, Rule
 from ctxlint.rules.related import way_to
 from ctxlint.rules.wording import quoted
@@ -23,7 +23,8 @@ class NonContiguousInput(Rule[FunctionClass]):
     ## What it does
     Reports a compiled extension, an operator that torch itself does not have, or the launch of a kernel,
     `kernel[grid]`, that gets an input in `forward` as it came, if `forward` neither makes it contiguous nor asks for its
-    layout; extensions and operators also in a function of the project that `forward` passes the input to. And one that gets a
+    layout; extensions and operators also in a function of the project that `forward` passes the input to. Also a Triton kernel
+    of the project that gets an input with the strides of its rows, and adds a range to the address. And one that gets a
     saved input in `backward` as it came, if `forward` gives compiled code a contiguous copy of it.
 
     ## Why is this bad?
@@ -68,7 +69,7 @@ class NonContiguousInput(Rule[FunctionClass]):
 
     ## Known limits
     Off by default: compiled code may handle strides, or check them. Only inputs that get a gradient count, and none that
-    is called like a parameter (`weight`, `bias`). Not reported if `forward` mentions strides, if every call in view
+    is called like a parameter (`weight`, `bias`). Not reported if `forward` mentions strides, unless a Triton kernel certainly does not use the last one, if every call in view
     passes a tensor that its function has computed, or if a decorator of the project may change the arguments. Extensions are known as for CTX502.
 
     ## References
@@ -86,7 +87,13 @@ class NonContiguousInput(Rule[FunctionClass]):
             names, several = _named([each.name for each in inputs]), len(inputs) > 1
             passed = f"gets the input{'s' * several} {names}"
             passed = f"`{read.by}` passes {names} to `{read.reader}`" if read.by else f"`{read.reader}` {passed}"
-            if read.how == KERNEL:
+            if read.how == PARTLY_STRIDED:
+                passed += ", which takes" if read.by else " and takes"
+                what = (
+                    f"{'their last strides' if several else 'its last stride'} to be 1; it silently reads wrong values of "
+                    f"others, such as `{inputs[0].name}[..., ::2]`"
+                )
+            elif read.how == KERNEL:
                 what = "but none of the strides; it silently reads wrong values of transposed or sliced ones"
             else:
                 what = (

@@ -236,26 +236,29 @@ def compiled_reads_of_inputs(fn: FunctionClass) -> Iterator[tuple[MemoryRead, li
 
     Only the first call for each input with a gradient counts, and none if forward makes it contiguous, all calls of the
     Function in view pass a new tensor for it, or it has the name of a parameter. One that mentions strides treats
-    them on purpose.
+    them on purpose, unless the kernel certainly does not use the last one: then it is ``PARTLY_STRIDED``.
     """
     forward = fn.forward
     if forward is None or forward.inherited or not fn.signature_judgeable or not keeps_arguments(forward):
         return
-    if any("stride" in word or word == ASSERTED for word in words_of(forward.node)):
-        return
     asked = {option for each in forward.facts.of(LayoutAsked) for option in each.value.options()}
     found: dict[cst.CSTNode, tuple[MemoryRead, list[Input]]] = {}
     seen: set[Value] = set()
+    handled = any("stride" in word or word == ASSERTED for word in words_of(forward.node))
     for read in forward.facts.of(MemoryRead):
-        value = read.value
-        if read.how not in (KERNEL, EXTENSION) or read.is_for_a_shape or value in asked or value in seen:
+        partly = read.value if read.how == PARTLY_STRIDED else without_last_stride(forward.facts, read)
+        value = read.value if partly is None else partly
+        if read.is_for_a_shape or value in seen or (partly is None and (handled or value in asked)):
             continue
-        if read.how == KERNEL and (read.by or _is_of_one_element(read)):
+        if partly is None and (
+            read.how not in (KERNEL, EXTENSION) or (read.how == KERNEL and (read.by or _is_of_one_element(read)))
+        ):
             continue  # it may get strides that another function has computed
         seen.add(value)
         entry = input_of_any_layout(fn, value)
         if entry is not None:
-            found.setdefault(read.node, (read, []))[1].append(entry)
+            known = read if partly is None else replace(read, how=PARTLY_STRIDED)
+            found.setdefault(read.node, (known, []))[1].append(entry)
     yield from found.values()
 
 
