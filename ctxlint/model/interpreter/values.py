@@ -137,7 +137,8 @@ class Parameter(Value):
 class Argument(Value):
     """An argument of a function, in its summary: the caller substitutes its own value.
 
-    The fields are what the caller's value answers; ``plain``: ``x is None`` is decided by ``none``.
+    The fields are what the caller's value answers; ``plain``: ``x is None`` is decided by ``none``; ``optional``: it is
+    a tensor unless it is None.
     """
 
     number: int
@@ -147,6 +148,7 @@ class Argument(Value):
     container: Tri = Tri.UNKNOWN
     type_name: str | None = None
     plain: bool = False
+    optional: bool = False
 
 
 FUNCTION_TYPE = "types.FunctionType"
@@ -517,7 +519,11 @@ def is_tensor(value: Value) -> Tri:
 def tensor_when_used(value: Value) -> bool:
     """Whether it is a tensor wherever it is used in a way that None does not allow: a tensor or an optional tensor."""
     options = [option for option in value.options() if option != NONE]
-    return bool(options) and all(isinstance(option, SavedTensor) or is_tensor(option) is Tri.YES for option in options)
+    return bool(options) and all(_is_optional(option) or is_tensor(option) is Tri.YES for option in options)
+
+
+def _is_optional(value: Value) -> bool:
+    return value.optional if isinstance(value, Argument) else isinstance(value, SavedTensor)
 
 
 def is_whole_tuple(value: Value) -> bool:

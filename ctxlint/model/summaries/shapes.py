@@ -37,6 +37,7 @@ from ctxlint.model.interpreter.values import (
     is_tensor,
     join_all,
     kind_of,
+    tensor_when_used,
     usual_storage,
     whole,
 )
@@ -148,6 +149,7 @@ class Shape:
             is_container(value),
             type_of(value),
             is_plain(value),
+            tensor_when_used(value),
         )
         self.arguments[value] = made
         self.objects.append(value)
