@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from ctxlint.model.function import FunctionClass, Returned
     from ctxlint.model.interpreter.method import Method
-from ctxlint.model.interpreter.values import Value
+    from ctxlint.model.interpreter.values import Value
 
 
 def is_without_dimensions(outputs: Sequence[Returned], position: int) -> bool:

@@ -50,6 +50,8 @@ def unbound_reads(kernel: Kernel, scope: Scope) -> tuple[UnboundUnderFlag, ...]:
     arms = _arms_of_flags(kernel)
     names = _names_bound_in(kernel, arms) if arms else {}
     flags = frozenset(flag.parameter for flag, _value in arms)
+    if len(names) > _MOST:
+        return ()
     for (flag, bound_if), local in names.items():
         walk = _Walk(flag, not bound_if, flags)
         walk.block(kernel.body, certain=True)
@@ -57,6 +59,10 @@ def unbound_reads(kernel: Kernel, scope: Scope) -> tuple[UnboundUnderFlag, ...]:
         reads = [walk.reads[name] for name in unbound if scope.owner(name) is None]
         found += [UnboundUnderFlag(name, flag, not bound_if) for name in reads]
     return tuple(found)
+
+
+_MOST = 64
+"""How many flags are asked about, for each of which the kernel is walked."""
 
 
 def _names_bound_in(
