@@ -921,7 +921,7 @@ def _with_steps(event: Event, move: Callable[[Step], Step]) -> Event:
     if not _MAY_HAVE_PLACES[type(event)]:
         return event
     changes: dict[str, Any] = {}
-    for name in ("through", "misfit", "effect", "found", "unpackings"):
+    for name in ("through", "misfit", "effect", "fault", "found", "unpackings"):
         part = vars(event).get(name)
         if not part:
             continue

@@ -67,8 +67,9 @@ class MixedDtypes(Rule[FunctionClass]):
     There is no fix: converting the gradient or the other tensor gives another precision.
 
     ## Known limits
-    Only `torch.mm`, `torch.matmul`, `torch.bmm`, the methods of the same names, and `@`. Only dtypes that a conversion names, with views and
-    operators between it and the product. Not reported if `backward` has a decorator such as `custom_bwd`, or mentions autocast.
+    Off by default: `backward()` may be called under autocast, and `forward` may have been left by then with parameters that are converted
+    in place. Only `torch.mm`, `torch.matmul`, `torch.bmm`, the methods of the same names, and `@`. Only dtypes that a conversion names, with views and
+    operators between it and the product. Not reported under a test, `try` or `with` other than `torch.no_grad()`, or if `backward` has a decorator such as `custom_bwd`, or mentions autocast.
 
     ## References
     - [Automatic mixed precision: functions that need a particular dtype](https://pytorch.org/docs/stable/notes/amp_examples.html)
@@ -77,6 +78,7 @@ class MixedDtypes(Rule[FunctionClass]):
     code = "CTX253"
     name = "mixed-dtypes"
     subject = FunctionClass
+    default = False
     about_backward = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:

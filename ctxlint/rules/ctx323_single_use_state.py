@@ -72,8 +72,8 @@ class SingleUseState(Rule[FunctionClass]):
     ## Known limits
     Off by default: many Functions give memory back like this on purpose, and most graphs are used once. Reported by default where a
     function calls `apply` and differentiates the result twice, in the same block. Inputs and outputs that
-    `backward` modifies are reported by CTX313. What happens under a condition other than whether gradients are needed, or the
-    incoming gradient is 1, is not reported, unless the saved tensors are read under the same condition, or both arms modify them.
+    `backward` modifies are reported by CTX313. What happens under a condition other than whether gradients are needed, such as
+    whether the incoming gradient is 1, is not reported, unless the saved tensors are read under the same condition, or both arms modify them.
 
     ## References
     - [torch.Tensor.backward](https://pytorch.org/docs/stable/generated/torch.Tensor.backward.html)

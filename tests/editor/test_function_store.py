@@ -740,6 +740,44 @@ def test_what_a_finding_shows_in_a_function_may_move(
         assert next(note.span.start.line for each in found for note in each.related) == shown_at + version
 
 
+FAULT = """import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(g_ptr, dx_ptr, n, HAS: tl.constexpr, COLS: tl.constexpr):
+    col = tl.arange(0, COLS)
+    if HAS:
+        dx = tl.load(g_ptr + col)
+    tl.store(dx_ptr + col, dx)
+
+
+class Scale(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        dx = torch.empty_like(grad_output)
+        kernel[(1,)](grad_output, dx, 32, HAS=False, COLS=32)
+        return dx
+"""
+
+
+def test_a_fault_in_a_kernel_that_is_shown_may_move(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text('[tool.ctxlint]\nselect = ["CTX713"]\n', encoding="utf-8")
+    workspace = Workspace(lambda _: None, (str(tmp_path),))
+    checker, uri = Checker(workspace), (tmp_path / "a.py").as_uri()
+    lines = []
+    for version, text in enumerate((FAULT, f"\n{FAULT}")):
+        document = Document(uri, text, version, "python")
+        assert shown(checker, document) == shown(Checker(workspace), document)
+        lines += [note.span.start.line for each in checker.check(document).diagnostics for note in each.related]
+    assert lines == [11, 12]
+
+
 OBJECTS = """import torch
 from torch.autograd import Function
 

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.model.analyses.conditional_code import Runs, runs
 from ctxlint.model.analyses.kept_values import kept_value
 from ctxlint.model.analyses.output_dtypes import SHAPING, dtype_shown, surely_has_dtype
 from ctxlint.model.analyses.outputs import output_values
 from ctxlint.model.interpreter.method import Binding
 from ctxlint.model.interpreter.values import NONE
-from ctxlint.model.syntax import is_name, last_name
+from ctxlint.model.syntax import code_of, is_name, last_name
 from ctxlint.records import record
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ def mixed_products(fn: FunctionClass) -> Iterator[MixedProduct]:
         return
     for node in (*backward.nodes_of(cst.BinaryOperation), *backward.nodes_of(cst.Call)):
         sides = _factors(node) or ()
+        if sides and (runs(backward, node) is not Runs.ALWAYS or not _is_outside_of_contexts(backward, node)):
+            continue
         for one, other in (sides, sides[::-1]) if sides else ():
             at = _gradient(backward, one)
             has = _output_dtype(fn, at) if at is not None else ""
@@ -47,10 +50,23 @@ def mixed_products(fn: FunctionClass) -> Iterator[MixedProduct]:
                 yield MixedProduct(node, backward.positional[at].name, has, other, wants)
 
 
+def _is_outside_of_contexts(method: Method, node: cst.CSTNode) -> bool:
+    """Whether nothing is entered around a node that may set autocast, or handles what it raises."""
+    around = [each for each in method.above(node) if isinstance(each, (cst.Try, cst.TryStar, cst.With))]
+    return all(
+        isinstance(each, cst.With) and all(code_of(item.item) in _GRAD_MODES for item in each.items) for each in around
+    )
+
+
+_GRAD_MODES = ("torch.no_grad()", "torch.enable_grad()")
+
+
 def _is_plain(method: Method) -> bool:
-    """Whether a method has no decorator that may set autocast, and does not mention that."""
+    """Whether a method has no decorator that may set autocast, and mentions neither that nor ``.data``."""
     known = all((each.name or "").endswith(("staticmethod", "once_differentiable")) for each in method.decorators)
-    mentioned = any("autocast" in each.attr.value for each in method.nodes_of(cst.Attribute))
+    mentioned = any(
+        "autocast" in each.attr.value or each.attr.value == "data" for each in method.nodes_of(cst.Attribute)
+    )
     return (
         known
         and method.binding is Binding.STATIC

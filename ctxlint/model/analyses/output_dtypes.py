@@ -106,7 +106,8 @@ def _dtype_named(node: cst.BaseExpression) -> str:
 def _is_literal(node: cst.BaseExpression) -> bool:
     if isinstance(node, cst.UnaryOperation):
         return _is_literal(node.expression)
-    return isinstance(node, (cst.BaseNumber, cst.BaseString, cst.Tuple)) or dotted(node) in ("None", "True", "False")
+    known = isinstance(node, (cst.Integer, cst.Float, cst.BaseString, cst.Tuple))  # an imaginary number is complex
+    return known or dotted(node) in ("None", "True", "False")
 
 
 _CONVERTING = {"float": "float32", "double": "float64", "half": "float16", "bfloat16": "bfloat16"}

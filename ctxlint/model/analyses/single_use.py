@@ -15,7 +15,7 @@ from ctxlint.model.analyses.mutations import through_data
 from ctxlint.model.analyses.removed_state import removed_state
 from ctxlint.model.analyses.reverted_writes import lasting
 from ctxlint.model.analyses.saved_state import changed_in_backward
-from ctxlint.model.interpreter.certain_paths import is_on_all_paths, spares_ones, without_parts
+from ctxlint.model.interpreter.certain_paths import is_on_all_paths, without_parts
 from ctxlint.model.interpreter.events import (
     ContextRead,
     ContextWrite,
@@ -118,14 +118,14 @@ def _has_unknown_guard(event: Event) -> bool:
 def _tests_before(backward: Method, mutation: Mutation) -> tuple[Guard, ...]:
     """The tests that decide whether state that is read is modified.
 
-    Not whether gradients are needed, tensors are None, or a gradient is 1; nor what decides whether the saved tensors
+    Not whether gradients are needed or tensors are None; nor what decides whether the saved tensors
     are read, unless that is called after such modifications.
     """
     reads = [each for each in backward.facts.of(SavedRead) if each.order < mutation.order]
     shared = [each.guards for each in reads if set(each.guards) <= set(mutation.guards)]
     known = {each for each in (shared[-1] if shared else ()) if _IN_PLACE.search(each.text) is None}
     guards = without_parts(mutation.guards)
-    return tuple(each for each in guards if each.asks is None and not spares_ones(each) and each not in known)
+    return tuple(each for each in guards if each.asks is None and each not in known)
 
 
 _IN_PLACE = pattern(r"in_?place|reuse", re.IGNORECASE)

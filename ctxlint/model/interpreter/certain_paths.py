@@ -1,4 +1,4 @@
-"""Whether something happens on all paths, and tests that hardly ever decide otherwise."""
+"""Whether something happens on all paths."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model.syntax import code_of, last_name, parents_below
+from ctxlint.model.syntax import parents_below
 from ctxlint.patterns import pattern
 
 if TYPE_CHECKING:
@@ -46,24 +46,3 @@ def without_parts(guards: tuple[Guard, ...]) -> tuple[Guard, ...]:
         for part in parents_below(each.test)
     }
     return tuple(each for each in guards if id(each.test) not in parts)
-
-
-def spares_ones(guard: Guard) -> bool:
-    """Whether a test only fails for a tensor that is 1, to save a product: ``not torch.equal(x, torch.tensor(1))``."""
-    test, holds = guard.test, guard.holds
-    while isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
-        test, holds = test.expression, not holds
-    if not isinstance(test, cst.Call) or holds or last_name(test.func) not in ("equal", "allclose"):
-        return False
-    operands = [each.value for each in test.args if each.keyword is None and not each.star]
-    return len(operands) == len(test.args) == 2 and any(map(_is_a_tensor_of_ones, operands))
-
-
-def _is_a_tensor_of_ones(node: cst.BaseExpression) -> bool:
-    if not isinstance(node, cst.Call):
-        return False
-    name = last_name(node.func)
-    if name in ("ones", "ones_like", "new_ones"):
-        return True
-    made = name in ("tensor", "as_tensor", "new_tensor") and bool(node.args)
-    return made and code_of(node.args[0].value).strip() in ("1", "1.", "1.0")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model.analyses.reverted_writes import lasting
-from ctxlint.model.interpreter.certain_paths import is_on_all_paths, spares_ones, without_parts
+from ctxlint.model.interpreter.certain_paths import is_on_all_paths, without_parts
 from ctxlint.model.interpreter.conditions import certain_parts
 from ctxlint.model.interpreter.effects import may_stop
 from ctxlint.model.interpreter.events import Mutation, Question, Step
@@ -118,8 +118,6 @@ class _Tests:
         """Whether a write under this guard counts."""
         if guard.test is None:
             return guard.arm in ("loop", "try", "not broken")
-        if spares_ones(guard):
-            return True
         asks = guard.asks
         if asks is not None:
             if asks.question is Question.IS_NONE and asks.answer:
