@@ -100,8 +100,9 @@ class MisalignedKernelOperand(Rule[FunctionClass]):
     There is no fix.
 
     ## Known limits
-    Only sizes that are parameters of the kernel or numbers, and blocks made by `tl.arange`, `tl.load`, sums, and operators. Only if the
-    launch, or each configuration of `autotune`, passes a number greater than 1 for the rows.
+    Only sums, maxima and minima of rows and what is computed from them, where no test decides. Only sizes that are parameters of the
+    kernel or numbers, and blocks made by `tl.arange`, `tl.load`, sums, and operators. Only if the launch, or each configuration of
+    `autotune`, passes a number greater than 1 for the rows.
 
     ## References
     - [triton.jit](https://triton-lang.org/main/python-api/generated/triton.jit.html)
@@ -118,8 +119,7 @@ class MisalignedKernelOperand(Rule[FunctionClass]):
 
 def _messages(by: str, fault: KernelFault) -> Iterator[str]:
     """The defect, its consequence and the remedy, from the most to the least explicit wording."""
-    sizes, block = fault.sizes, fault.others[0]
-    vector = fault.code if fault.code.isidentifier() else f"({fault.code})"
+    sizes, (block, vector) = fault.sizes, fault.others
     launches = f"{by} launches `{fault.callee}`, which broadcasts"
     number, other = sorted(sizes, key=str.isdigit, reverse=True)
     if number == other:

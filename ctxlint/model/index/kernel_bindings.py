@@ -149,6 +149,24 @@ def optional_in(nodes: Sequence[ast.AST]) -> frozenset[ast.AST]:
     return frozenset(part for arm in arms for part in nodes_in(arm))
 
 
+def always_compiled(body: Iterable[ast.stmt]) -> Iterator[ast.AST]:
+    """What Triton compiles for every launch: it leaves out the arms of tests that it knows, and what a return ends."""
+    for statement in body:
+        if isinstance(statement, (ast.For, ast.With)):
+            unrolled = isinstance(statement, ast.For) and _is_static_range(statement.iter)
+            yield from () if unrolled else always_compiled(statement.body)
+        elif not isinstance(statement, (ast.If, ast.While, ast.Try, ast.FunctionDef)):
+            nodes = nodes_in(statement)
+            optional = optional_in(nodes)
+            yield from (each for each in nodes if each not in optional)
+        if any(isinstance(each, ast.Return) for each in nodes_in(statement)):
+            return
+
+
+def _is_static_range(iterated: ast.expr) -> bool:
+    return getattr(getattr(iterated, "func", None), "attr", "") == "static_range"
+
+
 _LIKE_A_FLAG = pattern(r"(?i)(has|use|is|do|with|enable|apply)_")
 
 
@@ -194,7 +212,7 @@ class _Walk:
 
     def may_be_empty(self, iterated: ast.expr) -> bool:
         """Whether Triton may leave out the body of a loop: it unrolls ``static_range(FLAG)``."""
-        if getattr(getattr(iterated, "func", None), "attr", "") != "static_range":
+        if not _is_static_range(iterated):
             return False
         names = {each.id for each in nodes_in(iterated) if isinstance(each, ast.Name)}
         return not self.flags.isdisjoint(names) or any(map(_LIKE_A_FLAG.match, names))

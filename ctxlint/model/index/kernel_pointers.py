@@ -13,13 +13,13 @@ from ctxlint.model.index.kernel_addresses import (
     nodes_of_kernel,
     values_in,
 )
-from ctxlint.model.index.kernel_bindings import optional_in
+from ctxlint.model.index.kernel_bindings import always_compiled
 from ctxlint.model.index.kernel_names import Aliases, meaning_in_kernel
 from ctxlint.records import record
-from ctxlint.source.ast_tree import nodes_in, parameter_names
+from ctxlint.source.ast_tree import parameter_names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from ctxlint.model.index.kernel_addresses import Kernel
     from ctxlint.model.index.scopes import Scope
@@ -40,7 +40,7 @@ def pointer_uses(kernel: Kernel, scope: Scope, aliases: Aliases) -> PointerUses:
     """How a kernel uses its parameters; ``scope`` is the one that it is defined in."""
     if may_return_early(kernel):
         return PointerUses()
-    always = frozenset(_always(kernel.body))
+    always = frozenset(each for each in always_compiled(kernel.body) if type(each) in _COMPUTING)
     own = frozenset(parameter_names(kernel.args))
     found = set[str]()
     for each in accesses_in(kernel, scope, aliases) if always else ():
@@ -58,17 +58,6 @@ def pointer_uses(kernel: Kernel, scope: Scope, aliases: Aliases) -> PointerUses:
             if pointer is not None:
                 numbers.setdefault(pointer, addresses.code(used))
     return PointerUses(frozenset(found - stored.keys() - converted), tuple(numbers.items()))
-
-
-def _always(body: Iterable[ast.stmt]) -> Iterator[ast.AST]:
-    """The calls and operations that are compiled in any case: not what a test decides about."""
-    for statement in body:
-        if isinstance(statement, (ast.For, ast.With)):
-            yield from _always(statement.body)
-        elif not isinstance(statement, (ast.If, ast.While, ast.Try, ast.FunctionDef)):
-            nodes = nodes_in(statement)
-            optional = optional_in(nodes)
-            yield from (each for each in nodes if type(each) in _COMPUTING and each not in optional)
 
 
 def _stored(kernel: Kernel) -> Mapping[str, int]:

@@ -8,9 +8,10 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctxlint.model.index.kernel_addresses import nodes_of_kernel
+from ctxlint.model.index.kernel_bindings import always_compiled
 from ctxlint.model.index.kernel_names import Aliases, meaning_in_kernel
 from ctxlint.records import record
-from ctxlint.source.ast_tree import parameter_names
+from ctxlint.source.ast_tree import nodes_in, parameter_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -41,7 +42,11 @@ def misaligned_operands(kernel: Kernel, scope: Scope, aliases: Aliases) -> tuple
     shapes = _Shapes(frozenset(parameter_names(kernel.args)), *_bindings(nodes), scope, aliases)
     if not any(len(shapes.of(each) or ()) == 1 for each in reducing):
         return ()
-    found = (_misaligned(shapes, each) for each in nodes if isinstance(each, (ast.BinOp, ast.AugAssign)))
+    found = (
+        _misaligned(shapes, each)
+        for each in always_compiled(kernel.body)
+        if isinstance(each, (ast.BinOp, ast.AugAssign))
+    )
     return tuple(each for each in found if each is not None)
 
 
@@ -62,7 +67,7 @@ def _misaligned(shapes: _Shapes, node: ast.BinOp | ast.AugAssign) -> Misaligned 
         if vector is not None and block is not None and len(vector) == 1 and len(block) == 2:
             rows, columns = block
             known = all(shapes.is_size(each) for each in block) and "1" not in block
-            if vector == (rows,) and rows != columns and known:
+            if vector == (rows,) and rows != columns and known and shapes.is_per_row(one):
                 return Misaligned(one, other, rows, columns)
     return None
 
@@ -120,6 +125,18 @@ class _Shapes:
         """Whether it is a number, or a parameter that is what the launch passes."""
         return name.isdigit() or (name in self.parameters and name not in {*self.assigned, *self.added, *self.unknown})
 
+    def is_per_row(self, node: ast.expr) -> bool:
+        """Whether a vector is computed from sums over rows; others of that size may be for as many columns."""
+        waiting, seen = [node], set[str]()
+        while waiting:
+            for each in nodes_in(waiting.pop()):
+                if isinstance(each, ast.Call) and _reduces_rows(each) and self.of(each) not in (None, ()):
+                    return True
+                if isinstance(each, ast.Name) and each.id not in seen:
+                    seen.add(each.id)
+                    waiting += [*self.assigned.get(each.id, []), *self.added.get(each.id, [])]
+        return False
+
     def of(self, node: ast.expr) -> Shape:
         """The sizes of an expression; None for one that is deeply nested, too."""
         self.depth[0] += 1
@@ -151,7 +168,8 @@ class _Shapes:
         if name in self.unknown or (name in self.parameters) is bool(values):
             return None
         start: Shape = self.assigned_to(ast.Name(name)) if values else ()
-        return self._all([start, *map(self.of, self.added.get(name, []))])
+        # what is added may come later, or on some paths only
+        return start if self._all([start, *map(self.of, self.added.get(name, []))]) == start else None
 
     def assigned_to(self, target: ast.expr) -> Shape:
         """The sizes of what a name is assigned, before anything is added to it."""
@@ -199,29 +217,30 @@ class _Shapes:
             return ()
         if function == meant and not meant.startswith("builtins."):
             return None
-        given = dict(zip(_PARAMETERS.get(function, ()), node.args)) | {
-            each.arg or "": each.value for each in node.keywords
-        }
+        names = _PARAMETERS.get(function, ())
+        if names and len(node.args) > len(names):
+            return None
+        given = dict(zip(names, node.args)) | {each.arg or "": each.value for each in node.keywords}
         if function == "arange" and len(node.args) == 2:
             size = _size(node.args[1])
             return (size,) if size and isinstance(node.args[0], ast.Constant) and node.args[0].value == 0 else None
         if function in ("zeros", "full"):
             sizes = [_size(each) for each in getattr(given.get("shape"), "elts", [None])]
             return tuple(sizes) if all(sizes) else None
-        if function == "load" and node.args:
-            return self.of(node.args[0])
+        if function == "load":
+            return self._together([given[each] for each in ("pointer", "mask") if each in given])
         if function in _REDUCING:
             return self._reduced(given)
         if function == "dot" and len(node.args) > 1:
             first, second = self.of(node.args[0]), self.of(node.args[1])
             both = first is not None and second is not None and len(first) == len(second) == 2
             return (first[0], second[1]) if first and second and both else None
-        return self._together(node.args) if function in _ELEMENTWISE and node.args else None
+        return self._together(node.args) if function in _ELEMENTWISE and node.args and not node.keywords else None
 
     def _reduced(self, given: Mapping[str, ast.expr]) -> Shape:
         shape = self.of(given["input"]) if "input" in given else None
         axis = given.get("axis")
-        if shape is None or axis is None or given.keys() - {"input", "axis", "keep_dims"}:
+        if shape is None or axis is None or given.keys() - _REDUCING_ONE:
             return None
         kept = given.get("keep_dims", ast.Constant(False))
         number = axis.operand if isinstance(axis, ast.UnaryOp) and isinstance(axis.op, ast.USub) else axis
@@ -244,9 +263,14 @@ def _size(node: ast.expr | None) -> str:
 _NUMBERS = frozenset(["program_id", "num_programs", "cdiv"])
 _REDUCING = frozenset(["sum", "max", "min"])
 _PARAMETERS = {
-    **dict.fromkeys(_REDUCING, ("input", "axis")),
-    **dict.fromkeys(("zeros", "full"), ("shape",)),
+    "sum": ("input", "axis", "keep_dims", "dtype"),
+    **dict.fromkeys(("max", "min"), ("input", "axis", "return_indices", "return_indices_tie_break_left", "keep_dims")),
+    "zeros": ("shape", "dtype"),
+    "full": ("shape", "value", "dtype"),
+    "load": ("pointer", "mask", "other"),
 }
+_REDUCING_ONE = frozenset(("input", "axis", "keep_dims", "dtype"))
+"""The parameters of a reduction that returns one block."""
 _ELEMENTWISE = frozenset(
     str.split(
         "abs cast ceil cos erf exp exp2 floor fma log log2 maximum minimum rsqrt sigmoid sin sqrt where float int"

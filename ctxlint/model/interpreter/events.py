@@ -746,8 +746,8 @@ class KernelFault:
     """A fault in the code of a kernel of Triton that a launch gets to: of ``code``, at the last of the ``steps``.
 
     ``others`` are the condition under which a name is bound, and that of the fault; or a pointer that does move; or the
-    block. ``sizes`` are those of the block, as numbers if they are known, or the words for the axis. ``absent`` is what
-    has to be None. ``inside`` is as for a ``Misfit``.
+    block and the operand to index. ``sizes`` are those of the block, as numbers if they are known, or the words for the
+    axis. ``absent`` is what has to be None. ``inside`` is as for a ``Misfit``.
     """
 
     kind: KernelFaultKind

@@ -147,7 +147,8 @@ class _Launch:
                 continue
             if rows.isdigit() or each.rows in self.faults.tuned:
                 kind, vector, block = KernelFaultKind.MISALIGNED, ast.unparse(each.vector), ast.unparse(each.block)
-                yield each.vector, KernelFault(kind, "", vector, (block, ""), (rows, columns))
+                operand = vector if isinstance(each.vector, (ast.Name, ast.Call, ast.Subscript)) else f"({vector})"
+                yield each.vector, KernelFault(kind, "", vector, (block, operand), (rows, columns))
 
     def _number(self, size: str) -> str:
         """The number that a launch passes for the size of a block, or its name."""
