@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from typing import TYPE_CHECKING
 
 from ctxlint.diagnostic import Related
@@ -10,6 +11,7 @@ from ctxlint.model.analyses.legacy import attributes_set_by, read_only_attribute
 from ctxlint.model.function import Binding, SourceFile, Style
 from ctxlint.model.index.instances import InstanceUse
 from ctxlint.rules.base import Finding, FixAvailability, Rule
+from ctxlint.source.ast_tree import tree_of
 from ctxlint.torch_api.autograd import PROTOCOL
 
 if TYPE_CHECKING:
@@ -225,7 +227,7 @@ def _of_call(file: SourceFile, fn: FunctionClass, call: ApplyCall) -> Iterator[F
     """Findings for a call of an instance where it is created, or a direct call of ``forward``."""
     name, fix = _called_as(file, fn, call), call_apply(file, fn, call)
     given = (
-        _moved(fn, call, has_arguments=_gets_arguments(file, call)) if fix is None else ""
+        _moved(fn, call, has_arguments=_arguments(file, call) > 0, own=_arguments(file, call)) if fix is None else ""
     )  # a fix is there only if nothing is passed to `__init__`
     remedy = f"Write `{name}.apply(...)`{given}."
     if call.how in ("construct-apply", "construct-call") and read_only_attribute(fn) is not None:
@@ -254,34 +256,36 @@ def _cannot_be_created(fn: FunctionClass, call: ApplyCall, name: str) -> tuple[s
     return fact, f"Use `{name}.apply`{_moved(fn, call, has_arguments=False)}."
 
 
-def _gets_arguments(file: SourceFile, call: ApplyCall) -> bool:
-    """Whether the instance that is called is created with arguments: ``Fn(k)(x)``."""
+def _arguments(file: SourceFile, call: ApplyCall) -> int:
+    """How many arguments the instance that is called is created with: ``Fn(k)(x)``."""
     place = call.callee_span if call.how in ("construct-call", "construct-apply") else None
-    made = (
-        file.source.text[file.source.offset(place.start) : file.source.offset(place.end)] if place is not None else ""
-    )
-    return made.endswith(")") and "".join(made.split())[-2] != "("
+    if place is None:
+        return 0
+    tree = tree_of(f"({file.source.text[file.source.offset(place.start) : file.source.offset(place.end)]})")
+    made = tree.body[0].value if tree is not None and isinstance(tree.body[0], ast.Expr) else None
+    return len(made.args) + len(made.keywords) if isinstance(made, ast.Call) else 0
 
 
-def _moved(fn: FunctionClass, call: ApplyCall, *, has_arguments: bool) -> str:
+def _moved(fn: FunctionClass, call: ApplyCall, *, has_arguments: bool, own: int | None = None) -> str:
     """Where to pass the arguments of ``__init__`` instead; that of torch ignores them."""
     initial = fn.methods.get("__init__")
     takes_some = len(initial.params) > 1 if initial is not None else has_arguments
-    return f", with {_given(fn, call)}" * takes_some
+    return f", with {_given(fn, call, own)}" * takes_some
 
 
-def _given(fn: FunctionClass, call: ApplyCall) -> str:
-    """The arguments that create an instance; the ``__init__`` of torch ignores them."""
+def _given(fn: FunctionClass, call: ApplyCall, own: int | None = None) -> str:
+    """The arguments that create an instance; the ``__init__`` of torch ignores them.
+
+    There are ``own`` of them, which ``forward`` gets after those that it gets already, if it can. If one is called like
+    an input, they are the inputs.
+    """
     if "__init__" in fn.methods:
         return "the arguments of `__init__` as inputs"
-    return "these arguments as inputs" if _fit(fn, call) else "new inputs for these arguments, or without them"
-
-
-def _fit(fn: FunctionClass, call: ApplyCall) -> bool:
-    """Whether ``forward`` can take the arguments of the constructor after what ``apply`` passes, one input or more."""
-    own = call.positional + len(call.keywords) if call.how == "construct" else 1
-    applied = 1 if call.how == "construct" else call.positional
-    return fn.variadic_inputs is not None or own + applied <= len(fn.inputs)
+    are_inputs = any(each.name in call.keywords for each in fn.inputs)
+    applied = call.positional if call.how != "construct" else 0 if are_inputs else 1
+    own = call.positional + len(call.keywords) if own is None else own
+    fit = fn.variadic_inputs is not None or own + applied <= len(fn.inputs)
+    return "these arguments as inputs" if fit else "new inputs for these arguments, or without them"
 
 
 _USED_HERE = {

@@ -100,8 +100,8 @@ class MisalignedKernelOperand(Rule[FunctionClass]):
     There is no fix.
 
     ## Known limits
-    Only sums, maxima and minima of rows and what is computed from them, where no test decides. Only sizes that are parameters of the
-    kernel or numbers, and blocks made by `tl.arange`, `tl.load`, sums, and operators. Only if the launch, or each configuration of
+    Off by default: the sizes of blocks are worked out without Triton. Only sums, maxima and minima of rows and what is computed from
+    them, where no test decides. Only sizes that are parameters of the kernel or numbers, and blocks made by `tl.arange`, `tl.load`, sums, and operators. Only if the launch, or each configuration of
     `autotune`, passes a number greater than 1 for the rows.
 
     ## References
@@ -111,6 +111,7 @@ class MisalignedKernelOperand(Rule[FunctionClass]):
     code = "CTX715"
     name = "misaligned-kernel-operand"
     subject = FunctionClass
+    default = False
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         for event, fault, by in faulty_launches(fn, KernelFaultKind.MISALIGNED):
