@@ -40,6 +40,7 @@ from ctxlint.model.interpreter.values import (
     usual_storage,
 )
 from ctxlint.model.syntax import dotted, is_name, keywords_of, last_name
+from ctxlint.patterns import pattern
 from ctxlint.torch_api import operations
 
 if TYPE_CHECKING:
@@ -91,7 +92,9 @@ def _passes_kept_gradients(fn: FunctionClass, backward: Method, returned: Return
         return False
     outputs = [before_views(option) for output in fn.outputs_values() for option in output.options()]
     alone = bool(outputs) and all(each.count == 1 for each in fn.outputs)
-    passed_on = alone and all(is_input(each) and each.index < len(nones) for each in outputs)
+    passed_on = alone and all(
+        is_input(each) and each.index < len(nones) and _LOSS.search(each.name) is not None for each in outputs
+    )
     return passed_on and _is_input_in_tuple(fn, kept.attr.value)
 
 
@@ -120,8 +123,12 @@ def _is_input_in_tuple(fn: FunctionClass, attribute: str) -> bool:
     return (
         isinstance(node, cst.Name)
         and node.value not in fn.forward.binders
-        and any(each.name == node.value for each in fn.inputs)
+        and any(each.name == node.value and "None" not in (each.param.annotation or "") for each in fn.inputs)
     )
+
+
+_LOSS = pattern(r"(?i:loss|value|cost|energy|objective|penalty|likelihood|nll|score|error)")
+"""Part of the name of a loss; the identity of another tensor is where gradients are injected on purpose."""
 
 
 def is_local_rule(fn: FunctionClass) -> bool:
