@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.model.analyses.absent_inputs import may_be_absent
 from ctxlint.model.analyses.decided_tests import never_runs, outcome
+from ctxlint.model.analyses.kept_values import kept_value
 from ctxlint.model.analyses.unbound_locals import is_asked_elsewhere
+from ctxlint.model.analyses.untested_nones import may_be_asserted
 from ctxlint.model.interpreter.events import MaybeNone
-from ctxlint.model.syntax import is_name
+from ctxlint.model.interpreter.values import ContextAttribute, is_input
+from ctxlint.model.syntax import code_of, is_name, last_name, names_in
 from ctxlint.records import record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ctxlint.model.function import FunctionClass
+    from ctxlint.model.function import FunctionClass, Input
     from ctxlint.model.interpreter.method import Method
 
 
@@ -31,7 +36,7 @@ class ConditionalNone:
 def conditional_nones(fn: FunctionClass, method: Method) -> Iterator[ConditionalNone]:
     """The reads that no other test decides than those around ``name = value if x is not None else None``, in order.
 
-    Only if that test asks for None: it then says that there are calls in which it fails.
+    Only if that test asks whether an input is None, which it may be: many tests are never needed.
     """
     for use in method.facts.of(MaybeNone):
         assigned = method.assignments.get(use.name, [])
@@ -45,14 +50,75 @@ def conditional_nones(fn: FunctionClass, method: Method) -> Iterator[Conditional
             continue
         if any(isinstance(each, _APART) and each is not method.node for each in method.above(use.node)):
             continue
-        asked = any(_asks_for_none(each, holds) for each in _parts(node.test, holds))
-        if not asked or outcome(fn, method, node.test) is holds or never_runs(fn, method, use.node):
+        tests = [part for each in _parts(node.test, holds) if (part := _asked_for_none(each, holds)) is not None]
+        if not tests or outcome(fn, method, node.test) is holds or never_runs(fn, method, use.node):
             continue
-        if not is_asked_elsewhere(method, node, [node.test]):
+        if not any(_may_be_none(fn, method, code_of(each), use, node) for each in tests):
+            continue
+        if not is_asked_elsewhere(method, node, [node.test]) and not _may_be_checked(method, use.name, use, node):
             yield ConditionalNone(use, node.test, holds)
 
 
 _APART = (cst.Lambda, cst.FunctionDef, cst.ClassDef, cst.BaseComp, cst.Try, cst.TryStar)
+
+
+def _may_be_none(fn: FunctionClass, method: Method, tested: str, use: MaybeNone, node: cst.IfExp) -> bool:
+    """Whether what is tested is an input, or kept of it, that may certainly be None where a name is read."""
+    head, _, attribute = tested.partition(".")
+    if attribute:
+        value = kept_value(fn, ContextAttribute(attribute)) if head == method.ctx_name else None
+    elif method in fn.earlier_methods and tested not in method.binders:
+        named = next((each for each in fn.inputs if each.name == tested), None)
+        return named is not None and _is_optional(fn, named, tested, method, use, node)
+    else:
+        value = kept_value(fn, method.value_of(tested))
+    entry = fn.inputs[value.index] if is_input(value) and value.index < len(fn.inputs) else None
+    return entry is not None and _is_optional(fn, entry, tested, method, use, node)
+
+
+def _is_optional(fn: FunctionClass, entry: Input, tested: str, method: Method, use: MaybeNone, node: cst.IfExp) -> bool:
+    """Whether a call, a default or another test says that an input may be None, and nothing refuses that."""
+    if _may_be_checked(method, tested, use, node):
+        return False
+    said = any(each.node is None or node not in method.above(each.node) for each in entry.may_be_none)
+    return (
+        said and may_be_absent(fn, entry) and not any(_is_given_away(each, entry.name) for each in fn.earlier_methods)
+    )
+
+
+def _is_given_away(method: Method, name: str) -> bool:
+    """Whether a method calls a function for nothing but what it does with a name: it may refuse None."""
+    named = ((each, [*method.above(each)]) for each in method.named.get(name, ()))
+    return any(may_be_asserted(method, each) and not _is_guarded(each, above, name) for each, above in named)
+
+
+def _may_be_checked(method: Method, name: str, use: MaybeNone, node: cst.IfExp) -> bool:
+    """Whether a call gets a name before it is read, or its attribute is: that may raise if it is None."""
+    statement = method.statement_around(use.node)
+    for each in method.named.get(name, ()):
+        above = [*takewhile(lambda outer: outer is not method.node, method.above(each))]
+        if node in above or method.statement_around(each) is statement or not method.is_written_before(each, use.node):
+            continue
+        if not _is_guarded(each, above, name) and any(isinstance(outer, _RAISING) for outer in above):
+            return True
+    return False
+
+
+_RAISING = (cst.Arg, cst.Attribute, cst.Subscript, cst.BinaryOperation, cst.UnaryOperation, cst.Assert, cst.While)
+
+
+def _is_guarded(node: cst.CSTNode, above: list[cst.CSTNode], name: str) -> bool:
+    """Whether a test with the same name decides whether an expression is evaluated, or ctx only keeps it."""
+    for inner, outer in pairwise((node, *above)):
+        if (
+            isinstance(outer, (cst.If, cst.IfExp, cst.While))
+            and inner is not outer.test
+            and name in names_in(outer.test)
+        ):
+            return True
+        if isinstance(outer, cst.Call) and last_name(outer.func) == "save_for_backward":
+            return True
+    return False
 
 
 def _parts(test: cst.BaseExpression, holds: bool) -> Iterator[cst.BaseExpression]:
@@ -65,9 +131,10 @@ def _parts(test: cst.BaseExpression, holds: bool) -> Iterator[cst.BaseExpression
         yield test
 
 
-def _asks_for_none(test: cst.BaseExpression, holds: bool) -> bool:
-    """Whether a test is ``x is not None``, or ``x is None`` if it is not to hold."""
+def _asked_for_none(test: cst.BaseExpression, holds: bool) -> cst.BaseExpression | None:
+    """What a test asks for None: ``x`` of ``x is not None``, or of ``x is None`` if it is not to hold."""
     if not isinstance(test, cst.Comparison) or len(test.comparisons) != 1:
-        return False
+        return None
     operator = test.comparisons[0].operator
-    return is_name(test.comparisons[0].comparator, "None") and isinstance(operator, cst.IsNot if holds else cst.Is)
+    asks = is_name(test.comparisons[0].comparator, "None") and isinstance(operator, cst.IsNot if holds else cst.Is)
+    return test.left if asks else None

@@ -175,13 +175,13 @@ def _uses(fn: FunctionClass, backward: Method, kept: Value) -> Iterator[tuple[cs
         use = _failing(backward, node) if not (isinstance(node, cst.Name) and node.value in params) else None
         if use is not None:
             yield use[0], code_of(node), *use[1:]
-        if _is_tested(backward, node):
+        if may_be_asserted(backward, node):
             return
 
 
-def _is_tested(backward: Method, node: cst.BaseExpression) -> bool:
+def may_be_asserted(method: Method, node: cst.BaseExpression) -> bool:
     """Whether a mention of a value asserts something about it, or gives it to a function that may do so."""
-    for inner, outer in pairwise((node, *backward.above(node))):
+    for inner, outer in pairwise((node, *method.above(node))):
         if isinstance(outer, (cst.Assert, cst.BaseSuite)):
             return isinstance(outer, cst.Assert)
         if isinstance(outer, cst.Expr):
