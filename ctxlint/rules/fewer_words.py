@@ -45,6 +45,7 @@ _REMEDIES = (
 )
 _FACTS = (
     ("operations that autograd does not record", "unrecorded operations"),
+    (", from which `forward` computes an output;", ", on which an output depends;"),
     (" stores its state on the instance ", " keeps state on the instance "),
     (" tensor, the saved input `[^`]*`;", " tensor, a saved input;"),
     (", not marked as non-differentiable; if it holds floats,", "; if it holds floats and is not marked,"),

@@ -150,7 +150,7 @@ def optional_in(nodes: Sequence[ast.AST]) -> frozenset[ast.AST]:
 
 
 def always_compiled(body: Iterable[ast.stmt]) -> Iterator[ast.AST]:
-    """What Triton compiles for every launch: it leaves out the arms of tests that it knows, and what a return ends."""
+    """What Triton compiles for every launch: not the arms of tests, nor what a return may end."""
     for statement in body:
         if isinstance(statement, (ast.For, ast.With)):
             unrolled = isinstance(statement, ast.For) and _is_static_range(statement.iter)
