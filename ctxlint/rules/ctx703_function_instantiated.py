@@ -129,7 +129,7 @@ def _of_instance(file: SourceFile, fn: FunctionClass, call: ApplyCall) -> Iterat
     elif instance.use is InstanceUse.APPLY_TAKEN:
         fact, remedy = (
             f"`{made}.apply` creates an unnecessary instance; torch deprecates instances.",
-            f"Use `{name}.apply`{_moved(fn, call, has_arguments=True) if has_arguments else ''}.",
+            f"Use `{name}.apply`{_moved(fn, call) if has_arguments else ''}.",
         )
         fix = take_apply(file.source, fn, call)
     elif instance.use is InstanceUse.APPLIED:
@@ -140,7 +140,7 @@ def _of_instance(file: SourceFile, fn: FunctionClass, call: ApplyCall) -> Iterat
         remedy = _with_test(file, instance, remedy)
     elif instance.use is InstanceUse.CALLED:
         fact, only_warns = f"`{made}` creates an instance; torch raises RuntimeError when it is called.", False
-        remedy = f"Use `{name}.apply`{_moved(fn, call, has_arguments=True) if has_arguments else ''}."
+        remedy = f"Use `{name}.apply`{_moved(fn, call) if has_arguments else ''}."
     elif _is_namespace(fn, instance):
         fact = f"`{made}` creates an instance only for its static methods; torch deprecates instances."
         remedy = f"Drop the `{made[len(name) :]}`."
@@ -227,7 +227,7 @@ def _of_call(file: SourceFile, fn: FunctionClass, call: ApplyCall) -> Iterator[F
     """Findings for a call of an instance where it is created, or a direct call of ``forward``."""
     name, fix = _called_as(file, fn, call), call_apply(file, fn, call)
     given = (
-        _moved(fn, call, has_arguments=_arguments(file, call) > 0, own=_arguments(file, call)) if fix is None else ""
+        _moved(fn, call, _arguments(file, call)) if fix is None else ""
     )  # a fix is there only if nothing is passed to `__init__`
     remedy = f"Write `{name}.apply(...)`{given}."
     if call.how in ("construct-apply", "construct-call") and read_only_attribute(fn) is not None:
@@ -253,7 +253,7 @@ def _cannot_be_created(fn: FunctionClass, call: ApplyCall, name: str) -> tuple[s
     """What happens, and the remedy, if ``__init__`` sets a read-only attribute."""
     attribute = read_only_attribute(fn)
     fact = f"`__init__` of `{name}` sets `{attribute}`, which is read-only; creating an instance raises AttributeError."
-    return fact, f"Use `{name}.apply`{_moved(fn, call, has_arguments=False)}."
+    return fact, f"Use `{name}.apply`{_moved(fn, call, 0)}."
 
 
 def _arguments(file: SourceFile, call: ApplyCall) -> int:
@@ -266,10 +266,10 @@ def _arguments(file: SourceFile, call: ApplyCall) -> int:
     return len(made.args) + len(made.keywords) if isinstance(made, ast.Call) else 0
 
 
-def _moved(fn: FunctionClass, call: ApplyCall, *, has_arguments: bool, own: int | None = None) -> str:
-    """Where to pass the arguments of ``__init__`` instead; that of torch ignores them."""
+def _moved(fn: FunctionClass, call: ApplyCall, own: int | None = None) -> str:
+    """Where to pass the arguments of ``__init__`` instead, of which there are ``own``; that of torch ignores them."""
     initial = fn.methods.get("__init__")
-    takes_some = len(initial.params) > 1 if initial is not None else has_arguments
+    takes_some = len(initial.params) > 1 if initial is not None else own != 0
     return f", with {_given(fn, call, own)}" * takes_some
 
 

@@ -55,9 +55,13 @@ def unlike_factors(fn: FunctionClass) -> UnlikeFactors | None:
 def _is_plain(method: Method) -> bool:
     """Whether a method of the class has no decorator but ``@staticmethod``, and does not mention autocast."""
     decorators = len(method.decorators) == (method.binding is Binding.STATIC)
-    mentioned = any("autocast" in each.attr.value for each in method.nodes_of(cst.Attribute))
-    return (
-        decorators and not method.inherited and not mentioned and not any("autocast" in each for each in method.named)
+    return decorators and not method.inherited and not mentions(method, "autocast", "autocast")
+
+
+def mentions(method: Method, attribute: str, name: str) -> bool:
+    """Whether a method has an attribute, or a name, with such a part."""
+    return any(attribute in each.attr.value for each in method.nodes_of(cst.Attribute)) or any(
+        name in each for each in method.named
     )
 
 

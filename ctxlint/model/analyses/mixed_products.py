@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.model.analyses.autocast_products import mentions
 from ctxlint.model.analyses.conditional_code import Runs, runs
 from ctxlint.model.analyses.kept_values import kept_value
-from ctxlint.model.analyses.output_dtypes import SHAPING, dtype_shown, surely_has_dtype
-from ctxlint.model.analyses.outputs import output_values
+from ctxlint.model.analyses.output_dtypes import SHAPING, dtype_of, dtype_shown, only_dtype
 from ctxlint.model.interpreter.method import Binding
-from ctxlint.model.interpreter.values import NONE
 from ctxlint.model.syntax import code_of, is_name, last_name
 from ctxlint.records import record
 
@@ -44,7 +43,7 @@ def mixed_products(fn: FunctionClass) -> Iterator[MixedProduct]:
             continue
         for one, other in (sides, sides[::-1]) if sides else ():
             at = _gradient(backward, one)
-            has = _output_dtype(fn, at) if at is not None else ""
+            has = only_dtype(fn, at) if at is not None else ""
             wants = _dtype(fn, backward, other) if has else ""
             if at is not None and has != wants and wants:
                 yield MixedProduct(node, backward.positional[at].name, has, other, wants)
@@ -64,15 +63,8 @@ _GRAD_MODES = ("torch.no_grad()", "torch.enable_grad()")
 def _is_plain(method: Method) -> bool:
     """Whether a method has no decorator that may set autocast, and mentions neither that nor ``.data``."""
     known = all((each.name or "").endswith(("staticmethod", "once_differentiable")) for each in method.decorators)
-    mentioned = any(
-        "autocast" in each.attr.value or each.attr.value == "data" for each in method.nodes_of(cst.Attribute)
-    )
-    return (
-        known
-        and method.binding is Binding.STATIC
-        and not mentioned
-        and not any("cast" in each for each in method.named)
-    )
+    data = any(each.attr.value == "data" for each in method.nodes_of(cst.Attribute))
+    return known and method.binding is Binding.STATIC and not data and not mentions(method, "autocast", "cast")
 
 
 def _factors(node: cst.BaseExpression) -> tuple[cst.BaseExpression, cst.BaseExpression] | None:
@@ -114,13 +106,5 @@ def _dtype(fn: FunctionClass, backward: Method, node: cst.BaseExpression) -> str
     saved = _shaped(node)
     kept = kept_value(fn, backward.value_of(saved.value)) if isinstance(saved, cst.Name) else None
     if kept is not None and fn.forward is not None:
-        return surely_has_dtype(fn.forward, kept)
+        return dtype_of(fn.forward, kept, dtype_shown)
     return dtype_shown(backward, node)
-
-
-def _output_dtype(fn: FunctionClass, index: int) -> str:
-    """The dtype that an output certainly has; empty if it is unknown, or not always one."""
-    forward, values = fn.forward, output_values(fn, index) or ()
-    options = [option for value in values for option in value.options() if option != NONE]
-    found = {surely_has_dtype(forward, each) for each in options} if forward is not None else set()
-    return found.pop() if len(found) == 1 else ""

@@ -11,27 +11,43 @@ from ctxlint.model.interpreter.values import CONVERTING, NONE, Alias, Fresh, Vie
 from ctxlint.model.syntax import CHECKING, dotted, last_name, root_name, words_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ctxlint.model.function import FunctionClass
     from ctxlint.model.interpreter.method import Method
     from ctxlint.model.interpreter.values import Value
 
+    _Told = Callable[[Method, cst.BaseExpression], str]
+    """The dtype that an expression tells: ``dtype_shown``, or also by what operands have."""
+
 
 def has_another_dtype(fn: FunctionClass, index: int, dtype: str) -> bool:
     """Whether an output certainly has another dtype than the one with this name in torch, unless it is None."""
-    values = output_values(fn, index) or ()
-    options = [option for value in values for option in value.options() if option != NONE]
-    found = {_dtype(fn.forward, each) for each in options} if fn.forward is not None else set()
+    found = _dtypes(fn, index, _written)
     return bool(found) and found.isdisjoint(("", dtype))
 
 
-def surely_has_dtype(method: Method, value: Value) -> str:
-    """The name of the dtype of a value, if conversions in the method show it; empty otherwise."""
+def only_dtype(fn: FunctionClass, index: int) -> str:
+    """The dtype that conversions show an output to have, unless it is None; empty if it is unknown, or not one."""
+    found = _dtypes(fn, index, dtype_shown)
+    return found.pop() if len(found) == 1 else ""
+
+
+def _dtypes(fn: FunctionClass, index: int, told: _Told) -> set[str]:
+    """The dtypes that an output has on some path, as far as its code tells."""
+    values = output_values(fn, index) or ()
+    options = [option for value in values for option in value.options() if option != NONE]
+    return {dtype_of(fn.forward, each, told) for each in options} if fn.forward is not None else set()
+
+
+def dtype_of(method: Method, value: Value, told: _Told) -> str:
+    """The name of the dtype of a value, as a conversion or its code tells; empty if it is unknown."""
     while isinstance(value, View) and value.alias in (Alias.ALWAYS, Alias.USUALLY) and value.kind is None:
         value = value.of
     if isinstance(value, View) and value.alias in CONVERTING:
         return str(value.alias.value)
     node = value.node if isinstance(value, (Fresh, View)) and value.node in method.parents else None
-    return dtype_shown(method, node) if isinstance(node, cst.BaseExpression) else ""
+    return told(method, node) if isinstance(node, cst.BaseExpression) else ""
 
 
 def dtype_shown(method: Method, node: cst.BaseExpression) -> str:
@@ -59,16 +75,6 @@ def asserts_a_dtype(method: Method) -> bool:
     if any("dtype" in word for test in method.raising_tests for word in words_of(test)):
         return True
     return any(CHECKING.search(last_name(each.func)) for each in method.nodes_of(cst.Call))
-
-
-def _dtype(forward: Method, value: Value) -> str:
-    """The name of the dtype of a value of forward; empty if it is unknown."""
-    while isinstance(value, View) and value.alias in (Alias.ALWAYS, Alias.USUALLY) and value.kind is None:
-        value = value.of
-    if isinstance(value, View) and value.alias in CONVERTING:
-        return str(value.alias.value)
-    node = value.node if isinstance(value, (Fresh, View)) and value.node in forward.parents else None
-    return _written(forward, node) if isinstance(node, cst.BaseExpression) else ""
 
 
 def _written(forward: Method, node: cst.BaseExpression) -> str:
