@@ -8,13 +8,14 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctxlint.model.index.kernel_addresses import UNSURE, accesses_in, nodes_of_kernel, sources_by_name
+from ctxlint.model.index.kernel_bindings import always_compiled
 from ctxlint.model.index.kernel_names import Aliases, meaning_in_kernel
 from ctxlint.model.index.kernel_sums import STORE, lent_names
 from ctxlint.records import record
 from ctxlint.source.ast_tree import nodes_in
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from ctxlint.model.index.kernel_addresses import Access, Kernel
     from ctxlint.model.index.scopes import Scope
@@ -40,7 +41,7 @@ def shared_stores(kernel: Kernel, scope: Scope, aliases: Aliases) -> tuple[Share
     if any(each.address.pointer is None or UNSURE in each.address.factors for each in accesses):
         return ()
     found = [*_shared(accesses, programs)]
-    always = frozenset(_outside_tests(kernel.body)) if found else frozenset()
+    always = frozenset(always_compiled(kernel.body)) if found else frozenset()
     found = [each for each in found if each.node in always]
     nodes = nodes_of_kernel(kernel) if found else ()
     if not found or any(map(programs.takes_turns, nodes)) or any(map(programs.chooses, nodes)):
@@ -65,15 +66,6 @@ def _shared(accesses: Sequence[Access], programs: _Programs) -> Iterator[SharedS
             )
             if pointer not in moved:
                 yield SharedStore(calls[0], pointer, axis, tuple(moved))
-
-
-def _outside_tests(body: Iterable[ast.stmt]) -> Iterator[ast.AST]:
-    """The calls in statements that no test decides about."""
-    for statement in body:
-        if isinstance(statement, ast.For):
-            yield from _outside_tests(statement.body)
-        elif not isinstance(statement, (ast.If, ast.While, ast.Try, ast.FunctionDef)):
-            yield from (each for each in nodes_in(statement) if isinstance(each, ast.Call))
 
 
 class _Origin(NamedTuple):
