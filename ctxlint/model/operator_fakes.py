@@ -18,7 +18,7 @@ from ctxlint.model.syntax import CHECKING
 from ctxlint.source.ast_tree import defaults_of, nodes_in, positional_names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from ctxlint.model.index.module_unit import Unit
     from ctxlint.model.interpreter.values import Value
@@ -231,6 +231,8 @@ def unlike_results(unit: Unit, fake: Fake) -> Iterator[FakeMismatch]:
         if wrong:
             (node, _), found = wrong[0]
             some = len(wrong) < len(there.returns) or not there.complete
+            if some and _chosen_by_sizes(operator, written):
+                continue  # torch checks nothing of an empty tensor, and strides of a size of 1 do not matter
             source = fake.operator.unit.source
             yield FakeMismatch(
                 unit.source.span_of(ours[0][0]),
@@ -258,6 +260,22 @@ def _always(ours: list[tuple[ast.expr, Laid | None]], theirs: Laid | None, teste
             return None  # a new tensor like a vector is contiguous, whatever its stride
         first = first or found
     return first
+
+
+def _chosen_by_sizes(operator: _Function, annotations: Mapping[str, str]) -> bool:
+    """Whether sizes, or numbers that may be sizes, choose between returns of an operator: one may be for empty tensors."""
+    nodes = nodes_in(operator)
+    choices = [each for each in nodes if isinstance(each, ast.If) and any(isinstance(n, ast.Return) for n in nodes_in(each))]
+    choices += [each for each in nodes if isinstance(each, ast.IfExp)]
+    inside = [node for each in choices for node in nodes_in(each.test)]
+    own = {each.id for each in nodes if isinstance(each, ast.Name) and not _is_read(each)}
+    own |= {name for name, text in annotations.items() if "Tensor" not in text and text != "bool"}
+    return any(
+        isinstance(each, ast.Attribute)
+        and each.attr in _SIZES
+        or (isinstance(each, ast.Name) and (each.id == "len" or each.id in own))
+        for each in inside
+    )
 
 
 class _Tested(NamedTuple):
@@ -297,7 +315,7 @@ def _asks(node: ast.expr) -> bool:
     return not any(isinstance(each, ast.Attribute) and each.attr in _SIZES for each in nodes_in(node))
 
 
-_SIZES = frozenset({"shape", "size", "numel"})
+_SIZES = frozenset({"shape", "size", "numel", "nelement"})
 _OF_SHAPES = frozenset({FakeFault.DIMENSIONS, FakeFault.SIZES})
 _ABOUT = {
     FakeFault.DIMENSIONS: frozenset({"dim", "ndim", *_SIZES}),

@@ -114,11 +114,13 @@ class UntrackedOutput(Rule[FunctionClass]):
             if _may_be_another(fn, returned) or _is_for_containers(fn, returned):
                 continue
             told.add(returned.event.order)
+            where, fix = _where(fn, returned), _fix(fn, returned) if _gradients_fit(fn) else None
+            also = _and_inputs(fn, returned.value) or _AND_GRADIENTS * (bool(where) or fix is None)
             yield Finding(
                 fn.span(returned.node),
-                f"`forward` of `{fn.name}` returns {what}{_where(fn, returned)}; torch does not look inside, and its tensors silently get no "
-                f"gradient. Return one flat tuple{_and_inputs(fn, returned.value)}.",
-                fix=_fix(fn, returned) if _gradients_fit(fn) else None,
+                f"`forward` of `{fn.name}` returns {what}{where}; torch does not look inside, and its tensors silently get no "
+                f"gradient. Return one flat tuple{also}.",
+                fix=fix,
                 rests_on=(returned, *(slot.value for slot in returned.slots if _is_container(slot.value))),
             )
 
@@ -132,6 +134,10 @@ class UntrackedOutput(Rule[FunctionClass]):
             "gets a gradient. Return a tensor.",
             rests_on=fn.outputs,
         )
+
+
+_AND_GRADIENTS = ", and handle the gradient of each of its tensors in `backward`"
+"""What else to do if backward does not take a gradient for each tensor, or was written for what other paths return."""
 
 
 def _where(fn: FunctionClass, returned: Returned) -> str:

@@ -242,7 +242,7 @@ def _uses(fn: FunctionClass, tensors: Iterable[Value], of: str) -> str:
     """What becomes of others that use the inputs: only what forward returns leads to this backward."""
     if any(returns_memory_of(fn, each) for each in tensors):
         return f"later uses of {of} silently bypass this `backward`"
-    return f"other uses of {of} silently read the new values"
+    return f"later uses of {of} silently read the new values"
 
 
 def _comes_back(fn: FunctionClass, tensor: Parameter, mutation: Mutation) -> bool:
@@ -364,9 +364,9 @@ def _message(fn: FunctionClass, tensor: Parameter, mutation: Mutation) -> str:
         leaf, effect = leaf.replace("silently ", ""), "the saved tensor silently has the new values"
         also = ", and save the one that `backward` needs"
     elif _kept_for_backward(fn, tensor, mutation):
-        effect, also = f"other uses of `{name}` silently read the new values", ", unless this is its only use"
+        effect, also = f"later uses of `{name}` silently read the new values", ", unless this is its only use"
     elif not returns_memory_of(fn, tensor) or is_identity(fn, tensor.index):
-        effect = f"other uses of `{name}` silently read the new values"
+        effect = f"later uses of `{name}` silently read the new values"
     when = unless or under_flag(mutation)
     before = ", or modify it before `apply`, under `torch.no_grad()`" if _given_a_leaf(fn, tensor) and not also else ""
     return f"`{mutation.doer}` modifies the input `{name}` in place{when} without `mark_dirty`; {leaf}{effect}. {remedy} on `{name}.clone()`{also or before}."

@@ -156,17 +156,20 @@ def _of_instance(file: SourceFile, fn: FunctionClass, call: ApplyCall) -> Iterat
         fix = call_apply(file, fn, call)
     elif _serves_as_object(file, fn, instance.use):
         return
-    elif instance.tests and not has_arguments:
-        fact = f"`{made}` creates an instance; torch deprecates instances, and raises RuntimeError when one is called."
-        remedy = _with_test(file, instance, f"Use `{name}.apply`.")
     else:
         fact = f"`{made}` creates an instance; torch deprecates instances, and raises RuntimeError when one is called."
-        wanted = " and what expects an instance" * (not _OF_INSTANCES.isdisjoint(fn.methods))
-        otherwise = f"or drop the `{made[len(name) :]}`{wanted} if it is never called"
-        if (own := _own_method(fn)) is not None:
-            otherwise = f"and call `{own}` without an instance"
-        remedy = f"Use `{name}.apply`, {f'with {_given(fn, call)}' if has_arguments else otherwise}."
+        remedy = _with_test(file, instance, _of_unknown_use(fn, call, name, has_arguments))
     yield _finding(fn, call, name, fact, remedy, fix, related, only_warns)
+
+
+def _of_unknown_use(fn: FunctionClass, call: ApplyCall, name: str, has_arguments: bool) -> str:
+    """What to write for an instance of which it is unknown whether it is called, or only its ``apply`` is used."""
+    if (own := _own_method(fn)) is not None:
+        return f"Use `{name}.apply`, and move `{own}` out of the class."
+    if has_arguments:
+        return f"Use `{name}.apply` if it is called, else `{name}`, with {_given(fn, call)}."
+    wanted = " and what expects an instance" * (not _OF_INSTANCES.isdisjoint(fn.methods))
+    return f"Use `{name}.apply` if it is called, else drop the `()`{wanted}."
 
 
 def _means_apply(fn: FunctionClass, call: ApplyCall, instance: Instance) -> bool:

@@ -93,7 +93,7 @@ _CONSEQUENCES = (
     ),
     ("if the backward of another operation needs", "if another backward needs"),
     ("later uses (?:of the inputs )?silently bypass this `backward`", "later uses bypass this `backward`"),
-    ("other uses (?:of `[^`]*` )?silently read the new values", "other uses read the new values"),
+    ("later uses (?:of `[^`]*` )?silently read the new values", "later uses read the new values"),
 )
 _LAST = (
     (r"Call `([^`]*)\([^`]*\)`((?: in `setup_context`| there)?) if (it is|each)", r"Call `\1`\2 if \3"),
