@@ -178,6 +178,19 @@ def test_a_name_of_torch_that_another_file_sets(other: str, known: bool) -> None
     assert matches(found(missing), *["ops.py:8: CTX604 `torch.linear` in `forward` of `Scale` does not exist"][:known])
 
 
+def test_what_follows_a_name_that_another_file_may_set() -> None:
+    """No finding claims that the name is missing, nor that the code behind it is reached."""
+    ops = OPS.replace(
+        "return grad_output, grad_output * 1", "grads = torch.linear(grad_output)\n        return grads, grads, grads"
+    )
+    assert ops != OPS
+    write({"ops.py": ops, "other.py": "import torch\n\nsetattr(torch, name, function)\n"})
+    assert matches(
+        found(Settings()),
+        "ops.py:13: CTX202 `backward` of `Scale` returns 3 gradients but `forward` takes 2 inputs (`x`, `factor`); if `backward` gets that far, torch raises RuntimeError",
+    )
+
+
 AMP = """
 import torch
 from torch.cuda.amp import custom_bwd, custom_fwd

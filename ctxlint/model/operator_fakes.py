@@ -263,16 +263,13 @@ def _always(ours: list[tuple[ast.expr, Laid | None]], theirs: Laid | None, teste
 
 
 def _chosen_by_sizes(operator: _Function, annotations: Mapping[str, str]) -> bool:
-    """Whether sizes, or numbers that may be sizes, choose between returns of an operator: one may be for empty tensors."""
+    """Whether sizes, or numbers that may be sizes, choose between returns of an operator: one may be of empty tensors."""
     nodes = nodes_in(operator)
-    choices = [each for each in nodes if isinstance(each, ast.If) and any(isinstance(n, ast.Return) for n in nodes_in(each))]
-    choices += [each for each in nodes if isinstance(each, ast.IfExp)]
-    inside = [node for each in choices for node in nodes_in(each.test)]
+    inside = [node for each in nodes if isinstance(each, (ast.If, ast.IfExp)) for node in nodes_in(each.test)]
     own = {each.id for each in nodes if isinstance(each, ast.Name) and not _is_read(each)}
     own |= {name for name, text in annotations.items() if "Tensor" not in text and text != "bool"}
     return any(
-        isinstance(each, ast.Attribute)
-        and each.attr in _SIZES
+        (isinstance(each, ast.Attribute) and each.attr in _SIZES)
         or (isinstance(each, ast.Name) and (each.id == "len" or each.id in own))
         for each in inside
     )

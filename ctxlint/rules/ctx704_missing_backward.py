@@ -127,7 +127,7 @@ class MissingBackward(Rule[FunctionClass]):
                 yield Finding(
                     fn.span(fn.node.name),
                     f"`{fn.name}` has neither `backward` nor `vjp`, but the call on {call.place} passes the parameter "
-                    f"`{call.parameter}`; torch raises NotImplementedError when it is trained. Define `backward`, or call it under `torch.no_grad()` if it is for inference only.",
+                    f"`{call.parameter}`; torch raises NotImplementedError when it is trained. Define `backward`, or call it under `torch.no_grad()` for inference.",
                 )
                 return
 

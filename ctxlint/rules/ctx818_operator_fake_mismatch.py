@@ -188,7 +188,7 @@ def _about_dtypes(each: FakeMismatch) -> str:
     remedy = "Use one dtype on every path" if each.on_a_path else f"Pass `dtype={there}`"
     if {each.here, each.there} & {DEFAULT} and not each.on_a_path:
         remedy = "Pass the same `dtype` in both"
-    effect = "compiled code that computes with it raises RuntimeError or is silently wrong"
+    effect = "compiled code that computes with it raises or is silently wrong"
     return f"{what}; {effect}{when or _when(each)}. {remedy}."
 
 

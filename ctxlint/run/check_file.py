@@ -19,6 +19,7 @@ from ctxlint.model.analyses.apply_arity import all_are_shifted
 from ctxlint.model.analyses.certain_raises import (
     backward_is_unreached,
     backward_raises,
+    backward_raises_lately,
     forward_raises,
     forward_raises_lately,
     is_behind_cast,
@@ -275,8 +276,9 @@ def _comes_late(rule: Rule[Any], fn: FunctionClass, finding: Finding) -> bool:
         return True
     if not rule.about_gradients:
         return not rule.about_definition and is_unreached(fn, finding.span)
-    raises = backward_raises(fn) or forward_raises_lately(fn) or all_are_shifted(fn)
-    return raises or may_lack_state(fn) or is_unreached(fn, finding.span)
+    raises = backward_raises(fn) or all_are_shifted(fn) or may_lack_state(fn)
+    lately = forward_raises_lately(fn) or backward_raises_lately(fn)
+    return raises or lately or is_unreached(fn, finding.span)
 
 
 def _is_out_of_use(subject: Any, settings: Settings) -> bool:

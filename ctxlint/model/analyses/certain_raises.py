@@ -73,9 +73,9 @@ def reached(fn: FunctionClass, method: Method, node: cst.CSTNode) -> Runs:
 
 
 def _removed_names(method: Method) -> Iterator[cst.CSTNode]:
-    """Where a method, or a function that it calls, reads a name that a release removed."""
+    """Where a method, or a function that it calls, reads a name that a release removed, or that nothing may set."""
     for call in method.facts.of(MisfitCall):
-        if call.misfit is not None and call.misfit.newer_only and not (call.misfit.conditional or call.tried):
+        if call.misfit is not None and call.misfit.is_doubtful and not (call.misfit.conditional or call.tried):
             yield call.node
 
 
@@ -191,12 +191,18 @@ def _always_raises(fn: FunctionClass, method: Method | None, *, plainly: bool = 
 
 def forward_raises_lately(fn: FunctionClass) -> bool:
     """Whether forward raises whenever it is called with a newer torch, which has no name that it reads any more."""
-    forward = fn.forward
-    if forward is None:
-        return False
+    return fn.forward is not None and _raises_lately(fn.forward)
+
+
+def backward_raises_lately(fn: FunctionClass) -> bool:
+    """The same about backward."""
+    return fn.backward is not None and _raises_lately(fn.backward)
+
+
+def _raises_lately(method: Method) -> bool:
     return any(
-        runs(forward, each) is Runs.ALWAYS and not any(map(_is_uncertain, forward.above(each)))
-        for each in _removed_names(forward)
+        runs(method, each) is Runs.ALWAYS and not any(map(_is_uncertain, method.above(each)))
+        for each in _removed_names(method)
     )
 
 

@@ -162,7 +162,11 @@ def _record_misfits(walk: Walk, node: cst.BaseExpression, by: str, misfits: tupl
             walk.record(MisfitCall, node, misfit=misfit, by=by)
 
 
-_TESTS_OF_NAMES = {MisfitKind.MISSING_NAME: is_tested_for_names, MisfitKind.UNDEFINED_NAME: is_behind_a_switch}
+_TESTS_OF_NAMES = {
+    MisfitKind.MISSING_NAME: is_tested_for_names,
+    MisfitKind.SETTABLE_NAME: is_tested_for_names,
+    MisfitKind.UNDEFINED_NAME: is_behind_a_switch,
+}
 
 
 def _is_taken_apart(statement: cst.CSTNode | None, call: cst.BaseExpression) -> bool:

@@ -604,6 +604,7 @@ class MisfitKind(Enum):
     LAUNCH = "is launched"
     KERNEL_CALL = "is called without a grid"
     MISSING_NAME = "is read"
+    SETTABLE_NAME = "is read, a name that another file may set"
     UNDEFINED_NAME = "is not defined"
 
 
@@ -656,7 +657,12 @@ class Misfit:
     @property
     def is_certain(self) -> bool:
         """Whether it raises whenever it is reached, in all releases."""
-        return not (self.conditional or self.newer_only)
+        return not (self.conditional or self.is_doubtful)
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether it raises only in newer releases, or unless another file sets the name."""
+        return self.newer_only or self.kind is MisfitKind.SETTABLE_NAME
 
 
 @record

@@ -550,15 +550,14 @@ class CalleeResolver:
         return self.summaries.misfit(definition, positional, keywords) if definition is not None else None
 
     def name_misfit(self, module: str, name: str, code: str) -> Misfit | None:
-        """What a read of a name of torch or NumPy, written as ``code``, lacks; None if a file may set that name."""
+        """What a read of a name of torch or NumPy, written as ``code``, lacks; None if this file may set that name."""
         project, path, attribute = self.summaries.project, self.unit.path, name.removesuffix("()")
         if answer_about(self.unit, ("sets", attribute)):
             return None
         if project.locate(self.unit, module.partition(".")[0]) is not None:  # torch itself, which may have any name
             return None
         questions = (project.ask("sets", path, attribute), project.ask("chooses", path, module_name(path)))
-        if not project.changed.isdisjoint(questions):
-            return None
+        settable = not project.changed.isdisjoint(questions)
         full, meant = f"{module}.{name}", meant_by(module, name)
         if meant.startswith(f"{module}."):
             meant = code.rpartition(".")[0] + meant[len(module) :]  # as the author calls the module
@@ -573,7 +572,7 @@ class CalleeResolver:
             unknown=(full,),
             meant=(meant,) if meant else (),
             raises="TypeError" if name.endswith("()") else "AttributeError",
-            kind=MisfitKind.MISSING_NAME,
+            kind=MisfitKind.SETTABLE_NAME if settable else MisfitKind.MISSING_NAME,
             newer_only=full in REMOVED or full in NUMPY_ALIASES,
         )
 

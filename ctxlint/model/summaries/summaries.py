@@ -648,11 +648,14 @@ def _misfits(definition: Definition, facts: MethodFacts) -> Iterator[Misfit]:
     for each in facts.of(MisfitCall):
         if each.misfit is None or each.tried:
             continue
-        if each.misfit.kind is not MisfitKind.MISSING_NAME or (record is not None and not record.conditional):
+        if each.misfit.kind not in _KINDS_OF_NAMES or (record is not None and not record.conditional):
             step = _step(definition, each, f"`{each.misfit.callee}` {each.misfit.kind.value} here")
             skipped = each.misfit.conditional or any(guard.test is not None for guard in each.guards)
             inside = each.misfit.inside or definition.name
             yield replace(each.misfit, steps=(step, *each.misfit.steps), conditional=skipped, inside=inside)
+
+
+_KINDS_OF_NAMES = (MisfitKind.MISSING_NAME, MisfitKind.SETTABLE_NAME)
 
 
 def _trial_effects(definition: Definition, facts: MethodFacts) -> Iterator[TrialEffect]:
