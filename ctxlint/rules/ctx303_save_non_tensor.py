@@ -285,8 +285,8 @@ def _number_by_default(fn: FunctionClass, method: Method, call: ContextCall, val
     if any(entry.name in words_of(test) for test in tests):
         return None
     for each in fn.calls:
-        number = dict(each.numbers).get(entry.index) if each.applies and not each.expects_error else None
-        if number is not None and not each.under_no_grad:
+        number = dict(each.defaults).get(entry.index) if each.applies and not each.expects_error else None
+        if number not in (None, "None") and not each.under_no_grad:
             return (
                 f"not a tensor by default ({each.place} passes `{each.names[entry.index]}`, which is `{number}` then)"
             )

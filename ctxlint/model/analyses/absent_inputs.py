@@ -17,7 +17,7 @@ from ctxlint.model.interpreter.values import NONE, Parameter, before_views, is_i
 from ctxlint.model.syntax import compares_identity, names_in
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from ctxlint.model.function import ApplyCall, FunctionClass, Input, Returned
     from ctxlint.model.interpreter.events import Guard
@@ -30,16 +30,27 @@ def absent_reason(fn: FunctionClass, entry: Input) -> str | None:
 
     The result is None if that is not certain: many inputs with such a default are always passed.
     """
-    wanted = (call for call in fn.calls if not call.gradients_off and not call.detached)
+    wanted = [call for call in fn.calls if not call.gradients_off and not call.detached]
     passed = next(iter(none_from_calls(entry.index, wanted)), None)
     if passed is not None:
         return passed.reason
-    default = next((each for each in entry.may_be_none if each.node is entry.param.node), None)
+    default = next((each.reason for each in entry.may_be_none if each.node is entry.param.node), None)
+    of_caller = default_of_caller(entry.index, wanted)
     tests = [each.node for each in entry.may_be_none if each.trust is Trust.HINT and each.node is not None]
-    if default is None or not tests or any(_may_refuse(fn, node) for node in tests) or _needs(fn, entry):
+    neither = default is None and of_caller is None
+    if neither or not tests or any(_may_refuse(fn, node) for node in tests) or _needs(fn, entry):
         return None
     applied = [call for call in fn.calls if call.applies and not call.expects_error]
-    return default.reason if not applied or any(_may_pass_none(call, entry.index) for call in applied) else None
+    passes = not applied or any(_may_pass_none(call, entry.index) for call in applied)
+    return (default if passes else None) or of_caller
+
+
+def default_of_caller(index: int, calls: Iterable[ApplyCall]) -> str | None:
+    """That a function around a call has None as default for what it passes on here, in words; None if none has."""
+    for each in calls:
+        if each.applies and not each.expects_error and (index, "None") in each.defaults:
+            return f"{each.place} passes `{each.names[index]}`, which is `None` by default"
+    return None
 
 
 def absent_default(fn: FunctionClass, entry: Input) -> str | None:

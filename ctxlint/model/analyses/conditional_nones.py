@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model.analyses.absent_inputs import may_be_absent
+from ctxlint.model.analyses.absent_inputs import default_of_caller, may_be_absent
 from ctxlint.model.analyses.decided_tests import never_runs, outcome
 from ctxlint.model.analyses.kept_values import kept_value
 from ctxlint.model.analyses.unbound_locals import is_asked_elsewhere
@@ -77,10 +77,12 @@ def _may_be_none(fn: FunctionClass, method: Method, tested: str, use: MaybeNone,
 
 
 def _is_optional(fn: FunctionClass, entry: Input, tested: str, method: Method, use: MaybeNone, node: cst.IfExp) -> bool:
-    """Whether a call, a default or another test says that an input may be None, and nothing refuses that."""
+    """Whether a call, a default, also of its caller, or another test says that an input may be None, and nothing refuses that."""
     if _may_be_checked(method, tested, use, node):
         return False
-    said = any(each.node is None or node not in method.above(each.node) for each in entry.may_be_none)
+    said = any(each.node is None or node not in method.above(each.node) for each in entry.may_be_none) or (
+        default_of_caller(entry.index, fn.calls) is not None
+    )
     return (
         said and may_be_absent(fn, entry) and not any(_is_given_away(each, entry.name) for each in fn.earlier_methods)
     )

@@ -127,7 +127,7 @@ def _is_input_in_tuple(fn: FunctionClass, attribute: str) -> bool:
     )
 
 
-_LOSS = pattern(r"(?i:loss|value|cost|energy|objective|penalty|likelihood|nll|score|error)")
+_LOSS = pattern(r"(?i:loss|val(?!id)|cost|energy|objective|penalty|likelihood|nll|score|error|elbo|reward|distance)")
 """Part of the name of a loss; the identity of another tensor is where gradients are injected on purpose."""
 
 

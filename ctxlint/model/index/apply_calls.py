@@ -78,8 +78,9 @@ class ApplyCall:
     """Positions of arguments that are parameters of the module's function around the call, with those of the latter."""
     literals: tuple[tuple[int, str], ...] = ()
     """Positions of arguments that are ``None``, a bool, a whole number or a short string, with its code."""
-    numbers: tuple[tuple[int, str], ...] = ()
-    """Positions of arguments that are parameters of the function around the call with a number as default, and it."""
+    defaults: tuple[tuple[int, str], ...] = ()
+    """Positions of arguments that are parameters of the function around the call with a number or ``None`` as default,
+    which that function does not test, and it."""
     of_module: tuple[int, ...] = ()
     """Positions of arguments that are names of the module of the call: its functions, what it imports."""
     settled: tuple[int, ...] = ()

@@ -486,7 +486,7 @@ class CallSites:
             detached=tuple(detached),
             handed_on=tuple(handed_on),
             literals=tuple(literals),
-            numbers=tuple(self.numbers_by_default(arguments[: len(plain)], record.scope)) if how in APPLIES else (),
+            defaults=tuple(self.left_to_defaults(arguments[: len(plain)], record.scope)) if how in APPLIES else (),
             of_module=tuple(of_module),
             settled=tuple(settled),
             frozen=tuple(frozen),
@@ -777,8 +777,8 @@ class CallSites:
         kind = _BY_DEFAULT.get(type(default.value)) if isinstance(default, ast.Constant) else None
         return kind if kind is not None else ArgumentKind.OTHER
 
-    def numbers_by_default(self, arguments: list[ast.expr], scope: Scope) -> Iterator[tuple[int, str]]:
-        """The arguments that certainly are parameters with a number as default of the function around the call.
+    def left_to_defaults(self, arguments: list[ast.expr], scope: Scope) -> Iterator[tuple[int, str]]:
+        """The arguments that certainly are parameters with a number or None as default of the function around the call.
 
         Not those that this function tests, or of one with a decorator: what it passes may be something else then.
         """
@@ -790,7 +790,7 @@ class CallSites:
             if given is None or not isinstance(node, ast.Name):
                 continue
             default = _default_of(given, node.id)
-            plain = isinstance(default, ast.Constant) and type(default.value) in (int, float)
+            plain = isinstance(default, ast.Constant) and type(default.value) in (int, float, type(None))
             if default is not None and plain and not self.tests(node.id, scope):
                 yield at, ast.unparse(default)
 
