@@ -32,7 +32,7 @@ class NonContiguousGradOutput(Rule[FunctionClass]):
     outside of the project, `kernel[grid]`, that gets one, if `backward` does not ask for its strides; in `backward`, or
     in a function of the project that `backward` passes the gradient to. Also an assertion that a gradient is contiguous,
     and a compiled extension, an operator that torch itself does not have, or a collective such as `dist.all_gather`,
-    that gets one as it came, and `dist.send`. What certainly goes wrong in silence is CTX410.
+    that gets one as it came, an extension also after `reshape`, and `dist.send`. What certainly goes wrong in silence is CTX410.
 
     ## Why is this bad?
     Autograd does not guarantee the memory layout of a gradient. If the output is transposed afterwards, so is its

@@ -22,8 +22,9 @@ def assumed_contiguous(use: LayoutUse) -> str:
         on = " on" * (len(use.through) > 1)  # another function is between the two
         passed = f"`{use.by}` passes the incoming gradient `{use.name}`{on} to `{use.reader}`"
     if use.how == EXTENSION:
-        wrong = "raises, or silently reads wrong values of transposed or expanded ones"
-        return f"{passed} in any layout; unless that handles strides, it {wrong}. {instead}"
+        of = "" if use.reshaped else " of transposed or expanded ones"
+        layout = f"after `{use.reshaped}`, which keeps its strides if possible" if use.reshaped else "in any layout"
+        return f"{passed} {layout}; unless that handles strides, it raises, or {_ELSE_WRONG}{of}. {instead}"
     if use.how == COLLECTIVE:
         return f"{passed} in any layout; with NCCL, it raises ValueError for transposed or expanded ones. {instead}"
     if use.how == SENT:

@@ -7,7 +7,7 @@ import re
 from ctxlint.patterns import pattern
 
 _NAMES = frozenset({"_C", "_ext"})
-_ENDINGS = ("_cpp", "_cuda", "_ext", "_gpu")
+_ENDINGS = ("_cpp", "_cuda", "_ext", "_gpu", "_hip", "_native")
 
 EXTENSION_LOADERS = ("torch.utils.cpp_extension.load", "torch.utils.cpp_extension.load_inline", "ext_loader.load_ext")
 """Ends of the names of functions that return the module of a compiled extension."""

@@ -77,7 +77,7 @@ def _may_be_none(fn: FunctionClass, method: Method, tested: str, use: MaybeNone,
 
 
 def _is_optional(fn: FunctionClass, entry: Input, tested: str, method: Method, use: MaybeNone, node: cst.IfExp) -> bool:
-    """Whether a call, a default, also of its caller, or another test says that an input may be None, and nothing refuses that."""
+    """Whether a call, a default or another test says that an input may be None, and nothing refuses that."""
     if _may_be_checked(method, tested, use, node):
         return False
     said = any(each.node is None or node not in method.above(each.node) for each in entry.may_be_none) or (

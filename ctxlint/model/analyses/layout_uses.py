@@ -71,6 +71,8 @@ class LayoutUse:
     position: int | None = None
     """The position of the output that the gradient is of; None if it is unknown."""
     alike: bool = False
+    reshaped: str = ""
+    """``reshape`` or ``flatten``, if an extension gets the gradient after that: it may keep its strides."""
 
 
 def layout_uses(backward: Method, outputs: Sequence[Returned] = ()) -> Iterator[LayoutUse]:
@@ -212,8 +214,16 @@ def _reads_of_gradients(backward: Method, asked: set[Value]) -> Iterator[tuple[M
         ):
             continue
         value = value or read.value
+        if read.how == EXTENSION and _reshaping(value) and isinstance(value, View):
+            value = value.of if value.of not in asked else value
         if node is not None and _is_gradient(value) and not read.is_for_a_shape:
             yield read, node, value
+
+
+def _reshaping(value: Value) -> str:
+    """``reshape`` or ``flatten``, if a value is a tensor after that: an expanded one stays so."""
+    called = last_name(value.node.func) if isinstance(value, View) and isinstance(value.node, cst.Call) else ""
+    return called if called in ("reshape", "flatten") else ""
 
 
 def _has_one_layout(outputs: Sequence[Returned], position: int, how: str) -> bool:
@@ -291,7 +301,8 @@ _PARAMETER = pattern(r"(?:\w+_)?(?:weight|bias|gamma|beta|kernel|filter)s?\d*|[w
 def _use(node: cst.CSTNode, name: str, read: MemoryRead, position: int | None) -> LayoutUse:
     silent = read.parameter is not None and gets_bare_address(*read.parameter)
     way = (read.reader, read.by, read.through)
-    return LayoutUse(node, name, read.how, *way, silent=silent, position=position, alike=read.alike)
+    reshaped = _reshaping(read.value) if read.how == EXTENSION else ""
+    return LayoutUse(node, name, read.how, *way, False, silent, position=position, alike=read.alike, reshaped=reshaped)
 
 
 def _name(value: Value, node: cst.BaseExpression, *, is_whole: bool) -> str:
