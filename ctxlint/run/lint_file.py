@@ -113,7 +113,7 @@ def analyse_source(source: Source, settings: Settings, find_outside: FindOutside
     import_libcst()
     from ctxlint.model.reader import analyse
 
-    project = _project(settings.extra_bases, root_of_file(source.path))
+    project = _project(settings.extra_bases, root_of_file(source.path), _asks_kernels(settings))
     project.start_trace()  # release what was computed for the last text
     return analyse(source, project, find_outside)
 
@@ -177,7 +177,7 @@ def _checked(
 
     if settings.reports_unused_suppressions:
         alone = None  # findings of rules that are off matter, too
-    project = _project(settings.extra_bases, root_of_file(source.path))
+    project = _project(settings.extra_bases, root_of_file(source.path), _asks_kernels(settings))
     if outside is not None:
         project.learn(outside)
     trace = project.start_trace()
@@ -244,14 +244,28 @@ def _guarded(source: Source, settings: Settings, read: Callable[[], Read]) -> Re
 
 
 @lru_cache(maxsize=1)
-def _project(extra_bases: tuple[str, ...], root: str) -> Project:  # noqa: ARG001  (one project is known at a time)
+def _project(extra_bases: tuple[str, ...], root: str, asks_kernels: bool) -> Project:  # noqa: ARG001  (one is known at a time)
     """The project below a root, shared by consecutive files there, so that it reads each file once."""
     from ctxlint.model.index.project import Project
 
     if _LATEST:
         _LATEST.pop().forget_results()
-    _LATEST.append(Project(_load, frozenset(extra_bases)))
+    _LATEST.append(Project(_load, frozenset(extra_bases), asks_kernels=asks_kernels))
     return _LATEST[0]
+
+
+def _asks_kernels(settings: Settings) -> bool:
+    """Whether a rule is on, or checked all the same, that speaks about what may be wrong in kernels."""
+    asking = (settings.is_selected(code, name, default=False) for code, name in _RULES_ABOUT_KERNELS)
+    return settings.reports_unused_suppressions or any(asking)
+
+
+_RULES_ABOUT_KERNELS = (
+    ("CTX713", "unbound-kernel-name"),
+    ("CTX714", "shared-kernel-store"),
+    ("CTX715", "misaligned-kernel-operand"),
+)
+"""They are off by default."""
 
 
 def forget_read_files() -> None:

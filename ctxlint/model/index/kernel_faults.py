@@ -39,7 +39,7 @@ class KernelFaults:
 
 
 def faults_of(project: Project, definition: Definition) -> KernelFaults | None:
-    """The possible faults of a kernel; None for none, or if it is not certain that it is one of Triton."""
+    """The possible faults of a kernel; None for none, if no rule asks, or if it is not certain to be one of Triton."""
     worked_out = definition.unit.summaries
     return project.once(("faults", definition.qualname), lambda: _faults_of(project, definition), worked_out)
 
@@ -55,6 +55,8 @@ def _faults_of(project: Project, definition: Definition) -> KernelFaults | None:
     if names[-1:] != ["triton.jit"] or not _TUNING.issuperset(names[:-1]):
         return None
     spend(200)
+    if not project.asks_kernels:
+        return None
     unbound = unbound_reads(kernel, scope)
     shared, misaligned = shared_stores(kernel, scope, aliases), misaligned_operands(kernel, scope, aliases)
     if not (unbound or shared or misaligned):

@@ -133,8 +133,12 @@ class Trace:
 class Project:
     """Reads other files on demand, once each. ``trace`` records look-ups, cached ones included."""
 
-    def __init__(self, load: Load | None = None, extra_bases: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self, load: Load | None = None, extra_bases: frozenset[str] = frozenset(), *, asks_kernels: bool = True
+    ) -> None:
         self.load = load
+        self.asks_kernels = asks_kernels
+        """Whether some rule asks what may be wrong in kernels: their code is not analysed for nothing."""
         self.torch_bases = TORCH_FUNCTION_BASES | extra_bases
         self.trace = Trace()
         self.declared: dict[str, str] = {}
