@@ -24,8 +24,10 @@ from ctxlint.model.interpreter.values import (
     Fresh,
     Imported,
     Item,
+    Mapping,
     Opaque,
     Scalar,
+    Sequence,
     Tri,
     View,
     is_detached,
@@ -41,7 +43,7 @@ from ctxlint.source.ast_tree import nodes_in
 from ctxlint.torch_api import operations
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
     from typing import TypeGuard
 
     from ctxlint.model.function import FunctionClass, Returned
@@ -233,9 +235,11 @@ def _declared_global(method: Method) -> frozenset[str]:
 
 
 def _depends_on_the_call(value: Value | None) -> bool:
-    """Whether a value is an input, a tensor, or a shape: something that differs from call to call."""
+    """Whether a value is an input, a tensor, or a shape, or holds one: something that differs from call to call."""
     if value is None:
         return False
+    if isinstance(value, (Sequence, Mapping)):
+        return any(_depends_on_the_call(slot.value) for slot in value.slots)
     origin = usual_storage(value)
     of_an_input = is_input(origin)
     return of_an_input or is_tensor(value) is Tri.YES or (isinstance(value, Scalar) and value.sort == "shape")
@@ -324,7 +328,7 @@ def shared_saves(fn: FunctionClass, forward: Method) -> Iterator[SharedBuffer]:
             yield SharedBuffer(write.value_node, found.buffer)
 
 
-def _is_last(event: ContextEvent, alike: Sequence[ContextEvent]) -> bool:
+def _is_last(event: ContextEvent, alike: Iterable[ContextEvent]) -> bool:
     """Whether no other event of a kind may replace what this one, in the method itself, keeps."""
     return event.by == "" and not any(each is not event and (each.by or each.may_follow(event)) for each in alike)
 
