@@ -21,7 +21,7 @@ from ctxlint.model.analyses.legacy import legacy_state
 from ctxlint.model.analyses.mutations import inputs_among
 from ctxlint.model.analyses.objects_on_ctx import inputs_on_ctx, objects_on_ctx, reads_any
 from ctxlint.model.analyses.reachability import without_untaken_arms
-from ctxlint.model.analyses.returns import joined, returned_by
+from ctxlint.model.analyses.returns import joined, returned_by, with_every_gradient
 from ctxlint.model.analyses.shifted import is_shifted
 from ctxlint.model.analyses.tensor_containers import declares_fields
 from ctxlint.model.function import (
@@ -413,6 +413,11 @@ class Builder:
         if self.walk_with_objects(methods):
             gradients = tuple(returned_by(methods["backward"]))
             inputs = self.inputs(forward, methods.get("setup_context"), methods["backward"], gradients, working)
+            methods.update(self.walk_forward(methods, inputs, walk))
+        every = with_every_gradient(gradients, methods.get("forward"))
+        if every is not gradients:
+            gradients = every
+            inputs = self.inputs(forward, methods.get("setup_context"), methods.get("backward"), gradients, working)
             methods.update(self.walk_forward(methods, inputs, walk))
         functions = self.passed_functions(methods.get("forward"), inputs, working)
         if functions:

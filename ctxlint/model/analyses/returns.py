@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import libcst as cst
 
 from ctxlint.model.function import Method, MethodFacts, Returned
@@ -9,6 +11,7 @@ from ctxlint.model.interpreter.events import ContextCall
 from ctxlint.model.interpreter.values import (
     NONE,
     UNKNOWN,
+    Item,
     Mapping,
     Sequence,
     Slot,
@@ -52,6 +55,39 @@ def _slots(value: Value, written: cst.BaseExpression | None) -> tuple[tuple[Slot
     if isinstance(value, (Sequence, Mapping)) or is_container(value) is Tri.NO:
         return (Slot(value, written),), True
     return (), False
+
+
+def with_every_gradient(gradients: tuple[Returned, ...], forward: Method | None) -> tuple[Returned, ...]:
+    """What backward returns, with one element for each incoming gradient in ``*grads`` of a tuple, if their number is known.
+
+    It is the number of outputs, if all returns of forward have the same.
+    """
+    starred = any(map(_has_all_gradients, gradients)) and forward is not None and forward.signature_known
+    outputs = returned_by(forward) if starred and forward is not None else []
+    counts = {each.count for each in outputs}
+    count = counts.pop() if len(counts) == 1 else None
+    return gradients if count is None else tuple(_spread(each, count) for each in gradients)
+
+
+def _has_all_gradients(returned: Returned) -> bool:
+    return isinstance(returned.value, Sequence) and any(slot.starred and is_all_gradients(slot) for slot in returned.slots)
+
+
+def is_all_gradients(slot: Slot) -> bool:
+    """Whether it is the tuple of a ``*grads`` parameter."""
+    return isinstance(slot.value, Variadic) and slot.value.role == "gradient"
+
+
+def _spread(returned: Returned, count: int) -> Returned:
+    if not _has_all_gradients(returned):
+        return returned
+    slots: list[Slot] = []
+    for slot in returned.slots:
+        if slot.starred and isinstance(slot.value, Variadic) and is_all_gradients(slot):
+            slots += [Slot(Item(slot.value, at), slot.node) for at in range(count - slot.value.start)]
+        else:
+            slots.append(slot)
+    return replace(returned, slots=tuple(slots), exact=not any(slot.starred for slot in slots))
 
 
 def joined(facts: MethodFacts) -> Value:
