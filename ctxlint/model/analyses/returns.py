@@ -58,24 +58,24 @@ def _slots(value: Value, written: cst.BaseExpression | None) -> tuple[tuple[Slot
 
 
 def with_every_gradient(gradients: tuple[Returned, ...], forward: Method | None) -> tuple[Returned, ...]:
-    """What backward returns, with one element for each incoming gradient in ``*grads`` of a tuple, if their number is known.
+    """What backward returns, with each of the gradients in a tuple like ``(*grads, None)`` by itself.
 
-    It is the number of outputs, if all returns of forward have the same.
+    There are as many as outputs, if all returns of forward have the same number.
     """
-    starred = any(map(_has_all_gradients, gradients)) and forward is not None and forward.signature_known
-    outputs = returned_by(forward) if starred and forward is not None else []
-    counts = {each.count for each in outputs}
+    starred = forward is not None and forward.signature_known and any(map(_has_all_gradients, gradients))
+    counts = {each.count for each in returned_by(forward)} if starred and forward is not None else set()
     count = counts.pop() if len(counts) == 1 else None
     return gradients if count is None else tuple(_spread(each, count) for each in gradients)
 
 
 def _has_all_gradients(returned: Returned) -> bool:
-    return isinstance(returned.value, Sequence) and any(slot.starred and is_all_gradients(slot) for slot in returned.slots)
+    whole = isinstance(returned.value, Sequence) and returned.value.slots
+    return any(slot.starred and _all_gradients(slot.value) is not None for slot in whole or ())
 
 
-def is_all_gradients(slot: Slot) -> bool:
-    """Whether it is the tuple of a ``*grads`` parameter."""
-    return isinstance(slot.value, Variadic) and slot.value.role == "gradient"
+def _all_gradients(value: Value) -> Variadic | None:
+    """The tuple of a ``*grads`` parameter, if a value is that."""
+    return value if isinstance(value, Variadic) and value.role == "gradient" else None
 
 
 def _spread(returned: Returned, count: int) -> Returned:
@@ -83,10 +83,11 @@ def _spread(returned: Returned, count: int) -> Returned:
         return returned
     slots: list[Slot] = []
     for slot in returned.slots:
-        if slot.starred and isinstance(slot.value, Variadic) and is_all_gradients(slot):
-            slots += [Slot(Item(slot.value, at), slot.node) for at in range(count - slot.value.start)]
-        else:
+        grads = _all_gradients(slot.value) if slot.starred else None
+        if grads is None:
             slots.append(slot)
+        else:
+            slots += [Slot(Item(grads, at), slot.node) for at in range(count - grads.start)]
     return replace(returned, slots=tuple(slots), exact=not any(slot.starred for slot in slots))
 
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from ctxlint.model.index.kernel_names import Aliases, meaning_in_kernel
-from ctxlint.model.index.scopes import Scope, dotted_name
+from ctxlint.model.index.scopes import LOCAL, Scope, dotted_name
 from ctxlint.records import record
 from ctxlint.source.ast_tree import nodes_in, parameter_names
 
@@ -45,17 +45,65 @@ class Access:
     node: ast.Call
 
 
+@record
+class HandedOn:
+    """What a kernel passes to a function of the same file, by the names of keywords and the positions of others."""
+
+    function: str
+    positional: tuple[Sum, ...]
+    keywords: tuple[tuple[str, Sum], ...]
+
+
 @lru_cache(maxsize=64)
 def accesses_in(kernel: Kernel, parent: Scope, aliases: Aliases) -> tuple[Access, ...]:
-    """What a kernel reads and writes; ``parent`` is the scope that it is defined in."""
-    nodes = nodes_of_kernel(kernel)
-    added = frozenset([each.value for each in nodes if each.__class__ is ast.AugAssign])
-    parameters, own = frozenset(parameter_names(kernel.args)), Scope("function", kernel.name, parent)
-    addresses = _Addresses(own, aliases, parameters, _rebound(nodes, parameters), values_in(kernel), added)
-    calls = [(each, addresses.called(each)) for each in nodes if each.__class__ is ast.Call and each.args]
+    """What a kernel reads and writes itself; ``parent`` is the scope that it is defined in."""
+    addresses = _addresses_of(kernel, parent, aliases)
+    calls = [(each, addresses.called(each)) for each in _calls_in(kernel) if each.args]
     return tuple(
         Access(called, addresses.sum_of(each.args[0]), each) for each, called in calls if called.startswith(_ACCESSES)
     )
+
+
+@lru_cache(maxsize=64)
+def handed_on_by(kernel: Kernel, parent: Scope, aliases: Aliases) -> tuple[HandedOn, ...]:
+    """What a kernel passes to functions of the same file, which are compiled into it."""
+    addresses = _addresses_of(kernel, parent, aliases)
+    calls = [(each, addresses.called(each)) for each in _calls_in(kernel)]
+    return tuple(
+        HandedOn(
+            called.removeprefix(LOCAL),
+            tuple(addresses.sum_of(arg) for arg in each.args),
+            tuple((given.arg, addresses.sum_of(given.value)) for given in each.keywords if given.arg is not None),
+        )
+        for each, called in calls
+        if called.startswith(LOCAL) and not any(isinstance(arg, ast.Starred) for arg in each.args)
+    )
+
+
+def within(access: Access, given: Mapping[str, Sum]) -> Access:
+    """What a function reads or writes, in the names of the kernel that has ``given`` it these arguments."""
+    address, nothing = access.address, Sum()
+    found = given.get(address.pointer or "", nothing)
+    terms, factors = address.terms & {STEP}, address.factors & {UNSURE}
+    for each in address.terms - {STEP}:
+        terms |= given.get(each, nothing).terms
+        factors |= given.get(each, nothing).factors
+    for each in address.factors - {UNSURE}:
+        of_factor = given.get(each, nothing)
+        factors |= (of_factor.terms - {STEP}) | of_factor.factors
+    return Access(access.called, Sum(found.pointer, terms, factors), access.node)
+
+
+@lru_cache(maxsize=64)
+def _addresses_of(kernel: Kernel, parent: Scope, aliases: Aliases) -> _Addresses:
+    nodes = nodes_of_kernel(kernel)
+    added = frozenset([each.value for each in nodes if each.__class__ is ast.AugAssign])
+    parameters, own = frozenset(parameter_names(kernel.args)), Scope("function", kernel.name, parent)
+    return _Addresses(own, aliases, parameters, _rebound(nodes, parameters), values_in(kernel), added)
+
+
+def _calls_in(kernel: Kernel) -> list[ast.Call]:
+    return [each for each in nodes_of_kernel(kernel) if each.__class__ is ast.Call]
 
 
 @lru_cache(maxsize=64)

@@ -8,19 +8,19 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from ctxlint.effort import spend
-from ctxlint.model.index.kernel_addresses import LOAD, STEP, UNSURE, accesses_in, nodes_of_kernel
+from ctxlint.model.index.kernel_addresses import LOAD, STEP, UNSURE, accesses_in, handed_on_by, nodes_of_kernel, within
 from ctxlint.model.index.kernel_blocks import blocks_in
 from ctxlint.model.index.kernel_names import Aliases, meaning_in_kernel
+from ctxlint.model.index.project import Definition
 from ctxlint.model.index.scopes import Scope
 from ctxlint.patterns import pattern
 from ctxlint.source.ast_tree import parameter_names
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from ctxlint.model.index.kernel_addresses import Access
     from ctxlint.model.index.kernel_blocks import KernelBlocks
-    from ctxlint.model.index.project import Definition
 
 
 def parameters_of(definition: Definition) -> list[str]:
@@ -113,4 +113,18 @@ def _accesses(definition: Definition, aliases: Aliases) -> tuple[Access, ...] | 
     if record is None or not record.certain:
         return None
     spend(100)
-    return accesses_in(record.node, record.scope, aliases)
+    own = accesses_in(record.node, record.scope, aliases)
+    return (*own, *_handed_on(definition, aliases, frozenset([definition.qualname])))
+
+
+def _handed_on(definition: Definition, aliases: Aliases, above: frozenset[str]) -> Iterator[Access]:
+    """What the functions that a kernel calls read and write through what it hands on."""
+    functions = definition.unit.index.functions
+    kernel = functions[definition.qualname]
+    for call in handed_on_by(kernel.node, kernel.scope, aliases):
+        called = functions.get(call.function)
+        if called is None or not called.certain or call.function in above:
+            continue
+        given = {**dict(zip(parameter_names(called.node.args), call.positional)), **dict(call.keywords)}
+        inside = _handed_on(Definition(definition.unit, call.function), aliases, above | {call.function})
+        yield from (within(each, given) for each in (*accesses_in(called.node, called.scope, aliases), *inside))
