@@ -308,6 +308,14 @@ PAIR_METHODS = frozenset(
 PAIR_ALONG_DIMENSION = frozenset(_words("max min median nanmedian"))
 """Those that do so if a dimension is given."""
 
+SEVERAL_RESULTS = {
+    name.rpartition(".")[2]: int(each.result)
+    for name, each in OPERATIONS.items()
+    if each.result.isdigit() and each.dtype == "float-only" and "F" not in each.where
+    if name not in ("linalg.eig", "linalg.lstsq", "linalg.lu")  # others of torch have these names
+}
+"""Methods and functions that return so many new tensors, not values with their indices: ``torch.linalg.eigh``."""
+
 TENSOR_METHODS = (
     _methods(_gives_one) - frozenset(_words("index put fill resize resize_as hash_tensor int_repr"))
 ) | frozenset(

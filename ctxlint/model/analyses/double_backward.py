@@ -42,10 +42,12 @@ _SMOOTH = (
     frozenset(
         _words(
             """
-            abs add addmm baddbmm bmm cat clone conv1d conv2d conv3d cos cosh cumsum div divide dot einsum elu erf exp
-            expm1 flip gelu inner kron linear log log1p log_softmax logsumexp matmul mean mm mul multiply mv neg norm
-            outer pow prod reciprocal relu rsqrt sigmoid silu sin sinh softmax softplus solve solve_triangular sqrt
-            square stack std sub subtract sum tanh tensordot tril triu true_divide var vector_norm
+            abs acos acosh add addcdiv addcmul addmm asin asinh atan atan2 atanh baddbmm bmm cat cholesky cholesky_solve
+            clamp clamp_max clamp_min clone conv1d conv2d conv3d cos cosh cross cumprod cumsum det diag_embed div divide
+            dot eigh eigvalsh einsum elu erf erfc exp expm1 flip gelu hypot inner inv kron lerp lgamma linear log log1p
+            log2 log_softmax logaddexp logcumsumexp logdet logsumexp matmul maximum mean minimum mm mul multiply mv neg
+            norm outer pow prod qr reciprocal relu rsqrt sigmoid silu sin sinh softmax softplus solve solve_triangular
+            sqrt square stack std sub subtract sum svd svdvals tan tanh tensordot tril triu true_divide var vector_norm
             """
         )
     )
@@ -80,10 +82,11 @@ def intermediates_in_gradients(fn: FunctionClass) -> Iterator[tuple[cst.CSTNode,
     if backward is None or fn.escapes or not fn.signature_judgeable:
         return
     stored = {value: detached for value, origin in _stored(fn) for detached in _kinds_of_intermediate(fn, origin)}
+    bound = _bindings(backward)
     places: dict[str, tuple[cst.CSTNode, bool]] = {
         each.name: (each.node, stored[each.value])
         for each in backward.facts.of(Assigned)
-        if each.value in stored and len(backward.binders.get(each.name, ())) == 1
+        if each.value in stored and _is_computed_on(backward, each, bound)
     }
     for attribute, nodes in backward.context_attributes.items():
         if backward.ctx is not None and ContextAttribute(attribute) in stored:
@@ -93,10 +96,20 @@ def intermediates_in_gradients(fn: FunctionClass) -> Iterator[tuple[cst.CSTNode,
         return
     slots = [slot.node for returned in fn.gradients if returned.known for slot in returned.slots]
     slots += [each.node.value for each in fn.gradients if not each.known and isinstance(each.node, cst.Return)]
-    reached = _reached([each for each in slots if each is not None], _bindings(backward))
+    reached = _reached([each for each in slots if each is not None], bound)
     for name, (node, detached) in places.items():
         if name in reached:
             yield node, name, detached
+
+
+def _is_computed_on(method: Method, assigned: Assigned, bound: dict[str, list[cst.BaseExpression | None]]) -> bool:
+    """Whether a name has one value, or each later one certainly has a derivative with respect to the one before."""
+    name = assigned.name
+    first, *later = method.assignments.get(name, ()) or (None,)
+    if first is not assigned or len(method.binders.get(name, ())) != len(later) + 1:
+        return False
+    others = {each: values for each, values in bound.items() if each != name}
+    return all(value is not None and name in _reached([value], others) for value in bound[name][1:])
 
 
 def is_half_detached(fn: FunctionClass, method: Method, node: cst.BaseExpression) -> bool:
@@ -175,7 +188,7 @@ def _is_overwritten(fn: FunctionClass, origin: Parameter) -> bool:
 
 
 def _is_intermediate(fn: FunctionClass, value: Value) -> bool:
-    if not isinstance(value, (Fresh, Single)) or value.part is not None or kind_of(value) is Kind.INTEGRAL:
+    if not isinstance(value, (Fresh, Single)) or kind_of(value) is Kind.INTEGRAL:
         return False
     if any(same_object(value, each) is not Tri.NO for each in fn.outputs_values()):
         return False
@@ -248,6 +261,9 @@ def differentiated_in(node: cst.BaseExpression) -> list[cst.BaseExpression]:
         first, given = node.func.value, [each.value for each in node.args if each.keyword is None and not each.star]
         operands = given if is_name(first, "torch") else [first, *given]
         return [operands[at] for at in _AT_INDICES[node.func.attr.value] if at < len(operands)]
+    if node.func.attr.value == "where":
+        first, given = node.func.value, [each.value for each in node.args if each.keyword is None]
+        return given[1:] if is_name(first, "torch") else [first, *given[1:]]
     if node.func.attr.value not in _SMOOTH:
         return []
     if node.func.attr.value in _LIKE_ANOTHER:

@@ -181,6 +181,8 @@ def _tensor_result(node: cst.Call, name: str, receiver: Value, arguments: Argume
         return Fresh(node, kind_of(receiver))
     if name == "nonzero" and "as_tuple" in arguments.keywords:
         return TensorTuple(node) if arguments.is_true("as_tuple") else Opaque(node)
+    if name in operations.SEVERAL_RESULTS:
+        return _several(node, name)
     return _fresh_tensor(node, name, receiver, arguments) if name in operations.TENSOR_METHODS else Opaque(node)
 
 
@@ -410,7 +412,7 @@ def _tensor_function(walk: Walk, node: cst.Call, name: str, arguments: Arguments
         return Fresh(node, kind_of(first) if first is not None else Kind.UNKNOWN)
     if name in operations.TORCH_SINGLE:
         return _fresh_tensor(node, name, _float_among(arguments) or first, arguments)
-    return Opaque(node)
+    return _several(node, name) if name in operations.SEVERAL_RESULTS else Opaque(node)
 
 
 def _written_to(walk: Walk, node: cst.Call, out: Slot) -> Value:
@@ -546,6 +548,12 @@ def _gives_pair(name: str, options: tuple[Slot, ...], arguments: Arguments) -> b
 def _pair(node: cst.Call, source: Value) -> Sequence:
     values, indices = Fresh(node, kind_of(source), 0), Fresh(node, Kind.INTEGRAL, 1)
     return Sequence("tuple", (Slot(values), Slot(indices)), node)
+
+
+def _several(node: cst.Call, name: str) -> Sequence:
+    """The results of a decomposition: ``values, vectors = torch.linalg.eigh(x)``."""
+    parts = range(operations.SEVERAL_RESULTS[name])
+    return Sequence("tuple", tuple(Slot(Fresh(node, part=part)) for part in parts), node)
 
 
 def _float_among(arguments: Arguments) -> Value | None:
