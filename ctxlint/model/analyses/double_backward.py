@@ -257,18 +257,22 @@ def differentiated_in(node: cst.BaseExpression) -> list[cst.BaseExpression]:
         return [each.value for each in node.args if each.keyword is None] if _records_gradients(node) else []
     if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute):
         return []
-    if node.func.attr.value in _AT_INDICES:
-        first, given = node.func.value, [each.value for each in node.args if each.keyword is None and not each.star]
-        operands = given if is_name(first, "torch") else [first, *given]
-        return [operands[at] for at in _AT_INDICES[node.func.attr.value] if at < len(operands)]
-    if node.func.attr.value == "where":
-        first, given = node.func.value, [each.value for each in node.args if each.keyword is None]
-        return given[1:] if is_name(first, "torch") else [first, *given[1:]]
+    if node.func.attr.value in _AT_INDICES or node.func.attr.value == "where":
+        return _differentiated_at(node, node.func)
     if node.func.attr.value not in _SMOOTH:
         return []
     if node.func.attr.value in _LIKE_ANOTHER:
         return [node.func.value]
     return [node.func.value, *(each.value for each in node.args if each.keyword is None and not each.star)]
+
+
+def _differentiated_at(node: cst.Call, func: cst.Attribute) -> list[cst.BaseExpression]:
+    """The operands of a call that takes indices or a condition as well: ``torch.where(c, a, b)``, ``a.where(c, b)``."""
+    given = [each.value for each in node.args if each.keyword is None and not each.star]
+    of_torch = is_name(func.value, "torch")
+    operands = given if of_torch else [func.value, *given]
+    positions = _AT_INDICES.get(func.attr.value) or ((1, 2) if of_torch else (0, 2))
+    return [operands[at] for at in positions if at < len(operands)]
 
 
 def _records_gradients(call: cst.Call) -> bool:
