@@ -14,7 +14,7 @@ from ctxlint.model.analyses.deliberate_gradients import refuses_to_save
 from ctxlint.model.analyses.stashes import Held, Stash, moved_to_cpu, stashes
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.interpreter.values import NONE, Kind, Parameter, Sequence, Tri, is_tensor, kind_of, leaves
-from ctxlint.model.syntax import signed_integer, single_index, words_of
+from ctxlint.model.syntax import code_of, signed_integer, single_index, words_of
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
 from ctxlint.rules.related import merged, reads_of, way_to
 from ctxlint.rules.stash_wording import metadata_clause, remedy
@@ -111,6 +111,7 @@ class TensorStashedOnCtx(Rule[FunctionClass]):
     to a function of the project that keeps the object itself, in a list or by setting an attribute on it, or to a method
     that gets nothing else and whose result is dropped, such as `engine.use(ctx.weight)`. What a callable of the
     caller returns, `y = run(x)` for an argument `run`, does not count: it may be `x`. Neither does a
+    tensor that is saved as another view, such as `weight.detach()`, where `backward` only passes it on, a
     weight or bias of which `backward` only reads `requires_grad`, nor what a docstring or comment says is not saved on purpose. Not reported if a nested
     function replaces or deletes what `forward` stored, under a condition on the torch version, or under one that a
     tensor has no elements.
@@ -148,7 +149,7 @@ class TensorStashedOnCtx(Rule[FunctionClass]):
             yield Finding(
                 fn.span(stash.write.node),
                 _message(stash, found),
-                save_instead(fn, stash),
+                save_instead(fn, stash) if stash.saved_as is None else None,
                 related,
                 stash.rests_on,
             )
@@ -174,6 +175,9 @@ def _are_trained(stash: Stash) -> bool:
     )
 
 
+_LONGEST = 40
+
+
 def _message(stash: Stash, found: tuple[Stash, ...]) -> str:
     attribute, them = (
         f"`{stash.fn.storing_ctx}.{stash.write.attribute}`",
@@ -194,8 +198,13 @@ def _message(stash: Stash, found: tuple[Stash, ...]) -> str:
         several = "inputs" if them == "them" else "input"
         named = " or ".join(f"`{name}`" for name in stash.names) if stash.one_of else quoted(stash.names)
         what = f"the {several} {named}{_paths(stash)}"
+        stays = f"{'they stay' if them == 'them' else 'it stays'} in memory as long as the graph"
         if stash.uses.only_metadata:
-            effect = f"{'they stay' if them == 'them' else 'it stays'} in memory as long as the graph"
+            effect = stays
+        elif stash.saved_as is not None:
+            saved = code_of(stash.saved_as.node) if stash.saved_as.node is not None else ""
+            what += f", of which `{saved}` is saved" * (0 < len(saved) <= _LONGEST)
+            effect = f"{stays}, and saved-tensor hooks do not see {them}"
         elif stash.uses.reads_values and not backward_raises(stash.fn):
             effect = f"in-place modifications silently give wrong gradients, and saved-tensor hooks do not see {them}"
         else:

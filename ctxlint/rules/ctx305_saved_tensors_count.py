@@ -255,14 +255,24 @@ def _is_container(fn: FunctionClass, name: str) -> bool:
 
 
 def _gives_items(fn: FunctionClass, name: str) -> bool:
-    """Whether the method that saves reads several items of an input by their numbers: ``states[0]``, ``states[1]``."""
+    """Whether the method that saves takes an input apart: reads several items by number, unpacks or passes it with a star."""
     writer = fn.setup_context or fn.forward
     if writer is None or all(each.name != name for each in fn.inputs):
         return False
-    around = [writer.parents.get(each) for each in writer.named.get(name, ())]
+    uses = [(each, writer.parents.get(each)) for each in writer.named.get(name, ())]
+    around = [each for _use, each in uses]
+    if any(isinstance(each, cst.StarredElement) or (isinstance(each, cst.Arg) and each.star) for each in around):
+        return True
+    unpacked = (each.value for each in around if isinstance(each, cst.Assign) and _is_sequence(only_target(each)))
+    if any(each is use for each in unpacked for use, _around in uses):
+        return True
     read = [each.slice[0].slice for each in around if isinstance(each, cst.Subscript) and len(each.slice) == 1]
     numbers = {each.value.value for each in read if isinstance(each, cst.Index) and isinstance(each.value, cst.Integer)}
     return len(numbers) > 1
+
+
+def _is_sequence(target: cst.CSTNode | None) -> bool:
+    return isinstance(target, (cst.Tuple, cst.List))
 
 
 def _is_other(fn: FunctionClass, name: str) -> bool:

@@ -99,45 +99,57 @@ class StateMissingOnPath(Rule[FunctionClass]):
 def _message(skipped: SkippedState, ctx: str) -> str:
     provider = f"`{skipped.what}`"
     happens, verb = ("runs", "Call") if skipped.what.endswith(".save_for_backward") else ("is set", "Set")
-    if skipped.returns:
-        skips = f"This return skips {provider} {'under' if skipped.holds else 'unless'} `{skipped.condition}`"
-        if skipped.flags:
-            return (
-                f"{skips}; `backward` raises {skipped.error} when only other inputs need a gradient. "
-                f"Test `any({ctx}.needs_input_grad)` instead."
-            )
-        return f"{skips}; `backward` then raises {skipped.error}. Handle that path in `backward` too, or raise a clear error."
     if skipped.flags:
-        who = f"`{skipped.only}` needs" if skipped.only else "other inputs need"
-        remedy = f"Test `any({ctx}.needs_input_grad)` instead." if skipped.decides_more else "Drop the test."
-        if skipped.only:
-            remedy = "Test the same flags in both."
-        if skipped.unserved:
-            remedy = (
-                f"Test `any({ctx}.needs_input_grad)` instead, and return a gradient for `{skipped.unserved}` as well."
-            )
-        return (
-            f"{provider} {happens} only when {quoted(skipped.flags, 'or')} needs a gradient; `backward` raises {skipped.error} when "
-            f"only {who} one. {remedy}"
-        )
+        return _message_of_flags(skipped, provider, happens, ctx)
+    if skipped.returns:
+        skips = f"This return skips {provider} {_when(skipped)}"
+        return f"{skips}; `backward` then raises {skipped.error}. {_handled(skipped, 'before', 'that path')}"
     if skipped.trains:
-        remedy = "Handle that mode in `backward` too, or raise a clear error."
-        if skipped.suffices and not skipped.decides_more:
+        remedy = _handled(skipped, "there", "that mode")
+        if skipped.suffices and not skipped.decides_more and not skipped.handles_none:
             remedy = f"{verb} it there too if the rest fits that mode, else raise a clear error."
         return (
             f"{provider} {happens} only under `{skipped.condition}`; `backward` raises {skipped.error} for a gradient in evaluation "
             f"mode. {remedy}"
         )
     if not skipped.holds:
-        return (
-            f"{provider} is skipped under `{skipped.condition}`; `backward` then raises {skipped.error}. "
-            "Handle that case in `backward` too, or raise a clear error."
-        )
-    remedy = "Handle the other case in `backward` too, or raise a clear error."
-    if skipped.of_absent:
+        fact = f"{provider} is skipped under `{skipped.condition}`; `backward` then raises {skipped.error}"
+        return f"{fact}. {_handled(skipped, 'in that case', 'that case')}"
+    remedy = _handled(skipped, "in the other case", "the other case")
+    if skipped.of_absent and not skipped.handles_none:
         remedy = "Set it to `None` in the other case, and test that in `backward`."
-    elif skipped.suffices:
+    elif skipped.suffices and not skipped.handles_none:
         remedy = f"{verb} it in the other case too."
     return (
         f"{provider} {happens} only under `{skipped.condition}`; `backward` raises {skipped.error} otherwise. {remedy}"
+    )
+
+
+def _when(skipped: SkippedState) -> str:
+    return f"{'under' if skipped.holds else 'unless'} `{skipped.condition}`"
+
+
+def _handled(skipped: SkippedState, there: str, case: str) -> str:
+    """What to do about a path that ``backward`` does not know, or knows as None."""
+    if skipped.handles_none:
+        return f"Set it to `None` {there}, as `backward` tests for that."
+    return f"Handle {case} in `backward` too, or raise a clear error."
+
+
+def _message_of_flags(skipped: SkippedState, provider: str, happens: str, ctx: str) -> str:
+    """For flags of inputs, where others get a gradient as well."""
+    if skipped.returns:
+        return (
+            f"This return skips {provider} {_when(skipped)}; `backward` raises {skipped.error} when only other inputs need a gradient. "
+            f"Test `any({ctx}.needs_input_grad)` instead."
+        )
+    who = f"`{skipped.only}` needs" if skipped.only else "other inputs need"
+    remedy = f"Test `any({ctx}.needs_input_grad)` instead." if skipped.decides_more else "Drop the test."
+    if skipped.only:
+        remedy = "Test the same flags in both."
+    if skipped.unserved:
+        remedy = f"Test `any({ctx}.needs_input_grad)` instead, and return a gradient for `{skipped.unserved}` as well."
+    return (
+        f"{provider} {happens} only when {quoted(skipped.flags, 'or')} needs a gradient; `backward` raises {skipped.error} when "
+        f"only {who} one. {remedy}"
     )

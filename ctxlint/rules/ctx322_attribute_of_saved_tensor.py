@@ -91,6 +91,7 @@ class AttributeOfSavedTensor(Rule[FunctionClass]):
             yield Finding(
                 fn.span(read.node),
                 f"`{code_of(read.node)}` is set in `forward` on the {what} `{name}`, which is saved without it; {when}this "
-                f"raises AttributeError{if_it_runs(fn, fn.backward, read.node)}. Write `{fn.reading_ctx}.{read.attribute} = ...` in `forward`.",
+                f"raises AttributeError{if_it_runs(fn, fn.backward, read.node)}. Write `{fn.reading_ctx}.{read.attribute} = ...` there, "
+                "or save a tensor.",
                 related=at(fn, [store.node], "set here"),
             )

@@ -170,8 +170,8 @@ def _judged(fn: FunctionClass, method: Method, call: ContextCall, argument: Slot
             f"inputs that are modified in place and returned."
         )
     if _certainly_new(value):
-        effect = f"{_raises(call)} if a gradient is needed" if _is_view(value) else "torch warns and does nothing"
-        effect = "torch raises RuntimeError if it is a view, and warns otherwise" if _may_be_view(value) else effect
+        effect = f"{_raises(call)} if a gradient is needed" if _is_view(value) else _WARNS
+        effect = _RAISES_OR_WARNS if _may_be_view(value) else effect
         origin = usual_storage(value)
         changed = _is_view(value) and is_input(origin) and _may_be_changed(fn, origin)
         remedy = "Work on a copy, and drop the mark" if changed else "Drop the mark"
@@ -180,6 +180,10 @@ def _judged(fn: FunctionClass, method: Method, call: ContextCall, argument: Slot
         fact = f"`{name}` is marked dirty but `forward` does not modify it"
         return f"{fact}; {_raises(call)} for a leaf that requires a gradient. Drop the mark."
     return None
+
+
+_WARNS = "torch warns if a gradient is needed, and does nothing"
+_RAISES_OR_WARNS = "if a gradient is needed, torch raises RuntimeError if it is a view, and warns otherwise"
 
 
 def _more_than_outputs(fn: FunctionClass, method: Method, call: ContextCall) -> str | None:

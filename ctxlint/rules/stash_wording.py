@@ -53,6 +53,12 @@ def remedy(stash: Stash) -> str:
         return "Use `save_for_backward`, or allocate it in `backward` if no result is in it."
     if stash.held is Held.INPUT and stash.uses.of_this_object and not stash.contained:
         return f"Save it as well, and read its values from `{stash.fn.reading_ctx}.saved_tensors`."
+    if stash.held is Held.INPUT and stash.saved_as is not None and not stash.uses.only_metadata:
+        return (
+            f"Save {quoted(stash.names)} itself instead, and read that."
+            if len(stash.names) == 1
+            else "Save the originals instead, and read those."
+        )
     if not stash.uses.only_metadata and not stash.contained and stash.may_be_a_number:
         return "Use `save_for_backward` if it is a tensor, which the default is not."
     if not stash.uses.only_metadata:

@@ -23,7 +23,7 @@ from ctxlint.model.interpreter.events import (
     orders_of,
 )
 from ctxlint.model.interpreter.values import NeedsInputGrad, Tri, before_views, is_input
-from ctxlint.model.syntax import dotted, words_of
+from ctxlint.model.syntax import compares_identity, dotted, is_name, only_target, parents_below, words_of
 from ctxlint.records import record
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class SkippedState:
     elsewhere. ``only`` is the input under whose flag alone backward reads it, if not on
     every path. ``inputs`` are those of ``flags``, if backward reads it on every path, at ``read``. ``unserved`` is
     another input that may need a gradient although backward returns none for it. ``trains``: the test is a flag for
-    training.
+    training. ``handles_none``: backward reads it in order to test for None, first of all.
     """
 
     node: cst.CSTNode
@@ -75,6 +75,7 @@ class SkippedState:
     read: cst.CSTNode | None = None
     unserved: str = ""
     trains: bool = False
+    handles_none: bool = False
 
 
 @record
@@ -125,7 +126,19 @@ def _skipped_state(fn: FunctionClass) -> list[SkippedState]:
     suffices = first.suffices and alone and not _keeps_more(forward, backward, first)
     by_flags = bool(first.flags) and not first.returns
     decides_more = first.decides_more or (by_flags and _decides_more(fn, first.events[0]))
-    return [replace(first, suffices=suffices, decides_more=decides_more)]
+    handles_none = alone and first.error == "AttributeError" and _handles_none(backward, first.read)
+    return [replace(first, suffices=suffices, decides_more=decides_more, handles_none=handles_none)]
+
+
+def _handles_none(backward: Method, read: cst.CSTNode | None) -> bool:
+    """Whether what is read, or the only name that gets it, is compared with None, and no error follows from that."""
+    around = backward.parents.get(read) if read is not None else None
+    name = only_target(around)
+    uses = backward.named.get(name.value, ()) if isinstance(name, cst.Name) else ()
+    tests = {around} if name is None else {backward.parents.get(each) for each in uses}
+    compared = [each for each in tests if isinstance(each, cst.Comparison) and compares_identity(each)]
+    raising = {node for test in backward.raising_tests for node in (test, *parents_below(test))}
+    return raising.isdisjoint(compared) and any(is_name(each.comparisons[0].comparator, "None") for each in compared)
 
 
 def _keeps_more(forward: Method, backward: Method, skipped: SkippedState) -> bool:

@@ -21,6 +21,7 @@ from ctxlint.model.analyses.attribute_uses import (
 from ctxlint.model.analyses.empty_tensors import implies_empty
 from ctxlint.model.analyses.inputs import given_by_a_call, gradient_of
 from ctxlint.model.analyses.missing_gradients import always_none
+from ctxlint.model.analyses.mutations import through_data
 from ctxlint.model.analyses.outputs import differentiable_outputs, may_be_given_back
 from ctxlint.model.analyses.saved_state_uses import KeptUses, Place, uses_of_kept
 from ctxlint.model.analyses.upstream import is_call_for_zeros
@@ -74,7 +75,7 @@ if TYPE_CHECKING:
     from ctxlint.model.function import FunctionClass
     from ctxlint.model.interpreter.events import Guard
     from ctxlint.model.interpreter.method import Method
-    from ctxlint.model.interpreter.values import Value
+    from ctxlint.model.interpreter.values import Slot, Value
 
 
 _RELEASES = pattern(r"__version__|torch_?(version|v?\d|[gl][et]_?\d)|(old|new)_?torch", re.IGNORECASE)
@@ -192,6 +193,16 @@ class Stash:
         )
 
     @cached_property
+    def saved_as(self) -> Slot | None:
+        """Another view of the same memory that forward saves: torch notices modifications of both, by one version counter.
+
+        For a list, one of those of its tensors, if each is saved like that.
+        """
+        kept = [leaf for leaf, _ in _leaves(self.write.value)] if self.write.value is not None else []
+        found = [_saved_view(self.fn, self.write, each) for each in kept if is_tensor(each) is not Tri.NO]
+        return found[0] if found and None not in found else None
+
+    @cached_property
     def uses(self) -> KeptUses:
         """How backward uses the tensor."""
         return uses_of_kept(self.fn, self.write.attribute, contained=self.contained, places=self.places)
@@ -295,10 +306,15 @@ def _read_by_backward(fn: FunctionClass) -> set[str]:
 
 
 def _is_wanted_itself(stash: Stash, readers: Iterable[Method]) -> bool:
-    """Whether backward needs this very object, not its values: what depends on it, or to pass it on to be kept."""
+    """Whether backward needs this very object, not its values: what depends on it, or to pass it on to be kept.
+
+    Where forward saves its memory as another view, that is for the values; what gets the attribute may want the object.
+    """
     if not stash.contained and any(without_the_data(each, stash.write.attribute) for each in readers):
         return True
-    return stash.held is Held.INPUT and stash.uses.of_this_object and not stash.uses.reads_values
+    if stash.held is not Held.INPUT or stash.uses.reads_values:
+        return False
+    return stash.uses.of_this_object or (stash.saved_as is not None and not stash.uses.only_metadata)
 
 
 def _read_directly(method: Method) -> Iterator[ContextRead]:
@@ -737,6 +753,15 @@ def _taken_from(node: cst.BaseExpression | None) -> str | None:
 
 def _saved_too(fn: FunctionClass, write: ContextStore, leaf: Value) -> bool:
     return any(argument.value == leaf and not write.excludes(save) for save in fn.saves for argument in save.arguments)
+
+
+def _saved_view(fn: FunctionClass, write: ContextStore, leaf: Value) -> Slot | None:
+    """What forward saves, together with a store, of the memory of a tensor; not through ``.data``, which torch does not track."""
+    origin = _same_memory(leaf)
+    saved = (argument for save in fn.saves if write.implies(save) for argument in save.arguments)
+    views = (each for each in saved if not each.starred and _same_memory(each.value) == origin)
+    tracked = isinstance(origin, (Parameter, Fresh)) and not through_data(leaf)
+    return next((each for each in views if tracked and not through_data(each.value)), None)
 
 
 def holds_gradient(fn: FunctionClass, stash: Stash) -> bool:
