@@ -39,6 +39,8 @@ def save_instead(fn: FunctionClass, stash: Stash) -> Fix | None:
     """Add the tensor to the only ``save_for_backward``, or to a new one, and unpack it in backward."""
     if stash.contained or stash.held is Held.OUTPUT_VIEW or stash.uses.only_metadata or stash.may_be_a_number:
         return None
+    if stash.untracked or stash.saved_as is not None:  # another tensor is to be saved
+        return None
     keeping = _stored_attribute(fn, stash.write)
     if keeping is None or keeping.mutated_after():
         return None

@@ -94,7 +94,7 @@ class TensorStashedOnCtx(Rule[FunctionClass]):
     The tensor is added to the existing `save_for_backward`, or to a new one, and `backward` unpacks it. Offered only if
     the attribute and the save are written once, on every path through `forward`, and `backward` unpacks all saved
     tensors at once before it reads the attribute. There is no fix for containers, inputs with a default that is not a
-    tensor, views of outputs, tensors that `forward` modifies afterwards, attributes that `jvp` reads, if `backward`
+    tensor, views of outputs, `.data`, tensors that `forward` modifies afterwards, attributes that `jvp` reads, if `backward`
     reads no values, or if ctx is passed to another function.
 
     Unsafe if `backward` passes the tensor to a call that may store it or compare its identity: under saved-tensor
@@ -149,7 +149,7 @@ class TensorStashedOnCtx(Rule[FunctionClass]):
             yield Finding(
                 fn.span(stash.write.node),
                 _message(stash, found),
-                save_instead(fn, stash) if stash.saved_as is None else None,
+                save_instead(fn, stash),
                 related,
                 stash.rests_on,
             )

@@ -59,6 +59,9 @@ def remedy(stash: Stash) -> str:
             if len(stash.names) == 1
             else "Save the originals instead, and read those."
         )
+    if stash.untracked and not stash.uses.only_metadata:
+        original = "the output" if stash.held is Held.COMPUTED else f"the original {quoted(stash.names, 'or')}"
+        return f"Save {original} with `save_for_backward`, not its `.data`."
     if not stash.uses.only_metadata and not stash.contained and stash.may_be_a_number:
         return "Use `save_for_backward` if it is a tensor, which the default is not."
     if not stash.uses.only_metadata:

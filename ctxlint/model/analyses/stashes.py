@@ -192,6 +192,12 @@ class Stash:
             if found.held is Held.OUTPUT
         )
 
+    @property
+    def untracked(self) -> bool:
+        """Whether it has the values of an input or output through ``.data``, whose version counter is its own."""
+        tracked = self.held is Held.INPUT or self.shares_an_output
+        return tracked and not self.contained and through_data(self.write.value)
+
     @cached_property
     def saved_as(self) -> Slot | None:
         """Another view of the same memory that forward saves: torch notices modifications of both, by one version counter.
