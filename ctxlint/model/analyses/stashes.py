@@ -200,7 +200,7 @@ class Stash:
 
     @cached_property
     def saved_as(self) -> Slot | None:
-        """Another view of the same memory that forward saves: torch notices modifications of both, by one version counter.
+        """Another view of the same memory that forward saves: torch notices modifications of both.
 
         For a list, one of those of its tensors, if each is saved like that.
         """
@@ -762,7 +762,7 @@ def _saved_too(fn: FunctionClass, write: ContextStore, leaf: Value) -> bool:
 
 
 def _saved_view(fn: FunctionClass, write: ContextStore, leaf: Value) -> Slot | None:
-    """What forward saves, together with a store, of the memory of a tensor; not through ``.data``, which torch does not track."""
+    """What forward saves, on the same paths, of the memory of a tensor; not ``.data``, which torch does not track."""
     origin = _same_memory(leaf)
     saved = (argument for save in fn.saves if write.implies(save) for argument in save.arguments)
     views = (each for each in saved if not each.starred and _same_memory(each.value) == origin)
