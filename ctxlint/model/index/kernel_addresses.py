@@ -47,7 +47,7 @@ class Access:
 
 @record
 class HandedOn:
-    """What a kernel passes to a function of the same file, by the names of keywords and the positions of others."""
+    """What a kernel passes to a function of the project, by the names of keywords and the positions of others."""
 
     function: str
     positional: tuple[Sum, ...]
@@ -66,17 +66,19 @@ def accesses_in(kernel: Kernel, parent: Scope, aliases: Aliases) -> tuple[Access
 
 @lru_cache(maxsize=64)
 def handed_on_by(kernel: Kernel, parent: Scope, aliases: Aliases) -> tuple[HandedOn, ...]:
-    """What a kernel passes to functions of the same file, which are compiled into it."""
+    """What a kernel passes to functions of its file, or of those among ``aliases``, which are compiled into it."""
     addresses = _addresses_of(kernel, parent, aliases)
+    elsewhere = frozenset(own for own, meant in aliases if not isinstance(meant, str))
     calls = [(each, addresses.called(each)) for each in _calls_in(kernel)]
     return tuple(
         HandedOn(
-            called.removeprefix(LOCAL),
+            called,
             tuple(addresses.sum_of(arg) for arg in each.args),
             tuple((given.arg, addresses.sum_of(given.value)) for given in each.keywords if given.arg is not None),
         )
         for each, called in calls
-        if called.startswith(LOCAL) and not any(isinstance(arg, ast.Starred) for arg in each.args)
+        if (called.startswith(LOCAL) or called in elsewhere)
+        and not any(isinstance(arg, ast.Starred) for arg in each.args)
     )
 
 

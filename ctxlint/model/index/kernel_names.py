@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     import ast
 
     from ctxlint.model.index.module_unit import Unit
-    from ctxlint.model.index.project import Project
+    from ctxlint.model.index.project import Definition, Project
     from ctxlint.model.index.scopes import Scope
 
-Aliases = tuple[tuple[str, str], ...]
-"""What resolved names mean elsewhere: ``("common.tl", "triton.language")``."""
+Aliases = tuple[tuple[str, "str | Definition"], ...]
+"""What resolved names mean elsewhere: ``("common.tl", "triton.language")``, or a function of another file."""
 
 _WORD = pattern(r"[^\W\d]\w*")
 _KNOWN = (LOCAL, "builtins.", "triton.", "torch.", "numba.", "warp.", "cuda.")
@@ -24,7 +24,8 @@ _KNOWN = (LOCAL, "builtins.", "triton.", "torch.", "numba.", "warp.", "cuda.")
 def meaning_in_kernel(node: ast.expr, scope: Scope, aliases: Aliases) -> str:
     """The dotted name that an expression means; empty if it has none."""
     name = resolve(dotted_name(node) or "", scope) or ""
-    return next((meant + name[len(own) :] for own, meant in aliases if f"{name}.".startswith(f"{own}.")), name)
+    outside = ((own, meant) for own, meant in aliases if isinstance(meant, str))
+    return next((meant + name[len(own) :] for own, meant in outside if f"{name}.".startswith(f"{own}.")), name)
 
 
 def aliases_in(project: Project, unit: Unit, qualname: str) -> Aliases:
@@ -40,6 +41,6 @@ def _aliases_in(project: Project, unit: Unit, qualname: str) -> Aliases:
     found = []
     for own in resolved.values():
         meant = None if own is None or own.startswith(_KNOWN) else project.meaning_elsewhere(unit, own)
-        if own is not None and isinstance(meant, str):
+        if own is not None and meant is not None:
             found.append((own, meant))
     return tuple(found)

@@ -12,7 +12,7 @@ from ctxlint.model.index.kernel_addresses import LOAD, STEP, UNSURE, accesses_in
 from ctxlint.model.index.kernel_blocks import blocks_in
 from ctxlint.model.index.kernel_names import Aliases, meaning_in_kernel
 from ctxlint.model.index.project import Definition
-from ctxlint.model.index.scopes import Scope
+from ctxlint.model.index.scopes import LOCAL, Scope
 from ctxlint.patterns import pattern
 from ctxlint.source.ast_tree import parameter_names
 
@@ -114,17 +114,19 @@ def _accesses(definition: Definition, aliases: Aliases) -> tuple[Access, ...] | 
         return None
     spend(100)
     own = accesses_in(record.node, record.scope, aliases)
-    return (*own, *_handed_on(definition, aliases, frozenset([definition.qualname])))
+    return (*own, *_handed_on(definition, aliases, ()))
 
 
-def _handed_on(definition: Definition, aliases: Aliases, above: frozenset[str]) -> Iterator[Access]:
+def _handed_on(definition: Definition, aliases: Aliases, above: tuple[Definition, ...]) -> Iterator[Access]:
     """What the functions that a kernel calls read and write through what it hands on."""
-    functions = definition.unit.index.functions
-    kernel = functions[definition.qualname]
+    kernel, above = definition.unit.index.functions[definition.qualname], (*above, definition)
     for call in handed_on_by(kernel.node, kernel.scope, aliases):
-        called = functions.get(call.function)
-        if called is None or not called.certain or call.function in above:
+        meant = dict(aliases).get(call.function)
+        called = Definition(definition.unit, call.function.removeprefix(LOCAL)) if meant is None else meant
+        record = called.unit.index.functions.get(called.qualname) if isinstance(called, Definition) else None
+        if isinstance(called, str) or record is None or not record.certain or called in above:
             continue
-        given = {**dict(zip(parameter_names(called.node.args), call.positional)), **dict(call.keywords)}
-        inside = _handed_on(Definition(definition.unit, call.function), aliases, above | {call.function})
-        yield from (within(each, given) for each in (*accesses_in(called.node, called.scope, aliases), *inside))
+        known = aliases if meant is None else ()
+        given = {**dict(zip(parameter_names(record.node.args), call.positional)), **dict(call.keywords)}
+        inside = _handed_on(called, known, above)
+        yield from (within(each, given) for each in (*accesses_in(record.node, record.scope, known), *inside))

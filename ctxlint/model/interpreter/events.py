@@ -17,6 +17,7 @@ from ctxlint.records import record
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from ctxlint.model.index.kernel_names import Aliases
     from ctxlint.model.index.project import Definition
     from ctxlint.source.source import Span
 
@@ -422,7 +423,7 @@ class KernelParameter(NamedTuple):
 
     kernel: Definition
     name: str
-    aliases: tuple[tuple[str, str], ...] = ()
+    aliases: Aliases = ()
 
 
 @record
