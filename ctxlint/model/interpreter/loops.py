@@ -13,7 +13,7 @@ from ctxlint.model.interpreter.events import Guard, Return
 from ctxlint.model.interpreter.iteration import elements_of, item_of
 from ctxlint.model.interpreter.local_names import target_names, times_bound
 from ctxlint.model.interpreter.sequences import unknown_many
-from ctxlint.model.interpreter.state import State, Turn, covers, join_environments, join_states, widen
+from ctxlint.model.interpreter.state import State, Turn, covers, join_environments, join_states, some_tensor, widen
 from ctxlint.model.interpreter.values import (
     UNBOUND,
     UNKNOWN,
@@ -21,7 +21,6 @@ from ctxlint.model.interpreter.values import (
     Constant,
     Sequence,
     Single,
-    SomeTensor,
     Tri,
     Value,
     is_tensor,
@@ -246,8 +245,9 @@ def _generalised(first: Value, second: Value) -> Value:
     """The most specific value that covers both."""
     if covers(first, second):
         return first
-    if is_tensor(first) is Tri.YES and is_tensor(second) is Tri.YES:
-        return SomeTensor()
+    tensor = some_tensor((first, second))
+    if tensor != UNKNOWN:
+        return tensor
     if isinstance(first, Sequence) and isinstance(second, Sequence) and first.kind == second.kind:
         return unknown_many(first.kind, first.node)
     return UNKNOWN

@@ -37,6 +37,7 @@ from ctxlint.model.interpreter.values import (
     is_tensor,
     join,
     join_all,
+    kind_of,
     without,
 )
 from ctxlint.model.syntax import signed_integer
@@ -114,7 +115,7 @@ def sequence_item(value: Sequence, node: cst.Subscript, number: int | None) -> V
             return value.slots[number].value
         if len(value.slots) == 1 and value.slots[0].starred and number >= 0:
             if isinstance(value.slots[0].value, SomeTensor):
-                return SomeTensor()
+                return value.slots[0].value
             return item_at(value.slots[0].value, number, node)  # a copy of an iterable: list(args)
         known = before_star(value.slots)
         return known[number].value if 0 <= number < len(known) else Opaque(node)
@@ -191,7 +192,7 @@ def many_like(elements: SequenceOf[Value]) -> Value:
     of_inputs = isinstance(origin, Item) and isinstance(origin.of, Variadic) and origin.of.role == "input"
     if isinstance(element, View) and of_inputs:
         return element
-    return SomeTensor() if is_tensor(element) is Tri.YES else UNKNOWN
+    return SomeTensor(kind_of(element)) if is_tensor(element) is Tri.YES else UNKNOWN
 
 
 def unknown_many(kind: str, node: cst.CSTNode | None) -> Sequence:

@@ -14,6 +14,7 @@ from ctxlint.model.interpreter.values import (
     UNBOUND,
     UNKNOWN,
     Choice,
+    Kind,
     Mapping,
     ProjectObject,
     Sequence,
@@ -24,10 +25,11 @@ from ctxlint.model.interpreter.values import (
     is_tensor,
     join,
     join_all,
+    kind_of,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
 
 @dataclass
@@ -181,13 +183,17 @@ def widen(before: Value, after: Value) -> Value:
     grows = all(not slot.starred for slot in fixed) and after.slots[: len(fixed)] == fixed
     if not grows:
         return Sequence(before.kind, (Slot(UNKNOWN, starred=True),), before.node)
-    more = SomeTensor() if _are_tensors(after.slots[len(fixed) :]) else UNKNOWN
+    more = some_tensor(slot.value for slot in after.slots[len(fixed) :])
     return Sequence(before.kind, (*fixed, Slot(more, starred=True)), before.node)
 
 
-def _are_tensors(slots: tuple[Slot, ...]) -> bool:
-    """Whether all elements are tensors."""
-    return all(is_tensor(slot.value) is Tri.YES for slot in slots)
+def some_tensor(values: Iterable[Value]) -> Value:
+    """A value that covers all of these if they are tensors."""
+    each = tuple(values)
+    if any(is_tensor(value) is not Tri.YES for value in each):
+        return UNKNOWN
+    kinds = {kind_of(value) for value in each}
+    return SomeTensor(kinds.pop() if len(kinds) == 1 else Kind.UNKNOWN)
 
 
 def covers(general: Value, special: Value) -> bool:
@@ -199,7 +205,7 @@ def covers(general: Value, special: Value) -> bool:
     if isinstance(general, Choice):
         return any(covers(option, special) for option in general.alternatives)
     if isinstance(general, SomeTensor):
-        return is_tensor(special) is Tri.YES
+        return is_tensor(special) is Tri.YES and general.kind in (Kind.UNKNOWN, kind_of(special))
     if not isinstance(general, Sequence) or not isinstance(special, Sequence) or general.kind != special.kind:
         return False
     if general.exact:
@@ -208,8 +214,9 @@ def covers(general: Value, special: Value) -> bool:
             return False
     else:
         fixed, more = general.slots[:-1], special.slots[len(general.slots) - 1 :]
-        tensors = isinstance(general.slots[-1].value, SomeTensor) and _are_tensors(more)
-        if not (tensors or general.slots[-1].value == UNKNOWN) or len(special.slots) < len(fixed):
+        last = general.slots[-1].value
+        alike = isinstance(last, SomeTensor) and all(covers(last, slot.value) for slot in more)
+        if not (alike or last == UNKNOWN) or len(special.slots) < len(fixed):
             return False
     return all(
         not mine.starred and not its.starred and covers(mine.value, its.value)

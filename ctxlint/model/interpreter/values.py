@@ -231,7 +231,9 @@ class Fresh(Value):
 
 @record
 class SomeTensor(Value):
-    """A tensor of which nothing else is known, not even its identity: what a loop computes repeatedly."""
+    """A tensor of which only the kind may be known, not even its identity: what a loop computes repeatedly."""
+
+    kind: Kind = Kind.UNKNOWN
 
 
 @record
@@ -685,7 +687,7 @@ def _possible_objects(value: Value) -> list[Value]:
 
 def kind_of(value: Value) -> Kind:
     """Whether a tensor has floating or integral elements, as far as the code shows."""
-    if isinstance(value, (Fresh, Parameter, Argument)):
+    if isinstance(value, (Fresh, SomeTensor, Parameter, Argument)):
         return value.kind
     if isinstance(value, Choice):
         kinds = {kind_of(option) for option in value.alternatives}

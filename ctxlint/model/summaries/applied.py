@@ -23,6 +23,7 @@ from ctxlint.model.interpreter.values import (
     Value,
     is_tensor,
     join_all,
+    kind_of,
 )
 
 if TYPE_CHECKING:
@@ -44,4 +45,4 @@ def _outputs(returned: Value, call: cst.BaseExpression) -> Value:
 def _output(value: Value, call: cst.BaseExpression) -> Value:
     if isinstance(value, (Fresh, Single, Scalar, Constant, Never)):
         return value
-    return SomeTensor() if is_tensor(value) is Tri.YES else Opaque(call)
+    return SomeTensor(kind_of(value)) if is_tensor(value) is Tri.YES else Opaque(call)

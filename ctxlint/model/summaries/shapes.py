@@ -55,6 +55,8 @@ if TYPE_CHECKING:
 _OBJECTS = (Argument, Fresh, Item, Opaque, Parameter, SavedTensor, Single, SomeTensor, View)
 """Values that a function distinguishes only by what they answer."""
 
+_MADE = (Fresh, Single, Opaque, Item)
+"""Those that a function may have made itself."""
 
 _KEPT = 10_000
 """The first position of the objects of a function that it does not return."""
@@ -233,7 +235,7 @@ class Shape:
             return value
         if isinstance(value, Item) and self._in_caller(value) != value:
             return self._in_caller(value)
-        if isinstance(value, (Fresh, Single, Opaque, Item)):
+        if isinstance(value, _MADE):
             return self.made.get(value) or self._element(value, call, _KEPT + len(self.made))
         return self._element(value, call, None)
 
@@ -264,6 +266,9 @@ class Shape:
         """One returned value: an argument is unchanged; an object of the function is identified by its position."""
         if isinstance(value, Sequence):
             base = 0 if position is None else 100 * (position + 1)
+            for at, slot in enumerate(value.slots):
+                if isinstance(slot.value, _MADE):  # before views of it, which are not known by their own positions
+                    self._element(slot.value, node, base + at)
             slots = tuple(
                 Slot(self._element(slot.value, node, base + at), None, slot.starred)
                 for at, slot in enumerate(value.slots)
@@ -276,7 +281,7 @@ class Shape:
             return _with_parts(value, lambda part: self._element(part, node, 0))
         if isinstance(value, Choice):
             return join_all(self._element(option, node, position) for option in value.alternatives)
-        if isinstance(value, (Fresh, Single, Opaque, Item)):
+        if isinstance(value, _MADE):
             called = getattr(whole(value), "called", None)
             made = _made_at(value, node, position, None if called is None else self._in_caller(called))
             self.made.setdefault(value, made)
@@ -284,7 +289,7 @@ class Shape:
         if isinstance(value, TensorTuple) and value.of is not None:
             return TensorTuple(node, self._element(value.of, node, position))
         if isinstance(value, View):
-            return replace(value, of=self._element(value.of, node, position), node=node)
+            return replace(value, of=self.made.get(value.of) or self._element(value.of, node, position), node=node)
         if isinstance(value, Scalar):
             return replace(value, node=node)
         return self._in_caller(value)
