@@ -780,7 +780,7 @@ def _assigned(builder: Builder, record: ClassRecord, statements: Container[int])
     if not assigned:
         return frozenset()
     classes = (name for name, each in index.classes.items() if each is record or each.statement in statements)
-    return frozenset(assigned if free_names(index, classes) else ())
+    return frozenset(assigned if free_names(builder.unit, classes) else ())
 
 
 def _facts_of_file(builder: Builder) -> tuple[Hashable, ...]:

@@ -478,7 +478,7 @@ class Reader:
 
     def assigned_names(self) -> frozenset[str]:
         """The names that Functions of the file read, that it does not bind, and that another file may set for it."""
-        free = free_names(self.unit.index, self.functions)
+        free = free_names(self.unit, self.functions)
         if not free:
             return free
         asked, assigned = self.project.ask("assigns", self.unit.path, ""), self.project.assigned

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections import deque
 from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
@@ -20,12 +19,14 @@ from ctxlint.source.imports import Contents, Imports
 from ctxlint.source.scanner import Transforming
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from ctxlint.source.scanner import Search
 
     _Request = tuple[int, Search | None, list[str]]
-    """The number of a search, the search if it is new, and the files."""
+    """A number, the search if it is another one than before, and the files."""
+    _Answers = tuple[int, list[bool | None]]
+    """The number of the request, and the answers."""
 
 Asked = TypeVar("Asked")
 
@@ -47,7 +48,8 @@ class SecondProcess:
         self._process: WorkerProcess | None = None
         self._is_copy = can_copy()
         self._prepared: set[str] = set()
-        self._searches = 0
+        self._asked = self._answered = 0
+        """The numbers of the last request, and of the last one that was answered."""
         self._is_stale = False
         if processors() > 1 and can_start():
             with suppress(Exception):  # whatever this platform raises: it is only faster with two
@@ -71,41 +73,50 @@ class SecondProcess:
             self.end()
         if not self._is_alive() or len(paths) < WORTH_SHARING:
             return answers_in(imports, search, paths)
-        self._searches += 1
         new: Search | None = search
         found: list[bool | None] = [None] * len(paths)
-        theirs: deque[slice] = deque()
+        theirs: dict[int, range] = {}
         start, end = 0, len(paths)  # of those that nobody has begun with: this process takes the last ones
         ahead = _AHEAD if self._is_copy else end // 2 // _THEIRS
         while start < end or theirs:
-            while start < end and len(theirs) < ahead:
-                part = slice(start, min(start + _THEIRS, end))
-                if not self._begin(_answer, (self._searches, new, paths[part])):
+            while start < end and self._asked - self._answered < ahead:
+                part = range(start, min(start + _THEIRS, end))
+                if not self._begin(_answer, (self._asked + 1, new, [paths[each] for each in part])):
                     break
-                theirs.append(part)
+                self._asked += 1
+                theirs[self._asked] = part
                 start, new = part.stop, None
-            mine = slice(max(start, end - _OWN), end)
-            found[mine] = answers_in(imports, search, paths[mine])
+            mine = range(max(start, end - _OWN), end)
             end = mine.start
-            while theirs and (answers := self._answered(wait=start == end)) is not None:
-                found[theirs.popleft()] = answers
-            if theirs and not self._is_alive():
-                start = theirs[0].start
+            if not mine and self._is_copy:  # what the process is late with
+                number, part = theirs.popitem()
+                mine = part[-_OWN:]
+                theirs.update({number: part[:-_OWN]} if len(part) > _OWN else {})
+            found[mine.start : mine.stop] = answers_in(imports, search, [paths[each] for each in mine])
+            for number, answers in self._new_answers(wait=not mine):
+                if number in theirs:
+                    at = theirs.pop(number).start
+                    found[at : at + len(answers)] = answers
+            if not self._is_alive():
+                for part in theirs.values():
+                    found[part.start : part.stop] = answers_in(imports, search, [paths[each] for each in part])
                 theirs.clear()
         return found
 
     def _is_alive(self) -> bool:  # no property: it changes from one line to the next
         return self._process is not None
 
-    def _answered(self, *, wait: bool) -> list[bool | None] | None:
-        """The next answer; None if it is not there yet, or if the process has died."""
-        process, answers = self._process, None
+    def _new_answers(self, *, wait: bool) -> Iterator[_Answers]:
+        """The answers that are there, after one that this process has to ``wait`` for; none if it has died."""
+        process = self._process
         try:
-            while process is not None and answers is None and (wait or (self._is_copy and process.has_answer())):
+            while process is not None and (wait or (self._is_copy and process.has_answer())):
                 (answers,) = process.answer(PATIENCE if wait else None)
+                if answers is not None:
+                    self._answered, wait = answers[0], False
+                    yield answers
         except Died:
             self.end()
-        return answers
 
     def _begin(self, function: Callable[[Asked], object], asked: Asked) -> bool:
         """Whether the process has begun to work on a request."""
@@ -152,19 +163,18 @@ def _search_ahead(paths: Iterable[str]) -> None:
             _KNOWN[each.question, path] = answers_in(_IMPORTS, each, [path])[0]
 
 
-def _answer(asked: _Request) -> list[bool | None]:
+def _answer(asked: _Request) -> _Answers:
     """The answers to a request. The search comes with the first one about it."""
     number, search, paths = asked
     if search is not None:
-        _SEARCHES.clear()
-        _SEARCHES[number] = search
-    search = _SEARCHES[number]
+        _SEARCH[:] = [search]
+    search = _SEARCH[0]
     _IS_FREE.clear()
     try:
         question = search.question
         unknown = [each for each in paths if (question, each) not in _KNOWN]
         found = dict(zip(unknown, answers_in(_IMPORTS, search, unknown)))
-        return [found[each] if each in found else _KNOWN[question, each] for each in paths]
+        return number, [found[each] if each in found else _KNOWN[question, each] for each in paths]
     finally:
         _IS_FREE.set()
 
@@ -173,8 +183,8 @@ _IMPORTS = Imports()
 _IMPORTS.contents = Contents()
 _KNOWN: dict[tuple[str, str], bool | None] = {}
 """What was searched ahead: the answers, by the question and the file."""
-_SEARCHES: dict[int, Search] = {}
-"""The latest search, by its number."""
+_SEARCH: list[Search] = []
+"""The latest search."""
 _IS_FREE = threading.Event()
 """Set while the process waits for a request."""
 _IS_FREE.set()

@@ -12,25 +12,36 @@ from ctxlint.source.ast_tree import Scoped, bound_in, bound_names, head_of
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ctxlint.model.index.file_index import ClassRecord, FileIndex
+    from ctxlint.model.index.module_unit import Unit
+    from ctxlint.source.source import Source
 
 
-def free_names(index: FileIndex, classes: Iterable[str]) -> frozenset[str]:
+def free_names(unit: Unit, classes: Iterable[str]) -> frozenset[str]:
     """The names that some classes of a file read, and that neither they nor the module nor Python binds."""
+    index = unit.index
     read = (
-        _free_in(index, record) - record.scope.function_locals() for record in map(index.classes.__getitem__, classes)
+        _free_in(unit.source, record.node) - record.scope.function_locals()
+        for record in map(index.classes.__getitem__, classes)
     )
     return frozenset(each for names in read for each in names if each not in index.module.names)
 
 
-def _free_in(index: FileIndex, record: ClassRecord) -> frozenset[str]:
-    """The names that a class reads and does not bind; known as long as its code is the same."""
-    part = index.parts[record.statement] if index.parts else index
-    known: dict[str, frozenset[str]] = part.notes.setdefault(free_names, {})
-    if record.qualname not in known:
-        free = _read_freely(record.node)
-        known[record.qualname] = frozenset(each for each in free if not is_always_bound(each))
-    return known[record.qualname]
+def _free_in(source: Source, node: ast.ClassDef) -> frozenset[str]:
+    """The names that a class reads and does not bind; in an editor, most classes are the same after a keystroke."""
+    first = min((node.lineno, *(each.lineno for each in node.decorator_list)))
+    text = source.lines(first, node.end_lineno or node.lineno)
+    found = _FREE.pop(text, None)
+    if found is None:
+        found = frozenset(each for each in _read_freely(node) if not is_always_bound(each))
+    _FREE[text] = found
+    while len(_FREE) > _TEXTS_KEPT:
+        del _FREE[next(iter(_FREE))]
+    return found
+
+
+_FREE: dict[str, frozenset[str]] = {}
+"""By the text of a class, which may have moved; the latest last."""
+_TEXTS_KEPT = 64
 
 
 class _Used(NamedTuple):
