@@ -209,7 +209,7 @@ def _resolves(session: Session) -> bool:
 
 def _wanted(kind: str, only: Sequence[str]) -> bool:
     """Whether the client requested actions of this kind, or of no kind in particular."""
-    return not only or any(kind == each or kind.startswith(f"{each}.") for each in only)
+    return not only or any(each in ("", kind) or kind.startswith(f"{each}.") for each in only)
 
 
 def _fix_all_kind(only: Sequence[str]) -> str | None:

@@ -20,7 +20,7 @@ from ctxlint.editor.worker import Worker
 from ctxlint.editor.workspace import Workspace
 from ctxlint.fix import is_safe
 from ctxlint.run.lint_file import has_changed
-from ctxlint.source.reading import OPEN
+from ctxlint.source.reading import OPEN, content_or_nothing
 from ctxlint.source.scanner import holds_candidate
 from ctxlint.version import __version__
 
@@ -88,6 +88,8 @@ class Session(LanguageServer):
         """Called when a document was closed."""
         self.unsaved: set[str] = set()
         """The URIs of the texts that were changed since they were opened or saved."""
+        self.initial_settings: object = None
+        """What the client sent with its first request, for when it has no others."""
         self.awaited_settings: asyncio.Event | None = None
         """Set once the client has sent its settings; None if they were not requested."""
         self._results: dict[str, tuple[int, Checked]] = {}
@@ -232,7 +234,7 @@ class Session(LanguageServer):
         """A document was opened or changed."""
         for react in self.on_result:
             self.start(react(document.uri))
-        if isinstance(document, Document) and OPEN.get(document.path, "") != document.text:
+        if isinstance(document, Document) and OPEN.get(document.path) != document.text:
             self.start(self._recheck_dependents(document))
 
     async def _recheck_dependents(self, document: Document) -> None:
@@ -244,12 +246,14 @@ class Session(LanguageServer):
             self.refresh()
 
     def forget(self, uri: str) -> None:
-        """A document was closed."""
-        OPEN.pop(path_of(uri), None)
+        """A document was closed; if it was not saved, what is on the disk counts for the others from now on."""
         self.documents.close(uri)
         self.drop(uri)
         for react in self.on_close:
             react(uri)
+        path = path_of(uri)
+        if OPEN.pop(path, None) is not None and has_changed(path, content_or_nothing(path).decode("utf-8", "replace")):
+            self.refresh()
 
     def drop(self, uri: str) -> None:
         """Drop the results of a document that was closed."""

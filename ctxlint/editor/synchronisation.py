@@ -53,6 +53,7 @@ def _register_start(session: Session) -> None:
         folders = [folder.uri for folder in params.workspace_folders or ()]
         root = params.root_uri or params.root_path
         _set_folders(session, folders or ([root] if root else []))
+        session.initial_settings = params.initialization_options
         _set_client_settings(session, params.initialization_options, initial=True)
         if _answers_configuration(params.capabilities):
             session.awaited_settings = asyncio.Event()
@@ -185,7 +186,7 @@ async def _first_settings(session: Session) -> None:
 
 
 async def _request_settings(session: Session) -> None:
-    """Request the settings of each folder; if the client does not answer, its initial settings apply."""
+    """Request the settings of each folder; if the client does not answer, or has none, its initial settings apply."""
     if not _answers_configuration(session.client_capabilities):
         return
     folders = tuple(session.protocol.workspace.folders.values())
@@ -196,13 +197,12 @@ async def _request_settings(session: Session) -> None:
         answers = await asyncio.wait_for(request, _SECONDS_FOR_AN_ANSWER)
     except Exception:  # noqa: BLE001  (a client may refuse in many ways)
         return
-    if not isinstance(answers, (list, tuple)) or len(answers) != len(items) or not any(answers):
+    if not isinstance(answers, (list, tuple)) or len(answers) != len(items):
         return
     paths = [path_of(folder.uri).rstrip("/\\") or "/" for folder in folders]
     each = {path: read_client_settings(answer) for path, answer in zip(paths, answers) if answer}
     before = (session.settings.by_folder, session.settings.client)
-    if answers[-1]:
-        _set_client_settings(session, answers[-1])
+    _set_client_settings(session, answers[-1] or session.initial_settings)
     session.settings.by_folder = each
     session.complain_about_settings()
     if before != (each, session.settings.client):

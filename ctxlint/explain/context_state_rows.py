@@ -86,8 +86,7 @@ def _read_rows(
                 index = index + count if count is not None else None
             if index is None or not (index >= at if starred else index == at):
                 continue
-        places = (place_of(fn, node) for node in uses_of(each)) if each.index is not None else ()
-        uses = tuple(place for place in places if place is not None)
+        uses = tuple(place for node in uses_of(each) if (place := place_of(fn, node)) is not None)
         yield ReadRow(each.name, each.method.name, each.index is None, place_of(fn, each.node), uses)
 
 

@@ -61,8 +61,7 @@ def _groups(contract: Contract) -> Iterator[_Group]:
     for attribute in contract.attributes:
         yield _Group((each.place for each in attribute.set), (each.place for each in attribute.read))
     for save in contract.saves:
-        reads = [each for each in save.reads or () if save.starred or not each.whole]
-        yield _Group([save.place], (place for each in reads for place in (each.place, *each.uses)))
+        yield _Group([save.place], (place for each in save.reads or () for place in (each.place, *each.uses)))
 
 
 def _ordered(places: Iterable[PlaceRow]) -> tuple[PlaceRow, ...]:

@@ -112,6 +112,11 @@ def test_all_safe_fixes_at_once(pulling: Client, tmp_path: Path, only: list[str]
     assert pulling.actions(uri, ["source.organizeImports"]) == []
 
 
+def test_the_empty_kind_stands_for_all(pulling: Client, tmp_path: Path) -> None:
+    uri = pulling.open((tmp_path / "empty.py").as_uri(), ONE)
+    assert pulling.actions(uri, [""]) == pulling.actions(uri)
+
+
 def test_fixes_on_save_are_worked_out_when_asked_for(start: Start, tmp_path: Path) -> None:
     client = start(capabilities=RESOLVES)
     text = TWO.replace("\n", "\r\n").replace("import torch", "import torch  # \u2028 \f \U0001f600", 1)

@@ -248,8 +248,11 @@ def test_what_is_open_counts_instead_of_what_is_on_disk(start: Start, tmp_path: 
     uri = client.open((tmp_path / "heir.py").as_uri(), heir)
     assert codes(client.pushed(uri, version=1)) == ["CTX203"]
     other = client.open((tmp_path / "base.py").as_uri(), base)
-    client.change(other, base.replace("torch.autograd.Function", "object"), 2)
+    unsaved = base.replace("torch.autograd.Function", "object")
+    client.change(other, unsaved, 2)
     assert codes(client.pushed(uri, version=1)) == []
+    client.notify("textDocument/didClose", {"textDocument": {"uri": other}})
+    assert codes(client.pushed(uri, version=1)) == ["CTX203"]
 
 
 def test_the_configuration_is_read_at_save_where_nothing_is_watched(start: Start, tmp_path: Path) -> None:
@@ -285,6 +288,20 @@ def test_settings_that_the_client_is_asked_for(start: Start, tmp_path: Path) -> 
     client.notify("workspace/didChangeConfiguration", {"settings": None})
     while client.pushed(first):
         continue
+
+
+def test_settings_that_the_client_has_no_more(start: Start, tmp_path: Path) -> None:
+    client = start(
+        folders=[tmp_path], capabilities={"workspace": {"configuration": True}}, options={"ignore": ["CTX1"]}
+    )
+    client.configuration = lambda _: {"ignore": ["CTX203"]}
+    client.notify("workspace/didChangeConfiguration", {"settings": None})
+    uri = client.open((tmp_path / "a.py").as_uri(), ONE)
+    while client.pushed(uri):
+        continue
+    client.configuration = lambda _: None
+    client.notify("workspace/didChangeConfiguration", {"settings": None})
+    assert codes(client.pushed(uri)) == ["CTX203"]
 
 
 def test_the_first_findings_wait_for_the_settings_that_the_client_is_asked_for(start: Start, tmp_path: Path) -> None:

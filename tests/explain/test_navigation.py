@@ -60,6 +60,15 @@ def test_every_use_of_an_unpacked_name_leads_to_its_saved_tensor() -> None:
     assert shown(FILE, references(FILE, line, column)) == ["8: x", "13: first", "15: first"]
 
 
+def test_a_starred_name_leads_to_the_saved_tensors_in_it() -> None:
+    code = CODE.replace("save_for_backward(x, x * 2)", "save_for_backward(x, scale, x * 2)")
+    file = file_of(code.replace("first, second =", "first, *rest =").replace("ctx.saved_tensors[1]", "rest[1]"))
+    for place in ("first, *re|st =", "re|st[1]"):
+        line, column = point(file, place)
+        assert shown(file, definition(file, line, column)) == ["8: scale", "8: x * 2"]
+        assert shown(file, references(file, line, column, include_definition=False)) == ["13: rest", "15: rest"]
+
+
 def test_a_name_that_is_bound_again_leads_nowhere() -> None:
     for again in ("first = first * 2", "for first in grad: pass", "[first for first in grad]", "def f(first): ..."):
         file = file_of(CODE.replace("        factor =", f"        {again}\n        factor ="))
