@@ -99,4 +99,4 @@ def _remedy(fn: FunctionClass, call: GenericCall) -> str:
         for each in stored
         for guard in each.guards
     )
-    return f"Test `{fn.storing_ctx}.needs_input_grad`, or call `is_grad_enabled`" if decides else "Call it"
+    return f"Test `any({fn.storing_ctx}.needs_input_grad)`, or call `is_grad_enabled`" if decides else "Call it"

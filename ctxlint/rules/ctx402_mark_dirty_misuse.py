@@ -162,9 +162,13 @@ def _judged(fn: FunctionClass, method: Method, call: ContextCall, argument: Slot
         return f"`{name}` is not a tensor; {_raises(call)}. Pass each tensor as an argument."
     if not is_input(value) and is_tensor(value) is not Tri.YES:
         return None
-    if any(none_returns(fn, returns, value) for returns in returns_with(fn, method, call)):
+    groups = list(returns_with(fn, method, call))
+    failing = [group for group in groups if none_returns(fn, group, value)]
+    if failing and groups[0] not in failing and is_input(value):
+        return _unreturned_there(fn, name, value, call, [each for group in failing for each in group])
+    if failing:
         if is_input(value):
-            return f"`{name}` is marked dirty but not returned; {_raises(call)}. {_remedy(fn, name, value)}"
+            return f"`{name}` is marked dirty but not returned; {_raises(call)}. {_remedy(fn, name, value, call)}"
         return (
             f"`{name}` is marked dirty but is neither an input nor returned; {_raises(call)}. Mark the "
             f"inputs that are modified in place and returned."
@@ -173,13 +177,25 @@ def _judged(fn: FunctionClass, method: Method, call: ContextCall, argument: Slot
         effect = f"{_raises(call)} if a gradient is needed" if _is_view(value) else _WARNS
         effect = _RAISES_OR_WARNS if _may_be_view(value) else effect
         origin = usual_storage(value)
-        changed = _is_view(value) and is_input(origin) and _may_be_changed(fn, origin)
+        changed = _is_view(value) and is_input(origin) and _may_be_changed(fn, origin, call)
         remedy = "Work on a copy, and drop the mark" if changed else "Drop the mark"
         return f"`{name}` is marked dirty but is not an input; {effect}. {remedy}."
     if is_input(value) and is_unmodified(fn, call, value):
         fact = f"`{name}` is marked dirty but `forward` does not modify it"
         return f"{fact}; {_raises(call)} for a leaf that requires a gradient. Drop the mark."
     return None
+
+
+def _unreturned_there(fn: FunctionClass, name: str, tensor: Value, mark: ContextCall, returns: list[Returned]) -> str:
+    """The message for a marked input that some returns after the mark lack."""
+    changes = list(fn.forward.facts.of(Mutation)) if fn.forward is not None else []
+    own = [each for each in changes if each.target is None or usual_storage(each.target) == tensor]
+    apart = bool(own) and all(each.event.excludes(change) for each in returns for change in own)
+    remedy = (
+        "Mark it only where it is modified" if apart else f"Return `{name}` itself, or modify a copy and drop the mark"
+    )
+    place, runs = fn.line(returns[0].event.node), " if this line runs" * bool(mark.guards)
+    return f"`{name}` is marked dirty{runs} but not returned on {place}; there, torch raises RuntimeError at `apply`. {remedy}."
 
 
 _WARNS = "torch warns if a gradient is needed, and does nothing"
@@ -216,9 +232,9 @@ def _raises(call: ContextCall) -> str:
     return f"torch raises RuntimeError at `apply`{' if this line runs' if call.guards else ''}"
 
 
-def _remedy(fn: FunctionClass, name: str, tensor: Value) -> str:
+def _remedy(fn: FunctionClass, name: str, tensor: Value, mark: ContextCall) -> str:
     """What to write for an input that is marked but not returned; a buffer, whose gradient is None, needs no mark."""
-    if not _may_be_changed(fn, tensor):
+    if not _may_be_changed(fn, tensor, mark):
         return "Drop the mark."
     changes = [each.target for each in fn.forward.facts.of(Mutation)] if fn.forward is not None else []
     if not any(target is not None and usual_storage(target) == tensor for target in changes):
@@ -229,15 +245,17 @@ def _remedy(fn: FunctionClass, name: str, tensor: Value) -> str:
     return f"Return `{name}` itself, or {'' if is_buffer else 'modify a copy and '}drop the mark."
 
 
-def _may_be_changed(fn: FunctionClass, tensor: Value) -> bool:
-    """Whether forward may write to an input: it does, perhaps through a view, or unknown code gets it."""
-    return any(_may_be(each, tensor) for method in fn.context_methods for each in _perhaps_written(method))
+def _may_be_changed(fn: FunctionClass, tensor: Value, mark: ContextCall) -> bool:
+    """Whether forward may write to an input on a path with a mark: it does, perhaps through a view, or unknown code."""
+    return any(_may_be(each, tensor) for method in fn.context_methods for each in _perhaps_written(method, mark))
 
 
-def _perhaps_written(method: Method) -> Iterator[Value | None]:
+def _perhaps_written(method: Method, mark: ContextCall) -> Iterator[Value | None]:
     """What a method writes to, None for something unknown, and what it passes to code that is not torch's."""
-    yield from (each.target for each in method.facts.of(Mutation))
+    yield from (each.target for each in method.facts.of(Mutation) if not each.excludes(mark))
     for call in method.facts.of(GenericCall):
+        if call.excludes(mark):
+            continue
         if call.callee is None or not call.callee.startswith(TORCH_NAMESPACES):
             yield from (leaf for slot in passed_to(call) for leaf in leaves(slot.value))
 
