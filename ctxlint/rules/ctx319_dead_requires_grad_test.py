@@ -123,7 +123,7 @@ class DeadRequiresGradTest(Rule[FunctionClass]):
                 remedy = _remedy(fn, home, value) if home is method else _ask(method)
                 reason = (
                     f", which computes {each.what} with grad mode off"
-                    if home is method
+                    if home is method and method is fn.forward
                     else " because it was computed with grad mode off"
                 )
                 said = f"{each.fact} always `False` in `{method.name}`{reason}. {each.ask(remedy)}"
