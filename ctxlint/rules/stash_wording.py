@@ -76,10 +76,15 @@ def remedy(stash: Stash) -> str:
         return f"Use `save_for_backward`{forward}{' for the tensors in it' * part}{_unpacked_by_heirs(stash.fn)}."
     needed = len(stash.uses.metadata) + bool(_tested(stash))
     if not needed:
-        if stash.contained:
-            return "Leave it out."
         if _is_read_by_forward(stash):
             return "Keep it in a local variable instead."
+        if stash.contained:
+            in_order = any(each is not None and isinstance(each.index, int) for each in stash.places)
+            return (
+                f"Put `None` in {'their place' if len(stash.names) > 1 else 'its place'}."
+                if in_order
+                else "Leave it out."
+            )
         return "Drop it and what reads it." if stash.write.attribute in stash.fn.reads_by_attribute else "Drop it."
     return f"Keep only {'that' if needed == 1 else 'those'}."
 
