@@ -210,9 +210,10 @@ def _message(method: Method, gradient: str, mutation: Mutation, condition: str =
     subject += " if the sizes agree" * _is_multiplied_by_a_mask(mutation)
     wrong = "wrong, or torch raises" if mutation.how in _RESHAPING else "silently wrong"
     if wants_old_values(method, mutation, gradient):
+        remedy = f"Pass a copy to `{mutation.by}`" if mutation.by else "Write to a new tensor"
         return (
             f"{subject}{condition or unless_copied(mutation)}; later reads of `{gradient}`, and others to which torch passes the "
-            f"same tensor, silently get the new values. Write to a new tensor."
+            f"same tensor, silently get the new values. {remedy}."
         )
     if mutation.how.startswith("[...]") and not (mutation.by or condition or unless_copied(mutation)):
         return f"{subject}{_OF_ITEMS}"

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 def wants_old_values(method: Method, mutation: Mutation, name: str) -> bool:
     """Whether code that may run after the modification of a parameter reads it, as if it still had its old values."""
-    if mutation.by or mutation.in_loop or not _has_another_name(method, mutation, name):
+    renamed = _is_bound_by_a_call if mutation.by else _has_another_name
+    if mutation.in_loop or not renamed(method, mutation, name):
         return False
     return any(_is_value(method, each) for each in _read_after(method, mutation.node, name))
 
@@ -70,6 +71,13 @@ def _has_another_name(method: Method, mutation: Mutation, name: str) -> bool:
     if isinstance(small, cst.Assign):
         return all(not is_name(target.target, name) for target in small.targets)
     return isinstance(small, cst.BaseSmallStatement) and not isinstance(small, cst.Expr)
+
+
+def _is_bound_by_a_call(method: Method, mutation: Mutation, name: str) -> bool:
+    """Whether the result of a function that modifies a parameter and returns it gets another name."""
+    bound = [each for each in method.facts.of(Assigned) if each.value_node is mutation.node]
+    others = [each for each in bound if each.name != name and each.value is not None]
+    return len(bound) == 1 and any(_is_memory_of(name, each.value) for each in others if each.value is not None)
 
 
 def _read_after(method: Method, node: cst.CSTNode, name: str) -> Iterator[cst.Name]:
