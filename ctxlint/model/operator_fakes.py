@@ -263,7 +263,7 @@ def _always(ours: list[tuple[ast.expr, Laid | None]], theirs: Laid | None, teste
 
 
 def _chosen_by_sizes(operator: _Function, annotations: Mapping[str, str]) -> bool:
-    """Whether sizes, or numbers that may be sizes, choose between returns of an operator: one may be of empty tensors."""
+    """Whether sizes, or numbers that may be sizes, choose between returns: one may be of empty tensors."""
     nodes = nodes_in(operator)
     inside = [node for each in nodes if isinstance(each, (ast.If, ast.IfExp)) for node in nodes_in(each.test)]
     own = {each.id for each in nodes if isinstance(each, ast.Name) and not _is_read(each)}
