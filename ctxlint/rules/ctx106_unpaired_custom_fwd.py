@@ -32,11 +32,11 @@ class UnpairedCustomFwd(Rule[FunctionClass]):
     ## Why is this bad?
     `custom_fwd` stores the autocast state on ctx, and `custom_bwd` restores it. With `custom_bwd` alone, every backward
     raises `AttributeError: 'FBackward' object has no attribute '_fwd_used_autocast'`, with or without autocast. With
-    `custom_fwd` alone, backward runs with autocast off: a matrix product of two dtypes raises, and other operations
-    silently run in another precision. With `cast_inputs`, it is `forward` that runs with autocast off, and `backward`
-    runs with autocast on if it is called under autocast. With `setup_context`, `forward` gets no ctx: the state is
-    written to the caller's first tensor, and `custom_bwd` raises as above; without `custom_bwd`, only `cast_inputs` has
-    an effect.
+    `custom_fwd` alone, backward runs as it is called, usually with autocast off: a matrix product of two dtypes raises,
+    and other operations silently run in another precision. With `cast_inputs`, it is `forward` that runs with autocast
+    off, and `backward` runs with autocast on if it is called under autocast. With `setup_context`, `forward` gets no
+    ctx: the state is written to the caller's first tensor, and `custom_bwd` raises as above; without `custom_bwd`, only
+    `cast_inputs` has an effect.
 
     Both take the first argument for ctx. For a class method that is the class: all calls share one state, and a `backward`
     silently runs in the autocast mode of the last `forward`. If only one of them is a class method, `backward` raises.
@@ -168,9 +168,10 @@ def _gets_class(method: Method) -> bool:
 
 def _effect(entry: Decorator, backward: Method) -> str:
     """How the autocast mode of backward differs from forward's, which with ``cast_inputs`` runs with it off."""
-    mode = "on if it is called under autocast" if entry.casts_inputs else "off"
     result = ", which raises or silently changes the precision" if _is_cast(backward) else ""
-    return f"torch runs `backward` with autocast {mode}{result}"
+    if entry.casts_inputs:
+        return f"torch runs `backward` with autocast on if it is called under autocast{result}"
+    return f"if only `apply` is under autocast, torch runs `backward` with it off{result}"
 
 
 def _is_cast(backward: Method) -> bool:

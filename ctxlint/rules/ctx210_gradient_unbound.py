@@ -176,10 +176,11 @@ def _none_by_expression(fn: FunctionClass, method: Method, seen: set[str]) -> It
         unless = f"{'unless' if found.holds else 'if'} `{test}`"
         name, there = f"`{use.name}`", "here without that test"
         longer, shorter = f"{name} in `{method.name}` of `{fn.name}`", "by a conditional expression"
+        first, *others = _tested_first(method, use, use.name)
+        remedy = "Handle that case here" if others else first  # the rest may need what the statement binds
         fitted = [
             f"{subject} is `None` {when} but {used} {there}; it raises {error} then. {remedy}."
             for subject, when in ((longer, unless), (name, unless), (longer, shorter), (name, shorter))
-            for remedy in _tested_first(method, use, use.name)
         ]
         yield Finding(fn.span(use.node), fitting(*fitted), related=way_to(fn, use))
 

@@ -9,7 +9,7 @@ import libcst as cst
 from ctxlint.fix import Applicability
 from ctxlint.fixes.tuples import return_a_tuple
 from ctxlint.model.analyses.reachability import judged_gradients
-from ctxlint.model.analyses.refused_gradients import refused_gradient
+from ctxlint.model.analyses.refused_gradients import is_refused_gradient, refused_gradient
 from ctxlint.model.analyses.tensor_containers import container_inputs_with_gradient
 from ctxlint.model.analyses.variadic_gradients import before_variadic
 from ctxlint.model.function import FunctionClass
@@ -102,6 +102,8 @@ class GradientContainer(Rule[FunctionClass]):
         containers = container_inputs_with_gradient(fn)  # CTX216
         for returned in judged_gradients(fn):
             refused = refused_gradient(fn, returned)
+            if refused is not None and refused.position is None and not is_refused_gradient(returned.event.value):
+                continue  # what else is returned here shows that a condition decides, which may always hold
             if refused is not None and not (_is_plain(refused) is False and _faces(fn, refused) in containers):
                 yield Finding(
                     place_of_gradients(fn, returned),
@@ -147,21 +149,21 @@ def _complaint(fn: FunctionClass, returned: Returned, refused: RefusedGradient) 
         advice = "Return a tensor, or `None`."
     elif _starred_fits(fn, returned, value):
         advice = "Put a star before it."
-    elif entry is not None and _is_alone(fn, entry):
-        raises = f"{raises}, or silently never runs it if {name} is a container"
-        advice = f"Pass the tensors of {name} to `apply` one by one."
     elif entry is not None and entry.is_tensor is not Tri.YES:
+        alone = _is_alone(fn, entry)
         advice = f"Return a tensor, or pass the tensors of {name} to `apply` one by one."
+        if alone:
+            raises = f"{raises}, or silently never runs it if {name} is a container"
+        if alone and _is_only_indexed(fn, entry) and not any(each.tensor for each in entry.evidence):
+            advice = f"Pass the tensors of {name} to `apply` one by one."
     else:
         advice = "Return a tensor."
     return f"{_kind(value)} as the gradient for {name}; {raises}. {advice}"
 
 
 def _is_alone(fn: FunctionClass, entry: Input) -> bool:
-    """Whether an input seems to be a container, and no other one may be a tensor: then none may need a gradient."""
-    others = [each for each in fn.inputs if each is not entry]
-    indexed = not any(each.tensor for each in entry.evidence) and _is_only_indexed(fn, entry)
-    return fn.variadic_inputs is None and indexed and all(map(_needs_none, others))
+    """Whether no input but one, which may be a container, may be a tensor: then none may need a gradient."""
+    return fn.variadic_inputs is None and all(_needs_none(each) for each in fn.inputs if each is not entry)
 
 
 def _needs_none(entry: Input) -> bool:

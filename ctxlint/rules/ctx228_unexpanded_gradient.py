@@ -83,5 +83,5 @@ class UnexpandedGradient(Rule[FunctionClass]):
             yield Finding(
                 fn.span(node),
                 f"`{backward.name}` of `{fn.name}` returns a gradient in the shape of the output for `{name}`, which "
-                f"`forward` reduces; torch raises RuntimeError at backward. Return it expanded to the shape of `{name}`.",
+                f"`forward` reduces; torch raises RuntimeError at backward unless `{name}` has that shape. Return it expanded to the shape of `{name}`.",
             )

@@ -38,7 +38,8 @@ class FunctionInstantiated(Rule[SourceFile]):
     - `Fn().apply(x)` works, warns, and loses the state of the instance. This includes an instance of which only `apply`
       is used.
     - Methods that are called on an instance run like plain functions: autograd does not run `backward`.
-    - `Fn.forward(x)` with `setup_context` runs, but autograd differentiates the body and silently bypasses `backward`.
+    - `Fn.forward(x)` with `setup_context` runs, but autograd silently bypasses `backward`, and records what the body
+      computes.
 
     ## Example
     ```python
@@ -243,7 +244,7 @@ def _of_call(file: SourceFile, fn: FunctionClass, call: ApplyCall) -> Iterator[F
         if call.inside_function_class or call.gradients_off or fn.called_directly & {"backward", "setup_context"}:
             return  # on purpose, where the caller runs its backward, too
         remedy = f"Write `{name}.apply(...)`."
-        fact = f"`{name}.forward(...)` bypasses the `backward` of `{name}`; torch silently differentiates the body instead."
+        fact = f"`{name}.forward(...)` calls the body directly; autograd silently never runs `backward` of `{name}` for it."
     elif call.how == "construct-call" and "__call__" not in fn.methods:
         fact = f"An instance of `{name}` is called; torch raises RuntimeError."
     else:
