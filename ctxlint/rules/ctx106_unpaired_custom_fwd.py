@@ -171,7 +171,7 @@ def _effect(entry: Decorator, backward: Method) -> str:
     result = ", which raises or silently changes the precision" if _is_cast(backward) else ""
     if entry.casts_inputs:
         return f"torch runs `backward` with autocast on if it is called under autocast{result}"
-    return f"if only `apply` is under autocast, torch runs `backward` with it off{result}"
+    return f"if only `apply` is under autocast, `backward` runs with it off{result}"
 
 
 def _is_cast(backward: Method) -> bool:
