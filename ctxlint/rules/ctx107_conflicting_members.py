@@ -8,7 +8,7 @@ from ctxlint.model.analyses.misnamed import Misnamed, misnamed
 from ctxlint.model.function import FunctionClass, ParameterKind, Style
 from ctxlint.model.interpreter.values import Constant
 from ctxlint.rules.base import Finding, Rule
-from ctxlint.rules.wording import quoted, them
+from ctxlint.rules.wording import quoted, them, to_setup_context
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -115,7 +115,7 @@ class ConflictingMembers(Rule[FunctionClass]):
             yield Finding(
                 fn.span(fn.node.name),
                 f"`{fn.name}` has `{member}` but no `setup_context`; torch raises RuntimeError under every transform "
-                f"of `torch.func`. Move the code that uses the ctx to `setup_context({fn.storing_ctx}, inputs, output)`.",
+                f"of `torch.func`. {to_setup_context(fn)}.",
             )
         yield from self._keyword_only(fn, settings)
         yield from self._boxed(fn, settings)

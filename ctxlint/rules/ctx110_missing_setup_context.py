@@ -8,6 +8,7 @@ from ctxlint.fixes.splitting import split_forward
 from ctxlint.model.analyses.returned_inputs import is_always_returned, saved_and_returned
 from ctxlint.model.function import FunctionClass, Style
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
+from ctxlint.rules.wording import to_setup_context
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -119,6 +120,4 @@ def _advice(fn: FunctionClass, forward: Method, entry: Decorator | None) -> str:
         return f"Return {view}, and move the code that uses the ctx to `setup_context({ctx}, inputs, output)`"
     if entry is not None:
         return f"Move `@{entry.written}` and the code that uses the ctx to `setup_context({ctx}, inputs, output)`"
-    if ctx not in forward.facts.names_read:
-        return f"Remove `{ctx}`, and define `setup_context({ctx}, inputs, output)`"
-    return f"Move the code that uses the ctx to `setup_context({ctx}, inputs, output)`"
+    return to_setup_context(fn)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ctxlint.fixes.splitting import split_forward
 from ctxlint.model.function import FunctionClass, Style
 from ctxlint.rules.base import Finding, FixAvailability, Rule
+from ctxlint.rules.wording import to_setup_context
 from ctxlint.torch_api.transforms import NEEDS_JVP, NEEDS_SETUP_CONTEXT, NEEDS_VMAP
 
 if TYPE_CHECKING:
@@ -129,9 +130,10 @@ def _missing(fn: FunctionClass, call: ApplyCall, transform: Transform) -> str | 
     if fn.style is Style.CTX_IN_FORWARD and transform.name in NEEDS_SETUP_CONTEXT:
         if "vmap" in fn.methods or "generate_vmap_rule" in fn.class_attributes:
             return None  # CTX107
-        remedy = f"Move the code that uses the ctx to `setup_context({fn.storing_ctx}, inputs, output)`"
+        remedy = to_setup_context(fn)
         if maps:
-            remedy = "Move its use of the ctx to `setup_context`, and set `generate_vmap_rule = True` or define `vmap`"
+            first = "Move its use of the ctx to" if remedy.startswith("Move") else "Remove its ctx, define"
+            remedy = f"{first} `setup_context`, and set `generate_vmap_rule = True` or define `vmap`"
         return f"{run}, which has no `setup_context`; torch raises RuntimeError. {remedy}."
     if maps:
         return (

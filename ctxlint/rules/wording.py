@@ -226,6 +226,14 @@ _AT_RUN_TIME = pattern(r"\b(?:raises?|silently)\b")
 _UNLESS = pattern(r"(unless [^,]*), (.*)")
 
 
+def to_setup_context(fn: FunctionClass) -> str:
+    """What to do if ``setup_context`` is missing: a ``forward`` may take a ctx that it has no use for."""
+    ctx = fn.storing_ctx
+    if fn.forward is not None and ctx not in fn.forward.facts.names_read:
+        return f"Remove `{ctx}` from `forward`, and define `setup_context({ctx}, inputs, output)`"
+    return f"Move the code that uses the ctx to `setup_context({ctx}, inputs, output)`"
+
+
 def refusal(fn: FunctionClass, method: Method) -> str:
     """The clause about what torch passes, if a method takes one parameter too many."""
     if works_by_accident(fn, method):
