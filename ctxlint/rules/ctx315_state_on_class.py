@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ctxlint.model.analyses.lent_memory import lent_gradients, lent_outputs
 from ctxlint.model.analyses.shared_state import shared_gradients, shared_outputs, shared_saves, shared_writes
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.syntax import code_of
@@ -25,7 +26,8 @@ class StateOnClass(Rule[FunctionClass]):
     of the module that calls the Function, `Fn.apply(self, x)`, which `forward` sets, and `backward` reads as `ctx.module.buffer`.
 
     Reports gradients, outputs and saved tensors that are a buffer of the class, of the file, or of the module around the
-    class (`self.buffer`), which each run overwrites.
+    class (`self.buffer`), which each run overwrites. Also an input that is returned, or that is kept and returned as the gradient of
+    another one, if a call in view passes an attribute of its own object for it, and functions that are not known fill it.
 
     ## Why is this bad?
     There is one class, and one module, for all calls. Each backward reads what the last forward wrote: with two calls before
@@ -70,7 +72,8 @@ class StateOnClass(Rule[FunctionClass]):
     ## Known limits
     Attributes of a class count if they are accessed through its name, not through `cls`, those of a module if each call in
     view passes `self`, and items if their key is a string. A buffer that is created once, under `if Fn.buffer is None:`, is
-    reported only where it is returned or saved. An attribute that `backward` sets again is not reported: in a reversible
+    reported only where it is returned or saved. What a call passes counts only if its class binds that attribute, but neither the
+    method around the call nor one that it calls, except under a test of `self`, and if that method has no `clone()`. An attribute that `backward` sets again is not reported: in a reversible
     network, each call hands its inputs on to the one before.
 
     ## References
@@ -94,6 +97,8 @@ class StateOnClass(Rule[FunctionClass]):
             )
         if forward is not None and fn.signature_judgeable and not forward.inherited:
             yield from _buffers_of_forward(fn, forward)
+        if fn.signature_judgeable:
+            yield from list(_buffers_of_callers(fn))[:1]
         for write in shared_writes(fn):
             stored = any(each.attribute == write.attribute for each in fn.context_writes)
             advice = f"Use `{ctx}.{write.attribute}`" if stored else f"Write `{ctx}.{write.attribute} = ...`"
@@ -125,6 +130,23 @@ def _buffers_of_forward(fn: FunctionClass, forward: Method) -> Iterator[Finding]
             fn.span(each.node),
             f"`forward` keeps {what.removesuffix(',')} for `backward` and overwrites it on each call; after the next call, "
             f"`backward` of this one {then}. Keep `{name}.clone()`.",
+        )
+
+
+def _buffers_of_callers(fn: FunctionClass) -> Iterator[Finding]:
+    for each in lent_outputs(fn):
+        name = code_of(each.node)
+        yield Finding(
+            fn.span(each.node),
+            f"`forward` returns the input `{name}`, for which {each.call.place} passes its `{each.given}`; the next call silently "
+            f"replaces the values of this output. Return `{name}.clone()`.",
+        )
+    for each in lent_gradients(fn, fn.judgeable_backward) if fn.judgeable_backward is not None else ():
+        name = code_of(each.node)
+        yield Finding(
+            fn.span(each.node),
+            f"`backward` returns `{name}` as a gradient, for which {each.call.place} passes its `{each.given}`; if the next run "
+            f"comes before that gradient is used, it is silently lost. Return `{name}.clone()`.",
         )
 
 

@@ -98,6 +98,8 @@ class ApplyCall:
     """Positions of arguments for which the caller requests a gradient, or that a module of ``self`` returns."""
     stored: tuple[int, ...] = ()
     """Positions of arguments that another object may hold: ``node.data``; it may be a leaf, as it is used elsewhere."""
+    lasting: tuple[int, ...] = ()
+    """Positions of arguments whose memory certainly outlives the method that passes it: ``self.buffer``."""
     any_layout: tuple[int, ...] = ()
     """Positions of arguments that the caller was passed, or that are usually not contiguous: ``x.t()``."""
     parameter: str = ""

@@ -13,6 +13,7 @@ from ctxlint.model.index.autocast_calls import may_be_under_autocast
 from ctxlint.model.index.file_index import FileIndex, Patch, last_name
 from ctxlint.model.index.fitting_sizes import MAY_FIT, may_fit_sizes
 from ctxlint.model.index.inplace_calls import overwritten
+from ctxlint.model.index.lasting_memory import lasting_attributes
 from ctxlint.model.index.origins import origins
 from ctxlint.model.index.passed_layouts import may_have_any_layout
 from ctxlint.model.index.passed_tensors import (
@@ -74,6 +75,7 @@ if TYPE_CHECKING:
     from ctxlint.model.index.project import Project
     from ctxlint.model.index.results import CallPlace, Differentiation, Written
 
+_MOST_BASES = 8
 _GRADIENTS = pattern(
     r"req\w*grad|need\w*grad|grad_?(?:enabled?|mode|required)|^grad(?:s|ients?)?$|autograd|checkpoint|training|inference"
     r"|(?:^|_)(?:is|no|with|wants?|enable|disable|ignore|compute|has|use|return)_(?:\w+_)?grad",
@@ -495,6 +497,7 @@ class CallSites:
             modifiable=tuple(self.leaves_given(arguments[: len(plain)], record)) if how in APPLIES else (),
             created=self.created(arguments[: len(plain)], record.scope),
             stored=tuple(stored),
+            lasting=self.lasting(arguments[: len(plain)], record.scope) if how in APPLIES else (),
             any_layout=tuple(any_layout),
             rest=rest,
             parameter=ast.unparse(parameters[0]) if how in APPLIES and parameters else "",
@@ -907,6 +910,37 @@ class CallSites:
             return False
         values = self.attribute_values(node.attr, scope)
         return all(map(is_frozen_parameter, values)) if values else node.attr in self.buffers(scope)
+
+    def lasting(self, passed: list[ast.expr], scope: Scope) -> tuple[int, ...]:
+        """The positions of arguments that are ``self.buffer``, the same memory in each call of the method."""
+        on_self = {at: each.attr for at, each in enumerate(passed) if is_on_self(each)}
+        owner = self.index.classes.get(class_around(scope) or "") if on_self else None
+        function = self.index.functions.get(scope.qualname)
+        if owner is None or function is None:
+            return ()
+        lasting = lasting_attributes([*self.with_bases(owner)], function.node)
+        others = self.index.stored_by_others
+        found = (at for at, name in on_self.items() if name in lasting and name not in others)
+        return tuple(at for at in found if not self.is_leaf(passed[at], scope))
+
+    def with_bases(self, owner: ClassRecord) -> Iterator[ast.ClassDef]:
+        """A class and those that it certainly descends from, of this file or another one."""
+        index, found = self.index, owner
+        for _hops in range(_MOST_BASES):
+            yield found.node
+            paths = [dotted_name(each) for each in found.node.bases]
+            names = [resolve_certainly(each, found.scope) for each in paths if each is not None]
+            own = [index.classes.get(each.removeprefix(LOCAL)) for each in names if each is not None]
+            base = next((each for each in own if each is not None), None)
+            for name in names if base is None and index is self.index else ():
+                home = (
+                    self.elsewhere.home(name) if name is not None and not name.startswith(("torch.", LOCAL)) else None
+                )
+                if home is not None and home[1] in home[0].index.classes:
+                    index, base = home[0].index, home[0].index.classes[home[1]]
+            if base is None:
+                return
+            found = base
 
     def is_parameter(self, node: ast.expr, scope: Scope) -> bool:
         """Whether an argument is ``self.weight``, certainly a parameter, of a class that freezes none."""

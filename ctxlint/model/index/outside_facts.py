@@ -152,7 +152,7 @@ class Own(NamedTuple):
         if call.frozen or call.transforms or call.differentiated_again:
             return True
         pairs = (*call.incoming, *call.enclosed)
-        passed_on = (*call.trained, *call.differentiated_inputs, *(at for at, _name in pairs))
+        passed_on = (*call.trained, *call.lasting, *call.differentiated_inputs, *(at for at, _name in pairs))
         if any(at < len(self.inputs) and self.inputs[at].never_gets_gradient for at in passed_on):
             return True
         if not call.applies or call.expects_error:

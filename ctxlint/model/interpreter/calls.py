@@ -351,7 +351,7 @@ def _call_value(
             walk.record(Escape, node, how="passed")
         walk.record(GenericCall, node, arguments=arguments.positional, statement=walk.statement)
         return Opaque(node)
-    walk.record(MethodCall, node, definition=found[0])
+    walk.record(MethodCall, node, definition=found[0], arguments=arguments.positional)
     return apply_summary(walk, node, found, arguments)
 
 

@@ -871,6 +871,7 @@ class GenericCall(Event):
 
 @record
 class MethodCall(Event):
-    """A call of a method of the project, ``definition``, of an object or a base class."""
+    """A call of a method of the project, ``definition``, of an object or a base class, with positional arguments."""
 
     definition: Definition | None = None
+    arguments: tuple[Slot, ...] = ()
