@@ -12,6 +12,7 @@ from ctxlint.model.analyses.absent_inputs import (
     bound_only_if_given,
     computes_with,
     has_gradient_if_absent,
+    reads_attribute,
     unbound_gradient,
 )
 from ctxlint.model.analyses.gradient_placements import exact_calls, shortfalls
@@ -191,6 +192,8 @@ def _for_none(fn: FunctionClass) -> Iterator[Finding]:
         if absent is not None:
             name, attribute = absent
             raises = f"`{name}.{attribute}` raises AttributeError if that is `None` too, else torch raises RuntimeError"
+            if reads_attribute(fn, entry, returns[0].slots[entry.index].node):
+                raises = "it raises AttributeError at backward"
             rests_on = (returns[0],)
         yield Finding(
             place_of_gradients(fn, returns[0]),

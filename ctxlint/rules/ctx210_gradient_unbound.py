@@ -403,6 +403,9 @@ def _remedy(fn: FunctionClass, backward: Method, use: MaybeUnbound, flags: froze
     if fix is not None:
         return f"Write `{use.name} = None` before the test"
     asked = flags_of(use.guards)
+    if asked:  # it is read unbound under other flags, too
+        same = (each for each, under in unbound_uses(fn, backward) if each.name == use.name and under == flags)
+        asked = asked.union(*(flags_of(each.guards) for each in same))
     if returned and not asked:
         return f"Write `{use.name} = None` first, and test `{use.name} is not None` here"
     tests = quoted([_test(fn, backward, index) for index in sorted(asked)])

@@ -147,7 +147,7 @@ def _silent(fn: FunctionClass, container: Input) -> str:
     """What comes of a container if no other input requires a gradient: an element that is returned keeps its graph."""
     if returns_element(fn, container):
         return "torch does not look inside, and a returned element silently bypasses `backward`"
-    return "torch does not look inside, and its tensors silently get no gradient"
+    return "torch does not look inside, and its tensors get no gradient"
 
 
 def _surplus(fn: FunctionClass) -> int:

@@ -171,9 +171,13 @@ def _message(fn: FunctionClass, change: ChangedInBackward, alike: list[str], *, 
         lost = "hooks that give back another tensor silently lose the result" if change.buffer is Buffer.RESULT else ""
         effects = ", and ".join(filter(None, (lost, "a second backward raises RuntimeError" if noticed else "")))
         names = list(dict.fromkeys(alike))
-        remedy = f"Keep it as `{fn.reading_ctx}.{name}` instead of saving it."
-        if len(names) > 1:
-            remedy = f"Keep {quoted(names)} on `{fn.reading_ctx}` instead of saving them."
+        kept = (
+            f"Keep {quoted(names)} on `{fn.reading_ctx}`" if len(names) > 1 else f"Keep it as `{fn.reading_ctx}.{name}`"
+        )
+        them, copies = ("them", "copies") if len(names) > 1 else ("it", "a copy")
+        remedy = f"{kept} instead of saving {them}."
+        if change.buffer is Buffer.RESULT and computes(change.mutation):
+            remedy = f"{kept} if the caller wants the result, else work on {copies}."
         return f"`{change.mutation.doer}` {fact}; {effects}. {remedy}"
     partly = ", which `forward` returns on some paths" if change.partly else ""
     if change.mutation.how == KERNEL and change.saved and noticed:

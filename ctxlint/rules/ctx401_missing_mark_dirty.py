@@ -103,7 +103,8 @@ class MissingMarkDirty(Rule[FunctionClass]):
     The mark is added if `forward` takes ctx, modifies the input on every path, and returns the input itself, and
     nothing else, on every path: with several outputs, a marked input that is a view raises. It is not added if
     `forward` has saved the input before, and it is not only a buffer for the output, or if a call passes what looks like a leaf that requires grad, such as a
-    parameter: a mark raises for it; nor if it passes an attribute of another object, which may be one. The fix is unsafe: calls on a leaf that requires grad then raise, as they should. A
+    parameter: a mark raises for it; nor if it passes an attribute of another object, which may be one. The fix is unsafe: calls on a leaf that requires grad then raise, as they should, and so
+    does backward if the operation that computed the input has saved it, as `tanh` does: there, only a copy helps. A
     second backward through a buffer that is kept between calls raises as well, because the mark makes the buffer part
     of the first graph. Nor is it added if `backward` reads the buffer instead of the incoming gradient: the backward of
     another Function may have written the gradient there.
@@ -228,7 +229,7 @@ def _message_of_elements(fn: FunctionClass, elements: dict[Item, Mutation]) -> s
     leaves = "leaves are" if several else "a leaf is"
     copies = "copies" if several else f"`{names[0]}.clone()`"
     mark = (
-        f"Call `{fn.storing_ctx}.mark_dirty({names[0]})` if it is no leaf, else work"
+        f"Call `{fn.storing_ctx}.mark_dirty({names[0]})` if it is no leaf and not saved before, else work"
         if may_be_marked(fn, element)
         else "Work"
     )
@@ -340,14 +341,16 @@ def _message_if_not_copied(names: list[str], mutation: Mutation) -> str:
         how = f"in place{condition}, without `mark_dirty`; {leaves}"
     else:
         how = f"in place without `mark_dirty`{condition}; {leaves} then"
-    return f"{modifies} the {inputs} {how} silently overwritten. Work on {copies}."
+    return f"{modifies} the {inputs} {how} silently overwritten, and later uses read the new values. Work on {copies}."
 
 
 def _message(fn: FunctionClass, tensor: Parameter, mutation: Mutation) -> str:
     name = tensor.name
     where = "" if fn.setup_context is None else " in `setup_context`"
     buffer = fn.inputs[tensor.index].gradient is Tri.NO
-    otherwise = " if each call gets a new tensor, else work" if buffer else " if it is no leaf, else work"
+    otherwise = (
+        " if each call gets a new tensor, else work" if buffer else " if it is no leaf and not saved before, else work"
+    )
     markable = _mark_helps(fn, tensor, mutation)
     if buffer and not markable:  # torch refuses the mark of a view if there are other outputs
         markable = gradient_is_read(fn, tensor) and not _needs_more(fn, tensor, mutation)
@@ -364,7 +367,10 @@ def _message(fn: FunctionClass, tensor: Parameter, mutation: Mutation) -> str:
         leaf, effect = leaf.replace("silently ", ""), "the saved tensor silently has the new values"
         also = ", and save the one that `backward` needs"
     elif _kept_for_backward(fn, tensor, mutation):
-        effect, also = f"later uses of `{name}` silently read the new values", ", unless this is its only use"
+        effect, also = (
+            f"later uses of `{name}` silently read the new values",
+            ", unless no other use or backward needs the old values",
+        )
     elif not returns_memory_of(fn, tensor) or is_identity(fn, tensor.index):
         effect = f"later uses of `{name}` silently read the new values"
     when = unless or under_flag(mutation)

@@ -18,7 +18,7 @@ from ctxlint.model.analyses.mutations import gradient_written, gradient_written_
 from ctxlint.model.analyses.saved_state import chosen_gradient
 from ctxlint.model.analyses.undefined_attributes import happening_mutations
 from ctxlint.model.function import FunctionClass, Mutation
-from ctxlint.model.syntax import code_of
+from ctxlint.model.syntax import code_of, is_name
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.rules.related import way_to
 from ctxlint.rules.wording import quoted, under_flag, unless_copied
@@ -119,6 +119,7 @@ class ModifiedGradOutput(Rule[FunctionClass]):
                 gradient, mutation = next(iter(together.items()))
                 alone = len(together) == 1
                 copied = alone and gradient_written(mutation) and not wants_old_values(method, mutation, gradient)
+                copied = copied and not _is_lost(method, mutation, gradient)
                 yield Finding(
                     fn.span(mutation.node),
                     _message(method, gradient, mutation) if alone else _message_of_several(method, together),
@@ -202,7 +203,9 @@ def _is_read_after(method: Method, mutation: Mutation, gradients: list[str]) -> 
 def _message(method: Method, gradient: str, mutation: Mutation, condition: str = "") -> str:
     node = mutation.target_node
     written = code_of(node) if node is not None else gradient
-    subject = f"`{mutation.doer}` modifies the incoming gradient `{gradient}` in place"
+    lost = _is_lost(method, mutation, gradient)
+    does = "overwrites all values of" if lost else "modifies"
+    subject = f"`{mutation.doer}` {does} the incoming gradient `{gradient}` in place"
     through = written != gradient and not gradient.startswith(f"{written}[") and "\n" not in written
     if through and (condition or not unless_copied(mutation)):
         subject += f" through `{written}`"
@@ -217,7 +220,9 @@ def _message(method: Method, gradient: str, mutation: Mutation, condition: str =
         )
     if mutation.how.startswith("[...]") and not (mutation.by or condition or unless_copied(mutation)):
         return f"{subject}{_OF_ITEMS}"
-    if condition:  # a kernel may get the gradient in another argument, too
+    if lost:
+        remedy = "Write to a new tensor" + f"; if `{gradient}` counts as well, add it" * (mutation.how == "copy_")
+    elif condition:  # a kernel may get the gradient in another argument, too
         remedy = f"Copy `{gradient}` first, and continue with the copy" if mutation.by else "Write to a new tensor"
     elif not mutation.by and mutation.how.isidentifier() and not mutation.how.endswith("_"):
         remedy = "Copy it first"  # a collective has no other form
@@ -231,6 +236,15 @@ def _message(method: Method, gradient: str, mutation: Mutation, condition: str =
         remedy = f"Pass a copy to `{mutation.by}`"
     subject += condition or unless_copied(mutation)
     return f"{subject}; if torch passes the same tensor on to others, their gradients are {wrong}. {remedy}."
+
+
+def _is_lost(method: Method, mutation: Mutation, gradient: str) -> bool:
+    """Whether a method replaces all values of a gradient, which nothing has read before: a copy would lose them, too."""
+    if mutation.by or mutation.how not in ("copy_", "fill_", "zero_") or not is_name(mutation.target_node, gradient):
+        return False
+    variables = method.variables
+    last = max((at for at, each in enumerate(variables) if mutation.node in method.above(each)), default=-1)
+    return sum(each.value == gradient for each in variables[: last + 1]) == 2  # the parameter, and what it writes to
 
 
 def _is_multiplied_by_a_mask(mutation: Mutation) -> bool:

@@ -129,12 +129,19 @@ def _message(fn: FunctionClass, code: str, what: str, change: Modified) -> str:
         raises = f"there, {raises}" if what.endswith("path") else raises
         raises = f"where this runs, {raises.removeprefix('there, ')}" if change.in_branch else raises
         fact = f"{code} modifies the output of `{fn.name}` in place, which is {what}; {raises} RuntimeError"
-        return f"{fact} if an input requires a gradient. Write it out of place."
+        return f"{fact} if an input requires a gradient. {_remedy(fn, change)}"
     return (
         f"{code} modifies `{fn.inputs[argument].name}` of `{fn.name}` in place, and the output is {what}; using the output "
         f"afterwards raises RuntimeError if an input requires a gradient (for a leaf, this already raises). Write it out of "
         f"place."
     )
+
+
+def _remedy(fn: FunctionClass, change: Modified) -> str:
+    """What to write: where grad mode is off, a new tensor would have no graph."""
+    if change.later and change.output is None:
+        return f"Work on a copy, as by `{fn.name}.apply(...).clone()`."
+    return "Work on a copy of it." if change.later else "Write it out of place."
 
 
 _LONGEST = 30

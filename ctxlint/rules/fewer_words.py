@@ -97,6 +97,8 @@ _CONSEQUENCES = (
 )
 _LAST = (
     (r"Call `([^`]*)\([^`]*\)`((?: in `setup_context`| there)?) if (it is|each)", r"Call `\1`\2 if \3"),
+    ("if it is no leaf and not saved before, else", "if that is legal, else"),
+    ("silently overwritten, and later uses read the new values", "silently overwritten"),
     (r"([Ww])ork on `[^`]*\.clone\(\)`", r"\1ork on a copy"),
     (r"(Pass (?:a copy|copies)) to `[^`]*`\.", r"\1."),
     (r"Write `\w+ = None` first", "Bind `None` first"),

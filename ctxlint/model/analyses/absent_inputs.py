@@ -95,18 +95,31 @@ def _may_pass_none(call: ApplyCall, index: int) -> bool:
 def computes_with(fn: FunctionClass, entry: Input) -> bool:
     """Whether backward uses an input that forward keeps for more than a test for None and a ``return``."""
     backward = fn.backward
-    if backward is None:
+    return backward is not None and any(_computes(backward, use) for use in _uses(fn, backward, entry))
+
+
+def reads_attribute(fn: FunctionClass, entry: Input, node: cst.CSTNode | None) -> bool:
+    """Whether an expression of backward reads an attribute of an input, which raises if that is None."""
+    backward = fn.backward
+    if backward is None or node is None:
         return False
+    read = ((use, backward.parents[use]) for use in _uses(fn, backward, entry) if node in backward.above(use))
+    return any(isinstance(above, cst.Attribute) and above.value is use for use, above in read)
+
+
+def _uses(fn: FunctionClass, backward: Method, entry: Input) -> list[cst.CSTNode]:
+    """Where backward mentions an input that forward keeps."""
     bound = ((each.name, kept_value(fn, each.value)) for each in backward.facts.of(Assigned))
-    names = {name for name, value in bound if isinstance(value, Parameter) and value.index == entry.index}
-    kept = {
-        write.attribute
-        for write in fn.context_writes
-        if isinstance(write.value, Parameter) and write.value.index == entry.index
-    }
+    names = {name for name, value in bound if _is_input_or_none(value, entry)}
+    kept = {write.attribute for write in fn.context_writes if _is_input_or_none(write.value, entry)}
     uses: list[cst.CSTNode] = [node for name in names for node in backward.named.get(name, ())]
-    uses += [node for name in kept for node in backward.context_attributes.get(name, ())]
-    return any(_computes(backward, use) for use in uses)
+    return uses + [node for name in kept for node in backward.context_attributes.get(name, ())]
+
+
+def _is_input_or_none(value: Value | None, entry: Input) -> bool:
+    """Whether a value is an input, or a view or copy of it unless that is None."""
+    options = [before_views(each) for each in value.options() if each != NONE] if value is not None else []
+    return bool(options) and all(isinstance(each, Parameter) and each.index == entry.index for each in options)
 
 
 def _computes(backward: Method, use: cst.CSTNode) -> bool:
