@@ -35,7 +35,7 @@ def _rule_in(module_name: str) -> Rule[Any]:
     classes = [
         value
         for value in vars(module).values()
-        if isinstance(value, type) and issubclass(value, Rule) and value.__module__ == module.__name__
+        if isinstance(value, type) and value.__module__ == module.__name__ and issubclass(value, Rule)
     ]
     if len(classes) != 1:
         raise ValueError(f"{module.__name__} must hold exactly one Rule, not {len(classes)}")
