@@ -8,14 +8,17 @@ import libcst as cst
 
 from ctxlint.model.analyses.outputs import surely_differentiable
 from ctxlint.model.analyses.reachability import backward_never_runs, never_taken
-from ctxlint.model.function import FunctionClass
+from ctxlint.model.function import ArgumentKind, FunctionClass
+from ctxlint.model.interpreter.values import Kind, Tri, is_tensor, kind_of
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.related import way_to
+from ctxlint.rules.wording import fitting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.config.settings import Settings
+    from ctxlint.model.function import ApplyCall
     from ctxlint.model.interpreter.method import Method
 
 
@@ -24,7 +27,7 @@ class MissingBackward(Rule[FunctionClass]):
     ## What it does
     Reports a Function without `backward` and without `vjp` that calls `save_for_backward`, that is applied to a
     parameter or a tensor with `requires_grad=True`, and whose result is differentiated in the same function, or that a
-    module applies to a parameter of its own.
+    module applies to a parameter of its own. Those are on by default. Also one that the `forward` of a module applies with grad mode on.
 
     ## Why is this bad?
     A Function for inference needs no `backward`, and `apply` works without one, in training as well. The backward pass
@@ -77,7 +80,8 @@ class MissingBackward(Rule[FunctionClass]):
     There is no fix.
 
     ## Known limits
-    Calls are checked only within one block of one function: the parameter, or the tensor with `requires_grad=True`, the
+    Off by default where only the `forward` of a module shows that it is applied: the module may be there for inference alone, or
+    run where nothing is differentiated. Calls are checked only within one block of one function: the parameter, or the tensor with `requires_grad=True`, the
     call, and `backward()` on a value that operators, and usual methods and functions of torch, compute from the result.
     Of several outputs, all that have a name (`_` is none) must be floating tensors. A parameter of a module counts if the class
     assigns `Parameter(...)` to the attribute and never mentions `requires_grad`, the Function has no `symbolic` for an
@@ -92,6 +96,11 @@ class MissingBackward(Rule[FunctionClass]):
     code = "CTX704"
     name = "missing-backward"
     subject = FunctionClass
+    default = False
+    default_in_view = True
+
+    def may_be_in_view(self, subject: FunctionClass) -> bool:
+        return subject.backward is None
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         if not fn.signature_judgeable or fn.backward is not None or fn.forward is None or fn.has_subclass:
@@ -108,6 +117,7 @@ class MissingBackward(Rule[FunctionClass]):
                 f"`{fn.name}` saves tensors, but has neither `backward` nor `vjp`; torch raises NotImplementedError at "
                 f"backward. {_indented_too_far(fn.forward) or remedy}.",
                 related=way_to(fn, save),
+                in_view=True,
             )
             return
         for call in fn.calls:
@@ -120,6 +130,7 @@ class MissingBackward(Rule[FunctionClass]):
                 fn.span(fn.node.name),
                 f"`{fn.name}` has neither `backward` nor `vjp`, but its result is differentiated on {place}; torch raises "
                 f"NotImplementedError there. Define `backward`.",
+                in_view=True,
             )
             return
         for call in fn.calls if "symbolic" not in fn.methods else ():
@@ -128,8 +139,33 @@ class MissingBackward(Rule[FunctionClass]):
                     fn.span(fn.node.name),
                     f"`{fn.name}` has neither `backward` nor `vjp`, but the call on {call.place} passes the parameter "
                     f"`{call.parameter}`; torch raises NotImplementedError when it is trained. Define `backward`, or call it under `torch.no_grad()` for inference.",
+                    in_view=True,
                 )
                 return
+        for call in fn.calls if "symbolic" not in fn.methods else ():
+            if _may_be_trained(fn, call):
+                where = call.inside.rpartition(".")[0].rpartition(".")[2].partition("@")[0]
+                fact = (
+                    f"`{fn.name}` has neither `backward` nor `vjp`, but `forward` of `{where}` applies it on {call.place}; "
+                    "torch raises NotImplementedError if a loss is differentiated through it. Define `backward`"
+                )
+                yield Finding(
+                    fn.span(fn.node.name),
+                    fitting(f"{fact}, or use `torch.no_grad()`.", f"{fact}."),
+                )
+                return
+
+
+def _may_be_trained(fn: FunctionClass, call: ApplyCall) -> bool:
+    """Whether the ``forward`` of a module applies a Function, with gradients, to what may need one, for floats."""
+    if not (call.applies and call.in_module and call.inside.endswith(".forward")):
+        return False
+    if call.expects_error or call.gradients_off or call.discarded:
+        return False
+    cut = {*call.detached, *call.frozen}
+    tensors = (at for at, kind in enumerate(call.arguments) if kind in (ArgumentKind.TENSOR, ArgumentKind.OTHER))
+    floats = any(kind_of(value) is not Kind.INTEGRAL and is_tensor(value) is Tri.YES for value in fn.outputs_values())
+    return floats and any(at not in cut for at in tensors)
 
 
 def _indented_too_far(forward: Method) -> str:
