@@ -22,13 +22,13 @@ class OperatorGradientCount(Rule[SourceFile]):
     """
     ## What it does
     Reports a return of a custom operator's backward with fewer or more gradients than the operator has inputs. A
-    surplus `None` counts if `target-torch` includes 2.15.
+    surplus `None` counts if `target-torch` includes 2.14.
 
     ## Why is this bad?
     The operator's signature determines the number: one gradient for each parameter that can be passed by position,
     including those with defaults, `None` for those that are not tensors, and none for keyword-only parameters. Backward
     raises `RuntimeError: ... returned an incorrect number of gradients (expected 2, got 1)`. Surplus `None`s, which
-    torch 2.13 still drops, are rejected since torch 2.15.
+    torch 2.13 still drops, are rejected since torch 2.14.
 
     ## Example
     ```python
@@ -105,7 +105,7 @@ class OperatorGradientCount(Rule[SourceFile]):
                     and all(is_none(value) is Tri.YES for value in surplus)
                     and _refuses_none(operator, settings)
                 ):
-                    since = " since 2.15" if settings.torch.fall_below(2, 15) and not _takes_list(operator) else ""
+                    since = " since 2.14" if settings.torch.fall_below(2, 14) and not _takes_list(operator) else ""
                     few = False
                 else:
                     continue
@@ -119,8 +119,8 @@ class OperatorGradientCount(Rule[SourceFile]):
 
 
 def _refuses_none(operator: Operator, settings: Settings) -> bool:
-    """Whether a surplus None raises: since 2.15; in every release if an input is a list of tensors."""
-    return settings.torch.reach(2, 15) or _takes_list(operator)
+    """Whether a surplus None raises: since 2.14; in every release if an input is a list of tensors."""
+    return settings.torch.reach(2, 14) or _takes_list(operator)
 
 
 def _takes_list(operator: Operator) -> bool:
@@ -132,7 +132,7 @@ def _remedy(file: SourceFile, operator: Operator, count: int) -> str:
     here = operator.backward.node.name
     for other in file.operators:
         if len(other.inputs) == count and other.span(other.backward.node.name) == operator.span(here):
-            return f"Write another function, as this one fits `{other.name}`."
+            return f"Write another function; {count} is the number for `{other.name}`."
     return ""
 
 

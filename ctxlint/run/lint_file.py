@@ -255,7 +255,7 @@ def _project(extra_bases: tuple[str, ...], root: str, asks_kernels: bool) -> Pro
 
 
 def _asks_kernels(settings: Settings) -> bool:
-    """Whether a rule is on, or checked all the same, that speaks about what may be wrong in kernels."""
+    """Whether a rule is on, or checked all the same, that reports what may be wrong in kernels."""
     asking = (settings.is_selected(code, name, default=False) for code, name in _RULES_ABOUT_KERNELS)
     return settings.reports_unused_suppressions or any(asking)
 
