@@ -585,7 +585,7 @@ class UndeclaredWrite:
 
     ``returns_nothing``: it certainly has no result. ``written_at`` is the write, with its file, if the ``span`` is that
     of an argument: of ``keyword``, or of the implementation of an operator with a schema, which has the parameters
-    ``declared`` and is ``declared_at`` a place.
+    ``declared`` and is ``declared_at`` a place. ``has_fake``: torch itself makes its fake, as for a ``triton_op``.
     """
 
     span: Span
@@ -596,6 +596,7 @@ class UndeclaredWrite:
     declared: tuple[str, ...] = ()
     written_at: tuple[str, Span] | None = None
     declared_at: tuple[str, Span] | None = None
+    has_fake: bool = False
 
 
 @record

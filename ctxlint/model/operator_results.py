@@ -25,7 +25,7 @@ from ctxlint.model.index.module_backwards import span_of_name
 from ctxlint.model.index.operator_signatures import unquoted
 from ctxlint.model.index.project import Definition
 from ctxlint.model.index.project_answers import rejected_operators
-from ctxlint.model.index.scopes import Scope
+from ctxlint.model.index.scopes import Scope, dotted_name
 from ctxlint.model.interpreter.events import Assigned, Mutation, UndefinedRead
 from ctxlint.model.interpreter.interpret import interpret
 from ctxlint.model.interpreter.local_names import bound_names
@@ -173,7 +173,8 @@ def _results_of(unit: Unit, resolver: Resolver, name: str, qualname: str) -> Ite
     if writes:
         parameters = _in_order(params, writes)
         span = part.span(next(iter(writes.values())).node)
-        yield UndeclaredWrite(span, node.name.value, parameters, _returns_nothing(unit, qualname))
+        nothing, made = _returns_nothing(unit, qualname), _is_triton_op(unit, qualname)
+        yield UndeclaredWrite(span, node.name.value, parameters, nothing, has_fake=made)
 
 
 class _Walked(NamedTuple):
@@ -265,6 +266,13 @@ def _returns_nothing(unit: Unit, qualname: str) -> bool:
     """Whether the annotation promises no result."""
     returns = getattr(unit.index.functions[qualname].node, "returns", None)
     return isinstance(returns, ast.Constant) and returns.value is None
+
+
+def _is_triton_op(unit: Unit, qualname: str) -> bool:
+    """Whether ``torch.compile`` looks into the operator, and needs no fake of it."""
+    decorators = unit.index.functions[qualname].node.decorator_list
+    called = (each.func if isinstance(each, ast.Call) else each for each in decorators)
+    return any((dotted_name(each) or "").endswith("triton_op") for each in called)
 
 
 def _written(mutation: Mutation, tensors: Container[str]) -> str | None:

@@ -8,6 +8,7 @@ from ctxlint.fixes.output_gradients import take_gradients
 from ctxlint.model.analyses.outputs import (
     gradients_taken,
     hides_tensors,
+    is_read,
     never_wants_gradients,
     takes_nothing,
     unfit_flag,
@@ -15,14 +16,14 @@ from ctxlint.model.analyses.outputs import (
 )
 from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Finding, FixAvailability, Rule
-from ctxlint.rules.wording import counted, own_place, when
+from ctxlint.rules.wording import counted, own_place, quoted, when
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.config.settings import Settings
     from ctxlint.fix import Fix
-    from ctxlint.model.function import Returned
+    from ctxlint.model.function import Method, Returned
 
 
 class BackwardParameterCount(Rule[FunctionClass]):
@@ -129,6 +130,8 @@ class BackwardParameterCount(Rule[FunctionClass]):
             remedy = f"Take the {'other' if too_many else 'last'} ones with the default `None`"
         if any(each.minimum > len(fn.inputs) for each in fn.gradients) and fn.variadic_inputs is None:
             remedy += f", and return one for each of the {counted(len(fn.inputs), 'input')}"
+        elif not too_many and (taken := _inputs_taken(fn, backward, takes - max(each.minimum for each in outputs))):
+            remedy += f", and save {quoted(taken)} in `forward`"
         yield Finding(
             own_place(fn, backward),
             f"`{backward.name}` of `{fn.name}` takes {counted(takes, 'gradient')} but `forward` returns "
@@ -136,6 +139,13 @@ class BackwardParameterCount(Rule[FunctionClass]):
             fix=_fix(fn, outputs) if flagged is None else None,
             rests_on=tuple(outputs),
         )
+
+
+def _inputs_taken(fn: FunctionClass, backward: Method, surplus: int) -> list[str]:
+    """The surplus parameters of backward, if they are inputs that it reads: torch passes it gradients only."""
+    inputs = {each.name for each in fn.inputs}
+    taken = [each.name for each in backward.own_params if each.name in inputs and is_read(backward, each)]
+    return taken if len(taken) == surplus else []
 
 
 def _fix(fn: FunctionClass, outputs: list[Returned]) -> Fix | None:

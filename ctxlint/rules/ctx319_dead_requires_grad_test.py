@@ -109,7 +109,7 @@ class DeadRequiresGradTest(Rule[FunctionClass]):
         if not fn.signature_judgeable or fn.called_directly & {"forward", "setup_context"}:
             return
         for method in fn.own_protocol_methods:
-            copies: dict[int, Finding] = {}
+            copies: list[Finding] = []
             for each in _tests(method) if method.name in _METHODS else ():
                 home = method if method.runs_before_backward else fn.methods.get("setup_context", fn.forward)
                 if home is None:
@@ -117,7 +117,7 @@ class DeadRequiresGradTest(Rule[FunctionClass]):
                 value = each.value if home is method else kept_untouched(fn, method, each.value)
                 copied = _copied(fn, method, home, value, each)
                 if copied is not None:
-                    copies.setdefault(*copied)
+                    copies.append(copied)
                 if value is None or not untracked(fn, home, value):
                     continue
                 remedy = _remedy(fn, home, value) if home is method else _ask(method)
@@ -129,7 +129,7 @@ class DeadRequiresGradTest(Rule[FunctionClass]):
                 said = f"{each.fact} always `False` in `{method.name}`{reason}. {each.ask(remedy)}"
                 yield Finding(fn.span(each.node), said, related=each.way(fn))
             yield from _inside(fn, method)
-            first, *others = copies.values() or (None,)
+            first, *others = copies or (None,)
             if first is not None:
                 notes = (
                     each.related or (Related(each.span, "and this flag, if that is a copy"),)
@@ -196,16 +196,14 @@ def _tests(method: Method) -> Iterator[_Test]:
         yield _Test(inside.node, inside.value, "it", inside)
 
 
-def _copied(
-    fn: FunctionClass, method: Method, home: Method, value: Value | None, test: _Test
-) -> tuple[int, Finding] | None:
-    """The number of an input whose flag a test misses if it is copied, and what to say about it."""
+def _copied(fn: FunctionClass, method: Method, home: Method, value: Value | None, test: _Test) -> Finding | None:
+    """What to say about a test that misses the flag of an input if that is copied."""
     found = untracked_if_copied(fn, home, value)
     if found is not None:
         parameter, call = found
         if _is_worth_asking(fn, parameter):
             message = _message_if_copied(method, home, test, parameter, call)
-            return parameter.index, Finding(fn.span(test.node), message, related=test.way(fn))
+            return Finding(fn.span(test.node), message, related=test.way(fn))
     laid_out = untracked_if_laid_out(home, value)
     if laid_out is not None and _is_worth_asking(fn, laid_out[0]):
         copied, decorator = laid_out
@@ -214,7 +212,7 @@ def _copied(
             f"`{copied.name}`, as grad mode is off there. "
         )
         asked = test.ask(f"Test `{method.ctx_name}.needs_input_grad[{copied.index}]`.")
-        return copied.index, Finding(fn.span(test.node), message + asked, related=test.way(fn))
+        return Finding(fn.span(test.node), message + asked, related=test.way(fn))
     cast = untracked_if_cast(home, value)
     if cast is None or cast.index >= len(fn.inputs) or fn.inputs[cast.index].gradient is not Tri.YES:
         return None
@@ -223,7 +221,7 @@ def _copied(
         f"autocast, as grad mode is off there. "
     )
     remedy = test.ask(f"Test `{method.ctx_name}.needs_input_grad[{cast.index}]`.")
-    return cast.index, Finding(fn.span(test.node), message + remedy, related=test.way(fn))
+    return Finding(fn.span(test.node), message + remedy, related=test.way(fn))
 
 
 def _inside(fn: FunctionClass, method: Method) -> Iterator[Finding]:

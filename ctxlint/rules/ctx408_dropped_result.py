@@ -91,5 +91,7 @@ class DroppedResultOfMethod(Rule[FunctionClass]):
 def _message(dropped: DroppedResult) -> str:
     code = code_of(dropped.call)
     shown = code if len(code) < 60 and "\n" not in code else f"{code_of(dropped.call.func)}(...)"
-    remedy = f"Write `{dropped.name} = {shown}`" if dropped.wanted else "Use the result, or drop the line"
+    remedy = (
+        f"Write `{dropped.name} = {shown}`" if dropped.wanted else "Drop the line, or use the result if that is meant"
+    )
     return f"The result of `{shown}` is dropped; `{dropped.name}` silently stays as it is. {remedy}."
