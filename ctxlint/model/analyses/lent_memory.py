@@ -8,6 +8,7 @@ import libcst as cst
 
 from ctxlint.model.analyses.kept_values import kept_value
 from ctxlint.model.analyses.mutations import marked_dirty
+from ctxlint.model.analyses.outputs import marked_non_differentiable
 from ctxlint.model.interpreter.events import GenericCall, MethodCall, Mutation
 from ctxlint.model.interpreter.values import (
     Item,
@@ -45,13 +46,14 @@ def lent_outputs(fn: FunctionClass) -> Iterator[LentMemory]:
     Without a gradient of its own, an input that is returned is filled by what gets it together with one that has a
     gradient: otherwise there was nothing to differentiate.
     """
-    forward, marked = fn.forward, marked_dirty(fn)
-    if forward is None or forward.inherited or not forward.arguments_known or marked is None:
+    forward, dirty, undifferentiated = fn.forward, marked_dirty(fn), marked_non_differentiable(fn)
+    if forward is None or forward.inherited or not forward.arguments_known or dirty is None or undifferentiated is None:
         return
+    marked = dirty.union(undifferentiated)
     for node, value in _returned(fn.outputs):
         tensor = storage(value)
         call = _lender(fn, tensor)
-        if call is None or not is_input(tensor) or tensor in marked or fn.context_calls("mark_non_differentiable"):
+        if call is None or not is_input(tensor) or tensor in marked:
             continue
         if _is_filled(forward, tensor, lambda each: _gets_gradient(fn, each)):
             yield LentMemory(node, tensor, call, call.names[tensor.index])
