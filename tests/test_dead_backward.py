@@ -123,6 +123,7 @@ def test_every_such_rule_is_tried() -> None:
         "CTX250",
         "CTX253",
         "CTX251",
+        "CTX254",
         "CTX237",
         "CTX318",
         "CTX410",
