@@ -140,12 +140,12 @@ def _is_tensor(fn: FunctionClass, name: str) -> bool:
 
 
 def _takes_a_tensor(method: Method, use: cst.Name) -> bool:
-    """Whether an operation of torch gets a name, or its transpose, where it takes nothing but a tensor."""
+    """Whether an operation of torch gets a name, perhaps transposed or converted, where it takes nothing but a tensor."""
     node: cst.CSTNode = use
     around = method.parents[use]
-    if isinstance(around, cst.Attribute) and around.value is use and around.attr.value in ("t", "T", "transpose"):
+    while isinstance(around, cst.Attribute) and around.value is node and around.attr.value in _OF_TENSORS:
         called = method.parents[around]
-        node = called if isinstance(called, cst.Call) else around
+        node = called if isinstance(called, cst.Call) and called.func is around else around
         around = method.parents[node]
     if isinstance(around, cst.BinaryOperation):
         return isinstance(around.operator, cst.MatrixMultiply)
@@ -156,6 +156,9 @@ def _takes_a_tensor(method: Method, use: cst.Name) -> bool:
     passed = [each.value for each in call.args if each.keyword is None and not each.star]
     return place is not None and node in passed[place]
 
+
+_OF_TENSORS = frozenset(str.split("T bfloat16 contiguous double float half mT t to transpose type_as"))
+"""The methods that transpose or convert a tensor."""
 
 _PLACES = {
     **dict.fromkeys(("bmm", "linear", "matmul", "mm"), slice(None)),

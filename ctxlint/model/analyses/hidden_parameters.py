@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 _ACCUMULATES = pattern(r"\w*(?:wgrad|accum)\w*|(?:add|put|set|store|update)_\w*grad\w*")
 """What a method is called that takes a gradient for an optimizer."""
 
+_BACKWARD = pattern(r"backward|back_?prop|pull_?back")
+"""Part of the name of a method that runs the backward pass of a block."""
+
 _PARAMETER = pattern(r"(?:\w+_)?(?:weight|bias)s?\d*")
 _ANCHOR = pattern(r"dummy|anchor|param|weight|bias|phantom", re.IGNORECASE)
 """What an input or a local name is called that may be a parameter, or there only to require a gradient."""
@@ -115,7 +118,7 @@ def _gives_gradients(method: Method, call: cst.Call, inner: list[cst.CSTNode]) -
     own = isinstance(call.func, cst.Attribute) and call.func in method.context_attributes.get(attribute, ())
     if own or not isinstance(call.func, cst.Attribute) or attribute == "forward":
         return any(method.is_written_before(call, each) for each in inner)
-    if "backward" in attribute:
+    if _BACKWARD.search(attribute):
         return any(isinstance(each, cst.For) for each in method.above(call))
     return isinstance(method.parents.get(call), cst.Expr) and _ACCUMULATES.fullmatch(attribute) is not None
 
