@@ -522,14 +522,15 @@ TENSOR_ONLY_METHODS = frozenset(
         """
         data_ptr is_contiguous contiguous new_zeros new_ones new_empty new_full new_tensor view_as reshape_as unsqueeze
         permute masked_fill masked_select index_select gather expand_as expand type_as numel element_size detach
-        requires_grad_ mm bmm addmm matmul softmax log_softmax sigmoid tanh exp clamp narrow unbind chunk
+        requires_grad_ mm bmm addmm matmul softmax log_softmax sigmoid tanh exp clamp narrow unbind chunk long int bool
+        short byte char
         """
     )
 ) | (INPLACE_METHODS - frozenset(["apply_", "map_", "resize_"]))
 """Methods whose call is evidence that a name is a tensor. Names shared with numpy and process groups are excluded."""
 
 MOST_ARGUMENTS = {
-    **dict.fromkeys(_words("data_ptr numel element_size detach sigmoid tanh exp"), 0),
+    **dict.fromkeys(_words("data_ptr numel element_size detach sigmoid tanh exp long int bool short byte char"), 0),
     **dict.fromkeys(_words("mm bmm matmul view_as unsqueeze expand_as type_as"), 1),
 }
 """The maximum number of arguments of such a tensor method; with more, it belongs to a namespace or a semiring."""
