@@ -115,7 +115,7 @@ class SavedTupleAsTensor(Rule[FunctionClass]):
                 yield Finding(
                     fn.span(use.node),
                     f"`saved_tensors` is a tuple, used as one tensor here ({use.how}); this raises"
-                    f"{if_it_happens(fn, method, use)}. Write `(x,) = {method.ctx_name}.saved_tensors` first.",
+                    f"{if_it_happens(fn, method, use)}. {_unpacking(fn, method)}.",
                     None if use.by else index_the_one(fn, method, use),
                     way_to(fn, use),
                 )
@@ -141,7 +141,7 @@ class SavedTupleAsTensor(Rule[FunctionClass]):
                 continue
             one = all(each.exact and each.count == 1 for each in fn.outputs)
             effect = (
-                "multiplied by a float it raises TypeError, and by an int torch raises RuntimeError for the result"
+                "multiplying it raises TypeError, except by an int, where torch raises RuntimeError for the result"
                 if use.may_repeat
                 else f"using it as one tensor raises ({use.how})"
             )
@@ -185,7 +185,23 @@ def _remedy(fn: FunctionClass, method: Method, name: str) -> str:
     saving = saving_call(method)
     if saved_counts(fn, saving) == frozenset({0}):
         return f"Call `{fn.storing_ctx}.{saving}` in `forward`, which saves nothing, and write `{name}, = ...`"
-    return f"Write `{name}, = ...`"
+    if _may_be_one(fn, method):
+        return f"Write `{name}, = ...`"
+    return "Unpack it, or write an index"
+
+
+def _may_be_one(fn: FunctionClass, method: Method) -> bool:
+    """Whether forward saves one tensor, as far as is known."""
+    calls = fn.context_calls(saving_call(method))
+    counts = saved_counts(fn, saving_call(method))
+    several = any(len(each.arguments) > 1 or any(slot.starred for slot in each.arguments) for each in calls)
+    return 1 in counts if counts is not None else not several
+
+
+def _unpacking(fn: FunctionClass, method: Method) -> str:
+    """What to write where the tuple has no name."""
+    saved = f"`{method.ctx_name}.saved_tensors`"
+    return f"Write `(x,) = {saved[1:]} first" if _may_be_one(fn, method) else f"Unpack {saved}, or write an index"
 
 
 def _bound_before(method: Method, use: TupleUsedAsTensor) -> SavedRead | None:
