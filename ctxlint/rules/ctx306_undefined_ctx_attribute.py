@@ -129,7 +129,10 @@ def _remedy(fn: FunctionClass, method: Method, read: ContextRead) -> str:
         return f"Drop the line, {idle}."
     if _on_the_class(fn, name):
         helper = fn.methods.get(name)
-        static = "" if helper is None or helper.binding is not Binding.INSTANCE else ", and make it a static method"
+        static = ""
+        if helper is not None and helper.binding is Binding.INSTANCE:
+            has_self = bool(helper.params) and helper.params[0].name == "self"
+            static = f", and make it a static method{' without `self`' * has_self}"
         return f"Write `{fn.name}.{name}`{static}."
     if _on_the_instance(fn, name):
         where = (fn.setup_context or fn.forward or method).name
@@ -162,6 +165,9 @@ def _remedy(fn: FunctionClass, method: Method, read: ContextRead) -> str:
         return f"Write `{ctx}.{name} = {name}` in `{where}` instead of saving it{otherwise}."
     if read.called and _is_function(method, name):
         return f"Write `{name}`, without `{ctx}.`, or set `{ctx}.{name}` in `{where}`."
+    if read.called and method is writer:
+        meant = get_close_matches(name, autograd.CONTEXT_METHODS, n=1, cutoff=0.6)
+        return f"Write `{ctx}.{meant[0]}`." if meant else f"Call a function, or set `{ctx}.{name}` first."
     return f"Write `{ctx}.{name} = {name if _is_known(fn, writer, name) else '...'}` in `{where}`."
 
 
