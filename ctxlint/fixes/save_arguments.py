@@ -12,7 +12,7 @@ from ctxlint.fixes.method_code import code_of_method
 from ctxlint.fixes.unpacking import plain_unpacking
 from ctxlint.model.analyses.saved_tensors import hides_an_input
 from ctxlint.model.interpreter.events import SavedRead
-from ctxlint.model.interpreter.values import Sequence, TensorTuple, Tri, Variadic, is_none, is_tensor
+from ctxlint.model.interpreter.values import Sequence, TensorTuple, Tri, is_container, is_none, is_tensor
 
 if TYPE_CHECKING:
     from ctxlint.fix import Fix
@@ -33,7 +33,7 @@ def save_properly(fn: FunctionClass, method: Method, call: ContextCall, argument
         return None
     if _holds_tensors(argument.value):
         return _star(fn, code, call, written, argument.value)
-    if isinstance(argument.value, (Sequence, TensorTuple, Variadic)) or hides_an_input(fn, method, argument):
+    if is_container(argument.value) is Tri.YES or hides_an_input(fn, method, argument):
         return None
     return _keep_as_attribute(fn, code, call, written)
 

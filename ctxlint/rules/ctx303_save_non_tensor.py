@@ -160,9 +160,7 @@ def _message(fn: FunctionClass, home: Method, call: ContextCall, argument: Slot,
     elif _is_mixed(argument.value):
         remedy = f"Save only the tensors in it, and keep the rest as attributes of `{home.ctx_name}`"
     elif is_container(argument.value) is Tri.YES and not _is_plain(argument.value):
-        remedy = (
-            "Put a star before it, if it holds tensors" if "\n" in name else f"Write `*{name}`, if it holds tensors"
-        )
+        remedy = _taken_apart(argument, name)
     elif hides_an_input(fn, home, argument):
         remedy = "Give it another name, and save the input"
     elif _is_tensor_elsewhere(home, call, argument):
@@ -171,6 +169,17 @@ def _message(fn: FunctionClass, home: Method, call: ContextCall, argument: Slot,
         remedy = _kept_instead(home, name)
     subject = f"`{name}`" if "\n" not in name else "This argument"
     return f"{subject} is {kind}; {effect}. {remedy}."
+
+
+def _taken_apart(argument: Slot, name: str) -> str:
+    """How to save what a list, tuple, dict or generator holds."""
+    if isinstance(argument.value, Mapping):
+        named = isinstance(argument.node, cst.Name)
+        return f"Write `*{name}.values()`, if it holds tensors" if named else "Save the tensors in it one by one"
+    if "\n" in name:
+        return "Put a star before it, if it holds tensors"
+    bare = isinstance(argument.node, cst.GeneratorExp) and not argument.node.lpar
+    return f"Write `*{f'({name})' if bare else name}`, if it holds tensors"
 
 
 def _is_tensor_elsewhere(home: Method, call: ContextCall, argument: Slot) -> bool:
