@@ -128,12 +128,7 @@ def _remedy(fn: FunctionClass, method: Method, read: ContextRead) -> str:
     if idle:
         return f"Drop the line, {idle}."
     if _on_the_class(fn, name):
-        helper = fn.methods.get(name)
-        static = ""
-        if helper is not None and helper.binding is Binding.INSTANCE:
-            has_self = bool(helper.params) and helper.params[0].name == "self"
-            static = f", and make it a static method{' without `self`' * has_self}"
-        return f"Write `{fn.name}.{name}`{static}."
+        return f"Write `{fn.name}.{name}`{_as_static_method(fn.methods.get(name))}."
     if _on_the_instance(fn, name):
         where = (fn.setup_context or fn.forward or method).name
         if method.name == where:
@@ -163,12 +158,29 @@ def _remedy(fn: FunctionClass, method: Method, read: ContextRead) -> str:
         plain = entry is not None and entry.is_tensor is Tri.NO
         otherwise = "" if plain else f", or take it from `{ctx}.saved_tensors` if it is a tensor"
         return f"Write `{ctx}.{name} = {name}` in `{where}` instead of saving it{otherwise}."
-    if read.called and _is_function(method, name):
-        return f"Write `{name}`, without `{ctx}.`, or set `{ctx}.{name}` in `{where}`."
-    if read.called and method is writer:
-        meant = get_close_matches(name, autograd.CONTEXT_METHODS, n=1, cutoff=0.6)
-        return f"Write `{ctx}.{meant[0]}`." if meant else f"Call a function, or set `{ctx}.{name}` first."
+    called = _called_remedy(method, name, where) if read.called else ""
+    if called:
+        return called
     return f"Write `{ctx}.{name} = {name if _is_known(fn, writer, name) else '...'}` in `{where}`."
+
+
+def _as_static_method(helper: Method | None) -> str:
+    """What else a method needs in order to be called on the class."""
+    if helper is None or helper.binding is not Binding.INSTANCE:
+        return ""
+    has_self = bool(helper.params) and helper.params[0].name == "self"
+    return f", and make it a static method{' without `self`' * has_self}"
+
+
+def _called_remedy(method: Method, name: str, where: str) -> str:
+    """What to write where something is called that nothing sets, a method of ctx or a function; else empty."""
+    ctx = method.ctx_name
+    if _is_function(method, name):
+        return f"Write `{name}`, without `{ctx}.`, or set `{ctx}.{name}` in `{where}`."
+    if method.name != where:
+        return ""
+    meant = get_close_matches(name, autograd.CONTEXT_METHODS, n=1, cutoff=0.6)
+    return f"Write `{ctx}.{meant[0]}`." if meant else f"Call a function, or set `{ctx}.{name}` first."
 
 
 def _idle(method: Method, read: ContextRead) -> str:

@@ -12,6 +12,7 @@ import libcst as cst
 from ctxlint.model.interpreter.events import Assigned, GenericCall
 from ctxlint.model.interpreter.values import Parameter, usual_storage
 from ctxlint.model.syntax import is_name, leaves
+from ctxlint.torch_api import operations
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,6 +66,8 @@ def _has_another_name(method: Method, mutation: Mutation, name: str) -> bool:
     if mutation.name != name:
         return mutation.name is not None
     node = mutation.node
+    if mutation.how in operations.IN_PLACE_COLLECTIVES:
+        return False  # the result is a handle, if anything
     if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute) or mutation.how == "out=":
         return False
     small = method.statement_around(node)
