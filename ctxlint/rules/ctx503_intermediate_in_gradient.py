@@ -73,7 +73,8 @@ class IntermediateInGradient(Rule[FunctionClass]):
     while the intermediate is an attribute of ctx, which CTX302 moves first.
 
     ## Known limits
-    Off by default: most Functions are never differentiated twice. Only differentiable torch operations are followed; if
+    Off by default: most Functions are never differentiated twice. Reported by default where a function calls `apply`,
+    takes a gradient of the result by an argument with `create_graph=True`, and differentiates that, in the same block. Only differentiable torch operations are followed; if
     a kernel gets the intermediate, see CTX501.
 
     ## References
@@ -86,8 +87,12 @@ class IntermediateInGradient(Rule[FunctionClass]):
     subject = FunctionClass
     category = Category.PEDANTIC
     default = False
+    default_in_view = True
     fix = FixAvailability.SOMETIMES
     about_backward = True
+
+    def may_be_in_view(self, subject: FunctionClass) -> bool:
+        return any(each.second_derivative for each in subject.calls)
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         backward = differentiable_backward(fn)
@@ -96,10 +101,14 @@ class IntermediateInGradient(Rule[FunctionClass]):
         for node, name, detached in list(intermediates_in_gradients(fn))[:1]:
             what = "which `forward` detached" if detached else "an intermediate of `forward`"
             remedy = "Save the input itself" if detached else "Compute it again from inputs, or return it as an output"
+            call = next((each for each in fn.calls if each.second_derivative and not each.expects_error), None)
+            where = call.place.replace(call.line, call.second_derivative, 1) if call is not None else ""
+            second = f"the second derivative on {where}" if where else "a second derivative"
             yield Finding(
                 fn.span(node),
-                f"`backward` of `{fn.name}` computes a gradient with `{name}`, {what}; a second derivative raises, or is "
-                f"silently wrong if other operations are recorded. {remedy}.",
+                f"`backward` of `{fn.name}` computes a gradient with `{name}`, {what}; {second} raises, or is silently wrong "
+                f"if other operations are recorded. {remedy}.",
+                in_view=call is not None,
                 # If CTX302 moves an attribute into `save_for_backward`, its fix comes first.
                 fix=mark_once_differentiable(fn, backward) if "." not in name else None,
             )

@@ -409,6 +409,39 @@ def differentiated_again(place: CallPlace) -> ast.stmt | None:
     return None
 
 
+def second_derivative(place: CallPlace) -> ast.stmt | None:
+    """The statement after a call that certainly differentiates a gradient of its result by an argument once more.
+
+    Only for a gradient by an argument of the call, and a second one by such an argument or all leaves: the vector of a
+    product may be what else is asked for, of which the gradient is a linear function.
+    """
+    call, flowing, gradients = place.call, set[str](), set[str]()
+    arguments = {each.id for each in call.args if isinstance(each, ast.Name)}
+    if not arguments or not any(_retains(each, "create_graph") for each in map(_differentiating, place.rest[1:])):
+        return None
+    for statement in place.rest:
+        found = _differentiating(statement)
+        if found is not None and _is_by(found[1], arguments):
+            if _computes_with(found[0], gradients, _NO_CALL):
+                return statement
+            if _retains(found, "create_graph") and found[1].args[1:] and _computes_with(found[0], flowing, call):
+                gradients |= _stored(statement)
+                flowing = flowing.difference(_stored(statement))
+                continue
+        flowing = _after(statement, flowing, call)
+        gradients = _after(statement, gradients, _NO_CALL)
+    return None
+
+
+def _is_by(differentiation: ast.Call, names: set[str]) -> bool:
+    """Whether gradients of all leaves are wanted, or that of a tensor with one of some names."""
+    if isinstance(differentiation.func, ast.Attribute) and differentiation.func.attr == "backward":
+        return not differentiation.args and all(each.arg != "inputs" for each in differentiation.keywords)
+    wanted = differentiation.args[1] if len(differentiation.args) > 1 else None
+    each_of = wanted.elts if isinstance(wanted, (ast.List, ast.Tuple)) else [wanted]
+    return len(each_of) == 1 and isinstance(each_of[0], ast.Name) and each_of[0].id in names
+
+
 def _with_loops(statements: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
     """Some statements, and those of loops among them."""
     for each in statements:
@@ -430,10 +463,10 @@ def _differentiating(statement: ast.stmt) -> tuple[ast.expr, ast.Call] | None:
     return None
 
 
-def _retains(found: tuple[ast.expr, ast.Call] | None) -> bool:
-    """Whether the graph is certainly kept: ``retain_graph=True``."""
+def _retains(found: tuple[ast.expr, ast.Call] | None, *flags: str) -> bool:
+    """Whether the graph is certainly kept: ``retain_graph=True``; or what one of some ``flags`` asks for is done."""
     asked = {each.arg: each.value for each in found[1].keywords} if found is not None else {}
-    flag = asked.get("retain_graph", asked.get("create_graph"))
+    flag = next((asked[each] for each in flags or ("retain_graph", "create_graph") if each in asked), None)
     return flag is not None and _is_true(flag)
 
 
