@@ -9,15 +9,18 @@ import libcst as cst
 from ctxlint.effort import spend
 from ctxlint.model.analyses.output_shapes import is_single_number
 from ctxlint.model.interpreter.events import Assigned
-from ctxlint.model.interpreter.values import Tri, is_none, is_tensor
+from ctxlint.model.interpreter.values import Tri, before_views, is_none, is_tensor
 from ctxlint.model.syntax import dotted
+from ctxlint.torch_api import operations
 
 if TYPE_CHECKING:
     from ctxlint.model.analyses.stashes import Stash
     from ctxlint.model.function import FunctionClass
 
 _WORDS = str.split
-_REDUCTIONS = frozenset(_WORDS("sum mean max min prod norm std var median amax amin nansum nanmean"))
+_REDUCTIONS = frozenset(
+    _WORDS("all amax amin any argmax argmin count_nonzero max mean median min nanmean nansum norm prod std sum var")
+)
 _OF_VECTORS = frozenset(_WORDS("dist dot trace vdot"))
 """Functions whose result never has dimensions."""
 _ELEMENT_BY_ELEMENT = frozenset(
@@ -31,7 +34,8 @@ def is_one_number(fn: FunctionClass, stash: Stash) -> bool:
 
     Whether it has some may depend on the path.
     """
-    if any(map(is_single_number, stash.write.value.options() if stash.write.value is not None else ())):
+    options = stash.write.value.options() if stash.write.value is not None else ()
+    if any(is_single_number(before_views(each)) for each in options):
         return True
     bound: dict[str, list[cst.BaseExpression | None]] = {}
     for method in fn.context_methods:
@@ -72,6 +76,8 @@ def _has_no_dimensions(node: cst.BaseExpression, bound: dict[str, list[cst.BaseE
         return Tri.YES
     if name in _REDUCTIONS:
         return Tri.YES if len(node.args) == of_torch and not any(each.keyword for each in node.args) else Tri.NO
+    if name in operations.CONVERSIONS and not of_torch:
+        return _has_no_dimensions(node.func.value, bound, steps - 1)
     if name not in _ELEMENT_BY_ELEMENT:
         return Tri.NO
     operands = [*([] if of_torch else [node.func.value]), *(each.value for each in node.args)]

@@ -541,10 +541,15 @@ def _classified(fn: FunctionClass, write: ContextStore, leaf: Value, contained: 
             yield _Kept(Held.OUTPUT, contained)
     elif isinstance(leaf, View) and not is_detached(leaf) and _is_output(fn, _viewed(leaf)):
         yield _Kept(Held.OUTPUT_VIEW, contained)
-    elif is_tensor(leaf) is Tri.YES and kind_of(leaf) is kind_of(before_views(leaf)) is Kind.FLOAT:
+    elif is_tensor(leaf) is Tri.YES and kind_of(leaf) is Kind.FLOAT and _is_computed(before_views(leaf)):
         yield _Kept(Held.COMPUTED, contained)
     elif _holds_output(fn, leaf):
         yield _Kept(Held.OUTPUT, True)
+
+
+def _is_computed(origin: Value) -> bool:
+    """Whether what has become a tensor of floats was one, or one of integers, which the conversion has copied."""
+    return kind_of(origin) is Kind.FLOAT or (isinstance(origin, Fresh) and kind_of(origin) is Kind.INTEGRAL)
 
 
 def _classified_input(
