@@ -232,6 +232,7 @@ class Builder:
             applied=record.qualname in self.applied,
             known_in_part=self.known_in_part,
             is_alternative=record.alternative,
+            is_one_of_several=record.has_alternative(self.unit.index.classes),
             releases=releases_with(record, self.unit.index),
             taken_names=self.taken_names,
             enclosing_names=record.scope.function_locals() | self.assigned_names,

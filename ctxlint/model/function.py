@@ -263,6 +263,8 @@ class FunctionClass:
     """The project was too large to search, so other files may contain more facts about it. Then no fix is safe."""
     is_alternative: bool = False
     """The class is in an ``except`` clause, or under an ``if`` that tests a version or an attribute."""
+    is_one_of_several: bool = False
+    """It is such an alternative, or there is one of the same name: a call may mean either."""
     releases: Releases = ALL_RELEASES
     """The torch releases that define it: it may be under an ``if`` that tests torch's version."""
     taken_names: frozenset[str] = frozenset()

@@ -770,6 +770,7 @@ def _facts(builder: Builder, record: ClassRecord) -> tuple[Hashable, ...]:
         name in builder.subclassed,
         builder.known_in_part,
         record.is_redefined,
+        record.has_alternative(builder.unit.index.classes),
         record.is_replaced_unused(builder.unit.source),
     )
 

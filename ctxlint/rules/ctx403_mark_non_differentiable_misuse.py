@@ -101,20 +101,13 @@ class MarkNonDifferentiableMisuse(Rule[FunctionClass]):
                     )
         found: dict[tuple[ContextCall, bool], list[str]] = {}
         for call, argument in marks_of_no_output(fn):
-            if call.by and not _is_called_here_only(fn, call):
+            if call.by:
                 continue  # another Function, which may call that too, may return it
             if argument.node is not None and not (is_input(argument.value) and _is_no_tensor(fn, argument.value)):
                 key = call, _another_is_meant(fn, argument)
                 found.setdefault(key, []).append(code_of(argument.node))
         for (call, another), marked in found.items():
             yield Finding(fn.span(call.node), _message(marked, another), related=way_to(fn, call))
-
-
-def _is_called_here_only(fn: FunctionClass, call: ContextCall) -> bool:
-    """Whether a method of the class marks, and the file names it nowhere else."""
-    name = call.by.rpartition(".")[2]
-    own = fn.methods.get(name)
-    return own is not None and not own.inherited and not fn.has_subclass and fn.source.count_as_attribute(name) == 1
 
 
 def _is_rejected(fn: FunctionClass, value: Value) -> bool:

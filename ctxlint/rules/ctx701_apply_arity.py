@@ -97,14 +97,9 @@ class ApplyArity(Rule[SourceFile]):
                 continue
             problem = _problem(call, forward, _gradients(fn)) or _problem_of_star(call, fn, forward, file)
             problem = problem or _problem_of_place(call, forward)
-            if problem is not None and not _is_one_of_two(file, fn):
+            if problem is not None and not fn.is_one_of_several:
                 called = f"`{call.alias}` (`{fn.name}.apply`)" if call.alias else f"`{fn.name}.apply`"
                 yield Finding(call.span, f"{called} {problem}")
-
-
-def _is_one_of_two(file: SourceFile, fn: FunctionClass) -> bool:
-    """Whether another class takes the name where an import fails: it may take what is passed, and the call fits it."""
-    return fn.is_alternative or any(each.is_alternative and each.name == fn.name for each in file.functions)
 
 
 def _gradients(fn: FunctionClass) -> int | None:

@@ -17,7 +17,7 @@ from ctxlint.model.index.scopes import LOCAL, Scope, dotted_name, meanings, reso
 from ctxlint.source.ast_tree import nodes_in
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from ctxlint.source.source import Source
 
@@ -79,6 +79,11 @@ class ClassRecord:
     def is_redefined(self) -> bool:
         """Whether its name certainly means something else at the end of its scope."""
         return all(bound.target != self.qualname for bound in self.scope.live(self.node.name))
+
+    def has_alternative(self, classes: Mapping[str, ClassRecord]) -> bool:
+        """Whether it, or another of the ``classes`` that its name may mean at the end of its scope, is an alternative."""
+        targets = {bound.target for bound in self.scope.live(self.node.name)}
+        return self.alternative or any(each.qualname in targets and each.alternative for each in classes.values())
 
     def is_replaced_unused(self, source: Source) -> bool:
         """Whether another class statement is the next place after it that mentions its name."""
