@@ -81,7 +81,7 @@ class ClassRecord:
         return all(bound.target != self.qualname for bound in self.scope.live(self.node.name))
 
     def has_alternative(self, classes: Mapping[str, ClassRecord]) -> bool:
-        """Whether it, or another of the ``classes`` that its name may mean at the end of its scope, is an alternative."""
+        """Whether it, or another of the ``classes`` that its name may mean in the end, is an alternative."""
         targets = {bound.target for bound in self.scope.live(self.node.name)}
         return self.alternative or any(each.qualname in targets and each.alternative for each in classes.values())
 
