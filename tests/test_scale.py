@@ -99,8 +99,8 @@ def test_one_project_is_known_at_a_time(projects: list[Path]) -> None:
     """Cross-file facts are dropped with their project, so that memory does not grow with the number of projects."""
     ctxlint.lint_paths(projects[0].parent)
     assert lint_file._project.cache_info().currsize == 1
-    first = lint_file._project((), str(projects[0]))
-    assert lint_file._project((), str(projects[1])) is not first
+    first = lint_file._project((), str(projects[0]), False)
+    assert lint_file._project((), str(projects[1]), False) is not first
 
 
 def test_projects_leave_no_garbage(projects: list[Path]) -> None:

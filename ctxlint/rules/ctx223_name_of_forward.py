@@ -181,7 +181,7 @@ def _undefined(fn: FunctionClass, method: Method, seen: set[str]) -> Iterator[Fi
         if remedy.startswith(_DROP):
             advice = remedy.format(them(nodes))
         effect = f"it raises NameError {moment(method)}{if_it_runs(fn, method, nodes[0])}"
-        if advice == _DEFINE and _lacks_a_parameter(fn, method):
+        if advice == _DEFINE and _lacks_a_parameter(fn, method, names[0]):
             effect = "every call of `apply` raises"  # NameError, or TypeError if the call passes it
             advice = f"Add it to the parameters, as `backward` returns {len(fn.inputs) + 1} gradients"
         yield Finding(fn.span(nodes[0]), fitting(f"{what}; {effect}. {advice}."))
@@ -245,10 +245,16 @@ def _places(fn: FunctionClass, inside: list[MisfitFound]) -> tuple[Related, ...]
     return (*others, *way_to(fn, *(each.event for each in inside)))
 
 
-def _lacks_a_parameter(fn: FunctionClass, method: Method) -> bool:
-    """Whether backward returns one gradient more than forward has inputs: an undefined name is the missing one."""
+def _lacks_a_parameter(fn: FunctionClass, method: Method, name: str) -> bool:
+    """Whether backward returns one gradient more than forward has inputs: the only undefined name is the missing one.
+
+    A name that is called is rather a function that is not imported.
+    """
     counts = {each.count for each in fn.gradients}
-    return method is fn.forward and method.variadic is None and counts == {len(fn.inputs) + 1}
+    if method is not fn.forward or method.variadic is not None or counts != {len(fn.inputs) + 1}:
+        return False
+    others = any(each.value != name for each in undefined_names(fn, method))
+    return not others and not any(is_name(call.func, name) for call in method.nodes_of(cst.Call))
 
 
 _DEFINE = "Define or import it"
