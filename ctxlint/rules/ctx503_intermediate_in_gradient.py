@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.fixes.decorators import mark_once_differentiable
-from ctxlint.model.analyses.double_backward import intermediates_in_gradients
+from ctxlint.model.analyses.double_backward import intermediates_in_gradients, second_derivative_of
 from ctxlint.model.analyses.second_order import differentiable_backward
 from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
@@ -74,8 +74,9 @@ class IntermediateInGradient(Rule[FunctionClass]):
 
     ## Known limits
     Off by default: most Functions are never differentiated twice. Reported by default where a function calls `apply`,
-    takes a gradient of the result by an argument with `create_graph=True`, and differentiates that, in the same block. Only differentiable torch operations are followed; if
-    a kernel gets the intermediate, see CTX501.
+    takes a gradient of the result by an argument with `create_graph=True`, and differentiates that, in the same block:
+    if `backward` computes that gradient with the intermediate, and the second one is by what it depends on. Only
+    differentiable torch operations are followed; if a kernel gets the intermediate, see CTX501.
 
     ## References
     - [Double backward with custom
@@ -92,23 +93,23 @@ class IntermediateInGradient(Rule[FunctionClass]):
     about_backward = True
 
     def may_be_in_view(self, subject: FunctionClass) -> bool:
-        return any(each.second_derivative for each in subject.calls)
+        return any(each.second_derivatives for each in subject.calls)
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         backward = differentiable_backward(fn)
         if backward is None:
             return
-        for node, name, detached in list(intermediates_in_gradients(fn))[:1]:
+        found = [(each, second_derivative_of(fn, each)) for each in intermediates_in_gradients(fn)]
+        for used, where in sorted(found, key=lambda each: not each[1])[:1]:
+            name, detached = used.name, used.detached
             what = "which `forward` detached" if detached else "an intermediate of `forward`"
             remedy = "Save the input itself" if detached else "Compute it again from inputs, or return it as an output"
-            call = next((each for each in fn.calls if each.second_derivative and not each.expects_error), None)
-            where = call.place.replace(call.line, call.second_derivative, 1) if call is not None else ""
             second = f"the second derivative on {where}" if where else "a second derivative"
             yield Finding(
-                fn.span(node),
+                fn.span(used.node),
                 f"`backward` of `{fn.name}` computes a gradient with `{name}`, {what}; {second} raises, or is silently wrong "
                 f"if other operations are recorded. {remedy}.",
-                in_view=call is not None,
+                in_view=bool(where),
                 # If CTX302 moves an attribute into `save_for_backward`, its fix comes first.
                 fix=mark_once_differentiable(fn, backward) if "." not in name else None,
             )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import libcst as cst
 
@@ -72,34 +72,66 @@ _VIEWS = frozenset(_words("T mT H mH real"))
 _DIFFERENTIATING = frozenset({"torch.autograd.grad", "autograd.grad"})
 
 
-def intermediates_in_gradients(fn: FunctionClass) -> Iterator[tuple[cst.CSTNode, str, bool]]:
-    """Where backward certainly uses a saved intermediate of forward in a gradient that it returns, with its name.
+class Intermediate(NamedTuple):
+    """Where backward uses a saved intermediate of forward in a gradient that it returns, by its name.
 
-    An intermediate depends on an input that gets a gradient, and is neither an input nor an output itself; the flag
-    tells whether it is such an input, detached.
+    ``detached``: it is an input, detached. ``inputs`` are the indices of those that it certainly depends on, ``slots``
+    those of the gradients that it is in on each path.
+    """
+
+    node: cst.CSTNode
+    name: str
+    detached: bool
+    inputs: frozenset[int]
+    slots: frozenset[int]
+
+
+def intermediates_in_gradients(fn: FunctionClass) -> Iterator[Intermediate]:
+    """The intermediates of forward that backward certainly uses in a gradient that it returns.
+
+    An intermediate depends on an input that gets a gradient, and is neither an input nor an output itself.
     """
     backward = fn.backward
     if backward is None or fn.escapes or not fn.signature_judgeable:
         return
-    stored = {value: detached for value, origin in _stored(fn) for detached in _kinds_of_intermediate(fn, origin)}
+    stored = {value: kind for value, origin in _stored(fn) for kind in _kinds_of_intermediate(fn, origin)}
     bound = _bindings(backward)
-    places: dict[str, tuple[cst.CSTNode, bool]] = {
+    places: dict[str, tuple[cst.CSTNode, tuple[bool, frozenset[int]]]] = {
         each.name: (each.node, stored[each.value])
         for each in backward.facts.of(Assigned)
         if each.value in stored and _is_computed_on(backward, each, bound)
     }
     for attribute, nodes in backward.context_attributes.items():
         if backward.ctx is not None and ContextAttribute(attribute) in stored:
-            detached = stored[ContextAttribute(attribute)]
-            places.setdefault(f"{backward.ctx.name}.{attribute}", (nodes[0], detached))
+            kind = stored[ContextAttribute(attribute)]
+            places.setdefault(f"{backward.ctx.name}.{attribute}", (nodes[0], kind))
     if not places:
         return
     slots = [slot.node for returned in fn.gradients if returned.known for slot in returned.slots]
     slots += [each.node.value for each in fn.gradients if not each.known and isinstance(each.node, cst.Return)]
     reached = _reached([each for each in slots if each is not None], bound)
-    for name, (node, detached) in places.items():
+    for name, (node, (detached, inputs)) in places.items():
         if name in reached:
-            yield node, name, detached
+            yield Intermediate(node, name, detached, inputs, _slots_with(fn, name, bound))
+
+
+def _slots_with(fn: FunctionClass, name: str, bound: dict[str, list[cst.BaseExpression | None]]) -> frozenset[int]:
+    """The indices of the gradients that each return certainly computes with a name."""
+    by_return = [
+        {at for at, slot in enumerate(each.slots) if slot.node is not None and name in _reached([slot.node], bound)}
+        for each in fn.gradients
+        if each.known
+    ]
+    return frozenset(set.intersection(*by_return)) if len(by_return) == len(fn.gradients) > 0 else frozenset()
+
+
+def second_derivative_of(fn: FunctionClass, used: Intermediate) -> str:
+    """Where a caller certainly differentiates a gradient with an intermediate, by what it depends on; or empty."""
+    for call in fn.calls:
+        for first, second, line in call.second_derivatives if not call.expects_error else ():
+            if first in used.slots and second in used.inputs:
+                return call.place.replace(call.line, line, 1)
+    return ""
 
 
 def _is_computed_on(method: Method, assigned: Assigned, bound: dict[str, list[cst.BaseExpression | None]]) -> bool:
@@ -171,15 +203,15 @@ def _stored(fn: FunctionClass) -> Iterator[tuple[Value, Value]]:
             yield ContextAttribute(attribute), writes[0].value
 
 
-def _kinds_of_intermediate(fn: FunctionClass, value: Value) -> Iterator[bool]:
-    """Whether what forward stored is a detached input; nothing if it is not an intermediate."""
+def _kinds_of_intermediate(fn: FunctionClass, value: Value) -> Iterator[tuple[bool, frozenset[int]]]:
+    """Whether what forward stored is a detached input, and the inputs it depends on; nothing if not an intermediate."""
     origin = value.of if isinstance(value, View) and detaches(value) else None
     if is_input(origin) and origin.index < len(fn.inputs):
         entry = fn.inputs[origin.index]
         if entry.gradient is not Tri.NO and entry.is_tensor is not Tri.NO and not _is_overwritten(fn, origin):
-            yield True
-    elif _is_intermediate(fn, value):
-        yield False
+            yield True, frozenset([origin.index])
+    elif inputs := _inputs_of_intermediate(fn, value):
+        yield False, inputs
 
 
 def _is_overwritten(fn: FunctionClass, origin: Parameter) -> bool:
@@ -187,16 +219,18 @@ def _is_overwritten(fn: FunctionClass, origin: Parameter) -> bool:
     return any(input_written(each) == origin for method in fn.earlier_methods for each in method.facts.of(Mutation))
 
 
-def _is_intermediate(fn: FunctionClass, value: Value) -> bool:
+def _inputs_of_intermediate(fn: FunctionClass, value: Value) -> frozenset[int]:
+    """The inputs with gradients that an intermediate certainly depends on; none if it is not one."""
     if not isinstance(value, (Fresh, Single)) or kind_of(value) is Kind.INTEGRAL:
-        return False
+        return frozenset()
     if any(same_object(value, each) is not Tri.NO for each in fn.outputs_values()):
-        return False
+        return frozenset()
     method = next((each for each in fn.earlier_methods if value.node in each.parents), None)
     if method is None or not isinstance(value.node, cst.BaseExpression):
-        return False
-    wanted = {each.name for each in fn.inputs if each.gradient is Tri.YES and each.name not in method.binders}
-    return not wanted.isdisjoint(_reached([value.node], _bindings(method)))
+        return frozenset()
+    reached = _reached([value.node], _bindings(method))
+    wanted = (each for each in fn.inputs if each.gradient is Tri.YES and each.name not in method.binders)
+    return frozenset(each.index for each in wanted if each.name in reached)
 
 
 def _bindings(method: Method) -> dict[str, list[cst.BaseExpression | None]]:

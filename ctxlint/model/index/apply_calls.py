@@ -158,8 +158,9 @@ class ApplyCall:
     """The outputs of which it then differentiates at least one; empty if the result is not unpacked."""
     differentiated_again: str = ""
     """Where the caller differentiates the result a second time: ``line 7``."""
-    second_derivative: str = ""
-    """Where it differentiates a gradient of the result by an argument once more: ``line 8``."""
+    second_derivatives: tuple[tuple[int, int, str], ...] = ()
+    """Where it differentiates a gradient of the result by an argument once more, with the positions of that argument
+    and of the one that the second gradient certainly is by: ``(0, 0, "line 8")``."""
     transforms: tuple[Transform, ...] = ()
     """The transforms that certainly run it, as far as its file shows."""
     instance_called: bool = False

@@ -46,7 +46,7 @@ from ctxlint.model.index.results import (
     function_meant,
     located,
     returned_as,
-    second_derivative,
+    second_derivatives,
     written,
 )
 from ctxlint.model.index.scopes import (
@@ -474,7 +474,6 @@ class CallSites:
         parameters = [each for each in node.args if self.is_parameter(each, record.scope)]
         place = self.place(record) if how in APPLIES else None
         again = differentiated_again(place) if place is not None else None
-        second = second_derivative(place) if place is not None else None
         modified, at, of_same = self.result(record, place)
         return ApplyCall(
             function=owner,
@@ -526,7 +525,10 @@ class CallSites:
             differentiated_inputs=self.requested_among(at, arguments, record.scope) if at is not None else (),
             differentiated_outputs=at.outputs if at is not None else (),
             differentiated_again=self.source.line_name(again.lineno) if again is not None else "",
-            second_derivative=self.source.line_name(second.lineno) if second is not None else "",
+            second_derivatives=tuple(
+                (first, second, self.source.line_name(statement.lineno))
+                for first, second, statement in (second_derivatives(place) if place is not None else ())
+            ),
             line=self.source.line_name(self.source.span_of(node).start.line),
         )
 

@@ -149,7 +149,7 @@ class Own(NamedTuple):
 
         A detached tensor or a leaf among the arguments adds nothing: it only qualifies findings that there are already.
         """
-        if call.frozen or call.transforms or call.differentiated_again or call.second_derivative:
+        if call.frozen or call.transforms or call.differentiated_again or call.second_derivatives:
             return True
         pairs = (*call.incoming, *call.enclosed)
         passed_on = (*call.trained, *call.lasting, *call.differentiated_inputs, *(at for at, _name in pairs))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from bisect import bisect_left
 from functools import lru_cache, partial
-from itertools import takewhile
+from itertools import product, takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctxlint.model.index.passed_tensors import creates_parameter, flags_of
@@ -409,37 +409,43 @@ def differentiated_again(place: CallPlace) -> ast.stmt | None:
     return None
 
 
-def second_derivative(place: CallPlace) -> ast.stmt | None:
-    """The statement after a call that certainly differentiates a gradient of its result by an argument once more.
+def second_derivatives(place: CallPlace) -> Iterator[tuple[int, int, ast.stmt]]:
+    """The statements after a call that certainly differentiate a gradient of its result by an argument once more.
 
-    Only for a gradient by an argument of the call, and a second one by such an argument or all leaves: the vector of a
-    product may be what else is asked for, of which the gradient is a linear function.
+    Each comes with the position of that argument, and of the one that the second gradient is by. Of all leaves, that
+    is the first one again, which certainly requires a gradient. The vector of a product may be what else is asked for,
+    of which the gradient is a linear function.
     """
-    call, flowing, gradients = place.call, set[str](), set[str]()
-    arguments = {each.id for each in call.args if isinstance(each, ast.Name)}
+    call, flowing = place.call, set[str]()
+    plain = takewhile(lambda each: not isinstance(each, ast.Starred), call.args)
+    arguments = [(at, each.id) for at, each in enumerate(plain) if isinstance(each, ast.Name)]
     if not arguments or not any(_retains(each, "create_graph") for each in map(_differentiating, place.rest[1:])):
-        return None
+        return
+    gradients: dict[str, set[str]] = {}
     for statement in place.rest:
         found = _differentiating(statement)
-        if found is not None and _is_by(found[1], arguments):
-            if _computes_with(found[0], gradients, _NO_CALL):
-                return statement
-            if _retains(found, "create_graph") and found[1].args[1:] and _computes_with(found[0], flowing, call):
-                gradients |= _stored(statement)
-                flowing = flowing.difference(_stored(statement))
-                continue
+        of, wanted = (found[0], _wanted(found[1])) if found is not None else (None, None)
+        for first, names in gradients.items():
+            if of is not None and wanted is not None and _computes_with(of, names, _NO_CALL):
+                pairs = product(arguments, arguments)
+                yield from ((one, two, statement) for (one, a), (two, b) in pairs if a == first and b == (wanted or a))
+        stored = _stored(statement)
+        arguments = [(at, name) for at, name in arguments if name not in stored]
+        gradients = {first: _after(statement, names, _NO_CALL) for first, names in gradients.items()}
+        if wanted and of is not None and _retains(found, "create_graph") and _computes_with(of, flowing, call):
+            gradients[wanted] = gradients.get(wanted, set()) | stored
         flowing = _after(statement, flowing, call)
-        gradients = _after(statement, gradients, _NO_CALL)
-    return None
 
 
-def _is_by(differentiation: ast.Call, names: set[str]) -> bool:
-    """Whether gradients of all leaves are wanted, or that of a tensor with one of some names."""
+def _wanted(differentiation: ast.Call) -> str | None:
+    """The name of the only tensor that a gradient is wanted by; empty for all leaves, None for anything else."""
     if isinstance(differentiation.func, ast.Attribute) and differentiation.func.attr == "backward":
-        return not differentiation.args and all(each.arg != "inputs" for each in differentiation.keywords)
+        return (
+            "" if not differentiation.args and all(each.arg != "inputs" for each in differentiation.keywords) else None
+        )
     wanted = differentiation.args[1] if len(differentiation.args) > 1 else None
     each_of = wanted.elts if isinstance(wanted, (ast.List, ast.Tuple)) else [wanted]
-    return len(each_of) == 1 and isinstance(each_of[0], ast.Name) and each_of[0].id in names
+    return each_of[0].id if len(each_of) == 1 and isinstance(each_of[0], ast.Name) else None
 
 
 def _with_loops(statements: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
