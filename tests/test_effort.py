@@ -184,8 +184,20 @@ def pointers(names: int) -> str:
     return HEAD + kernel + access + function(launch)
 
 
+def chained_kernels(functions: int) -> str:
+    """A kernel and functions that call the next one twice, each time with other pointers."""
+    calls = ((at, f"    h{at + 1}(a, b, c)\n    h{at + 1}(b, c, a)\n") for at in range(functions))
+    kernels = "".join(f"@triton.jit\ndef h{at}(a, b, c):\n{body}\n\n" for at, body in calls)
+    last = f"@triton.jit\ndef h{functions}(a, b, c):\n    tl.store(a, tl.load(b + tl.arange(0, 8)))\n\n\n"
+    launch = f"{IND}h0[(1,)](g, g, g)\n{IND}return g\n"
+    return f"{HEAD}import triton\nimport triton.language as tl\n\n\n{kernels}{last}" + function(
+        f"{IND}return x * 1\n", launch
+    )
+
+
 @pytest.mark.parametrize(
-    ("program", "size"), [(diamond, 60), (circle, 80), (conditional_names, 480), (growing, 12), (pointers, 60)]
+    ("program", "size"),
+    [(diamond, 60), (circle, 80), (conditional_names, 480), (growing, 12), (pointers, 60), (chained_kernels, 40)],
 )
 def test_what_branches_is_not_followed_along_every_way(program: Callable[[int], str], size: int) -> None:
     assert calls_in(lambda: lint_everything(program(size)), builtins=False) < 2_000_000

@@ -14,7 +14,8 @@ from ctxlint.model.analyses.outputs import (
     unfit_flag,
     unfit_outputs,
 )
-from ctxlint.model.function import FunctionClass
+from ctxlint.model.function import FunctionClass, Style
+from ctxlint.model.interpreter.values import Tri
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.rules.wording import counted, own_place, quoted, when
 
@@ -142,10 +143,11 @@ class BackwardParameterCount(Rule[FunctionClass]):
 
 
 def _inputs_taken(fn: FunctionClass, backward: Method, surplus: int) -> list[str]:
-    """The surplus parameters of backward, if they are inputs that it reads: torch passes it gradients only."""
-    inputs = {each.name for each in fn.inputs}
+    """The surplus parameters of backward, if they are tensors that it reads and forward does not save yet."""
+    inputs = {each.name for each in fn.inputs if each.is_tensor is Tri.YES}
     taken = [each.name for each in backward.own_params if each.name in inputs and is_read(backward, each)]
-    return taken if len(taken) == surplus else []
+    saved = bool(list(fn.context_calls("save_for_backward"))) or fn.style is Style.SETUP_CONTEXT
+    return taken if len(taken) == surplus and not saved else []
 
 
 def _fix(fn: FunctionClass, outputs: list[Returned]) -> Fix | None:

@@ -127,8 +127,11 @@ def _is_input_in_tuple(fn: FunctionClass, attribute: str) -> bool:
     )
 
 
-_LOSS = pattern(r"(?i:loss|val(?!id)|cost|energy|objective|penalty|likelihood|nll|score|error|elbo|reward|distance)")
-"""Part of the name of a loss; the identity of another tensor is where gradients are injected on purpose."""
+_LOSS = pattern(
+    r"(?i:loss(?!es)|energy|objective|penalty|likelihood|nll|elbo"
+    r"|(?<![^\W_])(?:f?val(?:ue)?|cost|score|error|reward|distance)(?![^\W_]))"
+)
+"""Part of the name of a loss, not of an interval; the identity of others is where gradients are injected on purpose."""
 
 
 def is_local_rule(fn: FunctionClass) -> bool:

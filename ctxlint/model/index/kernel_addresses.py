@@ -99,7 +99,8 @@ def within(access: Access, given: Mapping[str, Sum]) -> Access:
 @lru_cache(maxsize=64)
 def _addresses_of(kernel: Kernel, parent: Scope, aliases: Aliases) -> _Addresses:
     nodes = nodes_of_kernel(kernel)
-    added = frozenset([each.value for each in nodes if each.__class__ is ast.AugAssign])
+    changes = [each for each in nodes if isinstance(each, ast.AugAssign)]
+    added = frozenset([each.value for each in changes if isinstance(each.op, (ast.Add, ast.Sub))])
     parameters, own = frozenset(parameter_names(kernel.args)), Scope("function", kernel.name, parent)
     return _Addresses(own, aliases, parameters, _rebound(nodes, parameters), values_in(kernel), added)
 
@@ -286,10 +287,11 @@ class _Addresses:
     def _of_name(self, name: str, seen: set[str]) -> Sum:
         seen.add(name)
         is_own = name in self.parameters and name not in self.rebound
-        found = Sum(name, frozenset([name])) if is_own else Sum()
+        anew = is_own and self._is_computed_anew(name)
+        found = Sum(name, frozenset(() if anew else (name,))) if is_own else Sum()
         for each in self.values.get(name, ()):
             found = found.plus(self.sum_of(each, seen))
-        return found.plus(Sum(factors=frozenset([UNSURE]))) if self._has_several_starts(name) else found
+        return found.plus(Sum(factors=frozenset([UNSURE]))) if anew or self._has_several_starts(name) else found
 
     def _has_several_starts(self, name: str) -> bool:
         """Whether the values of a name begin with different parameters, or add other ones."""
@@ -300,10 +302,14 @@ class _Addresses:
             self.several[name] = len({(each.terms, each.factors) for each in parts}) > 1
         return self.several[name]
 
+    def _is_computed_anew(self, parameter: str) -> bool:
+        """Whether a parameter is bound to more than a sum with what it was: ``offset = offset * stride``."""
+        return not all(self._continues(each, parameter) for each in self.values.get(parameter, []))
+
     def _continues(self, node: ast.expr, name: str) -> bool:
         """Whether a value is ``x + n``, or added to ``x``: no other start of the pointer ``x``."""
-        while isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
-            node = node.left
+        while node not in self.added and _keeps_start(node):
+            node = node.left if isinstance(node, ast.BinOp) else node.func.value  # type: ignore[attr-defined]
         return node in self.added or (isinstance(node, ast.Name) and node.id == name)
 
     def _multiplied(self, node: ast.expr, seen: frozenset[str] = frozenset()) -> frozenset[str]:
@@ -319,6 +325,13 @@ class _Addresses:
         values = self.values.get(node.id, [])
         only = values[0] if len(values) == 1 and isinstance(values[0], (ast.Name, ast.Call)) else None
         return self._multiplied(only, seen | {node.id}) if only is not None else frozenset()
+
+
+def _keeps_start(node: ast.expr) -> bool:
+    """Whether it is a sum, which starts with its first part, or ``x.to(...)``."""
+    if isinstance(node, ast.Call):
+        return isinstance(node.func, ast.Attribute) and node.func.attr == "to"
+    return isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub))
 
 
 LOAD = "triton.language.load"

@@ -17,10 +17,12 @@ from ctxlint.patterns import pattern
 from ctxlint.source.ast_tree import parameter_names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from ctxlint.model.index.kernel_addresses import Access
     from ctxlint.model.index.kernel_blocks import KernelBlocks
+
+    _Known = dict[tuple[Definition, Aliases], tuple[Access, ...]]
 
 
 def parameters_of(definition: Definition) -> list[str]:
@@ -113,20 +115,29 @@ def _accesses(definition: Definition, aliases: Aliases) -> tuple[Access, ...] | 
     if record is None or not record.certain:
         return None
     spend(100)
-    own = accesses_in(record.node, record.scope, aliases)
-    return (*own, *_handed_on(definition, aliases, ()))
+    return _accesses_through(definition, aliases, {})
 
 
-def _handed_on(definition: Definition, aliases: Aliases, above: tuple[Definition, ...]) -> Iterator[Access]:
-    """What the functions that a kernel calls read and write through what it hands on."""
-    kernel, above = definition.unit.index.functions[definition.qualname], (*above, definition)
+def _accesses_through(definition: Definition, aliases: Aliases, known: _Known) -> tuple[Access, ...]:
+    """What a function reads and writes, itself and through functions that it hands its parameters on to, each once.
+
+    ``known`` are those of other functions, and nothing for those that lead here.
+    """
+    key = definition, aliases
+    if key in known:
+        return known[key]
+    known[key] = ()
+    kernel = definition.unit.index.functions[definition.qualname]
+    found = dict.fromkeys(accesses_in(kernel.node, kernel.scope, aliases))
     for call in handed_on_by(kernel.node, kernel.scope, aliases):
         meant = dict(aliases).get(call.function)
         called = Definition(definition.unit, call.function.removeprefix(LOCAL)) if meant is None else meant
         record = called.unit.index.functions.get(called.qualname) if isinstance(called, Definition) else None
-        if isinstance(called, str) or record is None or not record.certain or called in above:
+        if isinstance(called, str) or record is None or not record.certain:
             continue
-        known = aliases if meant is None else ()
         given = {**dict(zip(parameter_names(record.node.args), call.positional)), **dict(call.keywords)}
-        inside = _handed_on(called, known, above)
-        yield from (within(each, given) for each in (*accesses_in(record.node, record.scope, known), *inside))
+        inside = _accesses_through(called, aliases if meant is None else (), known)
+        spend(10 + len(inside))
+        found |= dict.fromkeys(within(each, given) for each in inside)
+    known[key] = tuple(found)
+    return known[key]
