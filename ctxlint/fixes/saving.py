@@ -22,7 +22,7 @@ from ctxlint.model.interpreter.values import (
     is_tensor,
     usual_storage,
 )
-from ctxlint.model.syntax import names_in, single_index
+from ctxlint.model.syntax import dotted, names_in, single_index
 from ctxlint.records import record
 
 if TYPE_CHECKING:
@@ -39,7 +39,9 @@ def save_instead(fn: FunctionClass, stash: Stash) -> Fix | None:
     """Add the tensor to the only ``save_for_backward``, or to a new one, and unpack it in backward."""
     if stash.contained or stash.held is Held.OUTPUT_VIEW or stash.uses.only_metadata or stash.may_be_a_number:
         return None
-    if stash.untracked or stash.saved_as is not None:  # another tensor is to be saved
+    if stash.originals_are_saved and stash.held is not Held.OUTPUT:
+        return _read_original(fn, stash)
+    if stash.untracked or (stash.held is Held.INPUT and stash.is_noticed):  # another tensor is to be saved
         return None
     keeping = _stored_attribute(fn, stash.write)
     if keeping is None or keeping.mutated_after():
@@ -94,6 +96,28 @@ def drop_attribute(fn: FunctionClass, write: ContextWrite, save: ContextCall) ->
         [keeping.writer.without(keeping.statement), *edits, *reading],
         _applicability(uses_of_kept(fn, write.attribute), None),
     )
+
+
+def _read_original(fn: FunctionClass, stash: Stash) -> Fix | None:
+    """Read the saved tensor instead of its ``.data``; a second derivative then depends on it."""
+    keeping, saved = _stored_attribute(fn, stash.write), stash.saved_as[0]
+    if keeping is None or keeping.save is None or saved.node is None or len(keeping.statement.targets) > 1:
+        return None
+    if (
+        keeping.mutated_after()
+        or stash.write.attribute in keeping.uses.reads
+        or dotted(keeping.value) != f"{dotted(saved.node)}.data"
+    ):
+        return None
+    at = next((at for at, each in enumerate(keeping.save.arguments) if each is saved), None)
+    if at is None:
+        return None
+    names = (*((saved.node.value,) if isinstance(saved.node, cst.Name) else ()), *keeping.names)
+    reading = read_from_saved(keeping.reader, stash.write.attribute, len(keeping.save.arguments), at, names)
+    if reading is None:
+        return None
+    edits = [keeping.writer.without(keeping.statement), *reading]
+    return keeping.writer.fix("Drop the attribute and read the saved tensor", edits, Applicability.UNSAFE)
 
 
 def _applicability(uses: KeptUses, value: Value | None, *, shared: bool = False) -> Applicability:

@@ -84,7 +84,8 @@ class TensorStashedOnCtx(Rule[FunctionClass]):
     ```
 
     The message says that modifications "silently give wrong gradients" if `backward` certainly reads the values, and that
-    they "go unnoticed" if it only passes the tensor to code that ctxlint does not know, such as a compiled kernel.
+    they "go unnoticed" if it only passes the tensor to code that ctxlint does not know, such as a compiled kernel. Where
+    another view of the tensor is saved and `backward` unpacks it, torch notices them.
 
     If `backward` does not read the values of an input but, for example, only its shape, the gradients are right, but
     the whole tensor stays alive. Store the shape instead: saving the tensor would turn a legal in-place operation into
@@ -94,11 +95,12 @@ class TensorStashedOnCtx(Rule[FunctionClass]):
     The tensor is added to the existing `save_for_backward`, or to a new one, and `backward` unpacks it. Offered only if
     the attribute and the save are written once, on every path through `forward`, and `backward` unpacks all saved
     tensors at once before it reads the attribute. There is no fix for containers, inputs with a default that is not a
-    tensor, views of outputs, `.data`, tensors that `forward` modifies afterwards, attributes that `jvp` reads, if `backward`
+    tensor, views of outputs, `.data` of what is not saved, tensors that `forward` modifies afterwards, attributes that `jvp` reads, if `backward`
     reads no values, or if ctx is passed to another function.
 
     Unsafe if `backward` passes the tensor to a call that may store it or compare its identity: under saved-tensor
-    hooks, unpacking returns a different object, and a gradient attached to it is lost. Also unsafe if `backward` uses
+    hooks, unpacking returns a different object, and a gradient attached to it is lost. Also unsafe for the `.data` of a
+    tensor that is saved, as a second derivative then depends on that, and if `backward` uses
     the tensor only under a condition: unpacking always checks whether it was modified. Otherwise safe, with exceptions
     that every saved tensor has: a second `backward()` without `retain_graph` raises, and so does an input that is
     modified in place before `backward`, that was created under `torch.inference_mode()`, or that is a number in a call
@@ -111,7 +113,7 @@ class TensorStashedOnCtx(Rule[FunctionClass]):
     to a function of the project that keeps the object itself, in a list or by setting an attribute on it, or to a method
     that gets nothing else and whose result is dropped, such as `engine.use(ctx.weight)`. What a callable of the
     caller returns, `y = run(x)` for an argument `run`, does not count: it may be `x`. Neither does a
-    tensor that is saved as another view, such as `weight.detach()`, where `backward` only passes it on, a
+    tensor that is saved as another view, such as `weight.detach()`, which `backward` unpacks, if it only passes the tensor on, a
     weight or bias of which `backward` only reads `requires_grad`, nor what a docstring or comment says is not saved on purpose. Not reported if a nested
     function replaces or deletes what `forward` stored, under a condition on the torch version, or under one that a
     tensor has no elements.
@@ -201,15 +203,23 @@ def _message(stash: Stash, found: tuple[Stash, ...]) -> str:
         stays = f"{'they stay' if them == 'them' else 'it stays'} in memory as long as the graph"
         if stash.uses.only_metadata:
             effect = stays
-        elif stash.saved_as is not None:
-            saved = code_of(stash.saved_as.node) if stash.saved_as.node is not None else ""
-            what += f", of which `{saved}` is saved" * (0 < len(saved) <= _LONGEST)
+        elif stash.is_noticed:
+            what += _saved(stash)
             effect = f"{stays}, and saved-tensor hooks do not see {them}"
         elif stash.uses.reads_values and not backward_raises(stash.fn):
             effect = f"in-place modifications silently give wrong gradients, and saved-tensor hooks do not see {them}"
         else:
             effect = f"in-place modifications go unnoticed, and saved-tensor hooks do not see {them}"
     return f"{attribute} keeps {what}{metadata_clause(stash)}; {effect}. {remedy(stash)}"
+
+
+def _saved(stash: Stash) -> str:
+    """What is saved of the same memory."""
+    if stash.originals_are_saved:
+        return f", which {'are' if _are_several(stash) else 'is'} saved"
+    codes = dict.fromkeys(code_of(each.node) for each in stash.saved_as if each.node is not None)
+    verb = "is" if len(codes) == 1 else "are"
+    return f", of which {quoted(codes)} {verb} saved" if 0 < sum(map(len, codes)) <= _LONGEST else ""
 
 
 def _are_several(stash: Stash) -> bool:

@@ -132,7 +132,7 @@ class IntermediateStashedOnCtx(Rule[FunctionClass]):
 
 def _effect(stash: Stash) -> str:
     """What happens, apart from the hooks."""
-    noticed = stash.uses.only_metadata or stash.saved_as is not None or _is_only_root(stash)
+    noticed = stash.uses.only_metadata or stash.is_noticed or _is_only_root(stash)
     if stash.shares_an_output and not noticed:
         return "in-place modifications of the output silently give wrong gradients"
     return "it stays in memory as long as the graph"

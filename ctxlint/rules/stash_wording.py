@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ctxlint.model.analyses.saved_state_uses import Asked
 from ctxlint.model.analyses.stashes import Held
 from ctxlint.model.interpreter.events import ContextCall, ContextRead
+from ctxlint.model.syntax import code_of
 from ctxlint.rules.wording import quoted, them
 
 if TYPE_CHECKING:
@@ -53,21 +54,14 @@ def remedy(stash: Stash) -> str:
         return "Use `save_for_backward`, or allocate it in `backward` if no result is in it."
     if stash.held is Held.INPUT and stash.uses.of_this_object and not stash.contained:
         return f"Save it as well, and read its values from `{stash.fn.reading_ctx}.saved_tensors`."
-    if stash.held is Held.INPUT and stash.saved_as is not None and not stash.uses.only_metadata:
-        return (
-            f"Save {quoted(stash.names)} itself instead, and read that."
-            if len(stash.names) == 1
-            else "Save the originals instead, and read those."
-        )
-    if stash.untracked and not stash.uses.only_metadata:
-        original = "the output" if stash.held is Held.COMPUTED else f"the original {quoted(stash.names, 'or')}"
-        return f"Save {original} with `save_for_backward`, not its `.data`."
+    if stash.held is not Held.OUTPUT and not stash.uses.only_metadata:
+        kept = _saved_already(stash) or _save_originals(stash)
+        if kept:
+            return kept
     if not stash.uses.only_metadata and not stash.contained and stash.may_be_a_number:
         return "Use `save_for_backward` if it is a tensor, which the default is not."
     if not stash.uses.only_metadata:
-        jvp = stash.fn.methods.get("jvp")
-        wanted = jvp is not None and stash.write.attribute in jvp.context_attributes
-        forward = " and, for `jvp`, `save_for_forward`" if wanted else ""
+        forward = " and, for `jvp`, `save_for_forward`" if _is_for_jvp(stash) else ""
         several = any(name.startswith("*") for name in stash.names)  # whatever the caller passes
         part = stash.with_others or several
         if stash.fn.saves and not forward:
@@ -87,6 +81,31 @@ def remedy(stash: Stash) -> str:
             )
         return "Drop it and what reads it." if stash.write.attribute in stash.fn.reads_by_attribute else "Drop it."
     return f"Keep only {'that' if needed == 1 else 'those'}."
+
+
+def _is_for_jvp(stash: Stash) -> bool:
+    jvp = stash.fn.methods.get("jvp")
+    return jvp is not None and stash.write.attribute in jvp.context_attributes
+
+
+def _saved_already(stash: Stash) -> str:
+    """What to do if what it keeps is saved already."""
+    saved = quoted(dict.fromkeys(code_of(each.node) for each in stash.saved_as if each.node is not None))
+    if not stash.originals_are_saved or _is_for_jvp(stash) or not saved:
+        return ""
+    dropped = f"Leave {them(stash.names or ('it',))} out" if stash.contained else "Drop it"
+    return f"{dropped}, and read the saved {saved}."
+
+
+def _save_originals(stash: Stash) -> str:
+    """What to do if another view is to be saved than the one that it keeps, or that is saved."""
+    several, named = len(stash.names) > 1 and not stash.one_of, quoted(stash.names, "or" if stash.one_of else "and")
+    if stash.untracked:
+        original = f"the original{'s' * several} {named}" if stash.names else "the output"
+        return f"Save {original} with `save_for_backward`, not {'their' if several else 'its'} `.data`."
+    if stash.held is not Held.INPUT or not stash.is_noticed:
+        return ""
+    return "Save the originals instead, and read those." if several else f"Save {named} itself instead, and read that."
 
 
 def _unpacked_by_heirs(fn: FunctionClass) -> str:

@@ -11,7 +11,7 @@ import libcst as cst
 
 from ctxlint.model.interpreter.events import Assigned, GenericCall
 from ctxlint.model.interpreter.values import Parameter, usual_storage
-from ctxlint.model.syntax import is_name, leaves
+from ctxlint.model.syntax import compares_identity, is_name, last_name, leaves
 from ctxlint.torch_api import operations
 
 if TYPE_CHECKING:
@@ -103,12 +103,20 @@ def _read_after(method: Method, node: cst.CSTNode, name: str) -> Iterator[cst.Na
 def _is_value(method: Method, node: cst.Name) -> bool:
     """Whether a read is of the values of a tensor, not of its shape or the like."""
     around = method.parents.get(node)
+    if isinstance(around, cst.Arg):
+        call = method.parents.get(around)
+        return not isinstance(call, cst.Call) or last_name(call.func) not in _LIKE
+    if isinstance(around, cst.Comparison):
+        return not compares_identity(around)
     return not isinstance(around, cst.Attribute) or around.attr.value not in _OTHER_THAN_VALUES
 
 
 _OTHER_THAN_VALUES = frozenset(
     str.split("device dim dtype element_size is_contiguous is_cuda layout ndim numel requires_grad shape size stride")
 )
+
+_LIKE = operations.TORCH_LIKE | frozenset(str.split("expand_as isinstance reshape_as type_as view_as"))
+"""Functions, and methods of another tensor, that do not read the values of their argument."""
 
 
 def _excluded(method: Method, node: cst.CSTNode, later: cst.CSTNode) -> bool:

@@ -131,14 +131,23 @@ def _skipped_state(fn: FunctionClass) -> list[SkippedState]:
 
 
 def _handles_none(backward: Method, read: cst.CSTNode | None) -> bool:
-    """Whether what is read, or the only name that gets it, is compared with None, and no error follows from that."""
-    around = backward.parents.get(read) if read is not None else None
-    name = only_target(around)
-    uses = backward.named.get(name.value, ()) if isinstance(name, cst.Name) else ()
-    tests = {around} if name is None else {backward.parents.get(each) for each in uses}
-    compared = [each for each in tests if isinstance(each, cst.Comparison) and compares_identity(each)]
+    """Whether what is read, or the only name that gets it, is compared with None before any use; no error follows."""
+    name = only_target(backward.parents.get(read) if read is not None else None)
+    named = backward.named.get(name.value, ()) if isinstance(name, cst.Name) else ()
+    uses = [each for each in named if each is not name] if name is not None else [each for each in (read,) if each]
+    tests = {at: each for at, each in enumerate(map(backward.parents.get, uses)) if _is_test_for_none(each)}
     raising = {node for test in backward.raising_tests for node in (test, *parents_below(test))}
-    return raising.isdisjoint(compared) and any(is_name(each.comparisons[0].comparator, "None") for each in compared)
+    if not tests or not raising.isdisjoint(tests.values()):
+        return False
+    first = next(iter(tests))
+    choices = {each for each in backward.above(uses[first]) if isinstance(each, cst.IfExp)}  # their tests come first
+    return all(choices.intersection(backward.above(each)) for each in uses[:first])
+
+
+def _is_test_for_none(node: cst.CSTNode | None) -> bool:
+    return (
+        isinstance(node, cst.Comparison) and compares_identity(node) and is_name(node.comparisons[0].comparator, "None")
+    )
 
 
 def _keeps_more(forward: Method, backward: Method, skipped: SkippedState) -> bool:

@@ -31,9 +31,11 @@ from ctxlint.model.interpreter.events import (
     ContextItemWrite,
     ContextRead,
     ContextStore,
+    Escape,
     GradientFlag,
     Mutation,
     Question,
+    SavedRead,
 )
 from ctxlint.model.interpreter.type_tests import looks_excluded_as_tensor
 from ctxlint.model.interpreter.values import (
@@ -192,21 +194,35 @@ class Stash:
             if found.held is Held.OUTPUT
         )
 
+    @cached_property
+    def tensors(self) -> tuple[Value, ...]:
+        """The tensors that are stored, on any path."""
+        options = self.write.value.options() if self.write.value is not None else ()
+        leaves_of_each = (leaf for option in options for leaf, _ in _leaves(option))
+        return tuple(each for each in leaves_of_each if is_tensor(each) is not Tri.NO)
+
     @property
     def untracked(self) -> bool:
         """Whether it has the values of an input or output through ``.data``, whose version counter is its own."""
-        tracked = self.held is Held.INPUT or self.shares_an_output
-        return tracked and not self.contained and through_data(self.write.value)
+        tracked = self.held in (Held.INPUT, Held.UNDIFFERENTIATED) or self.shares_an_output
+        return tracked and any(map(through_data, self.tensors))
 
     @cached_property
-    def saved_as(self) -> Slot | None:
-        """Another view of the same memory that forward saves: torch notices modifications of both.
+    def saved_as(self) -> tuple[Slot, ...]:
+        """What forward saves of the same memory for each of the tensors; empty unless each is saved like that."""
+        found = [_saved_view(self.fn, self.write, each) for each in self.tensors]
+        slots = tuple(each for each in found if each is not None)
+        return slots if len(slots) == len(found) else ()
 
-        For a list, one of those of its tensors, if each is saved like that.
-        """
-        kept = [leaf for leaf, _ in _leaves(self.write.value)] if self.write.value is not None else []
-        found = [_saved_view(self.fn, self.write, each) for each in kept if is_tensor(each) is not Tri.NO]
-        return found[0] if found and None not in found else None
+    @property
+    def originals_are_saved(self) -> bool:
+        """Whether forward saves the tensors themselves of which it stores views."""
+        return bool(self.saved_as) and all(slot.value == _same_memory(slot.value) for slot in self.saved_as)
+
+    @cached_property
+    def is_noticed(self) -> bool:
+        """Whether torch notices modifications: what is saved has the same version counter, which unpacking checks."""
+        return bool(self.saved_as) and all(_unpacks(each, self.write.attribute) for each in _readers(self.fn))
 
     @cached_property
     def uses(self) -> KeptUses:
@@ -320,7 +336,9 @@ def _is_wanted_itself(stash: Stash, readers: Iterable[Method]) -> bool:
         return True
     if stash.held is not Held.INPUT or stash.uses.reads_values:
         return False
-    return stash.uses.of_this_object or (stash.saved_as is not None and not stash.uses.only_metadata)
+    if stash.uses.of_this_object:
+        return True
+    return stash.is_noticed and not stash.uses.only_metadata and not stash.untracked
 
 
 def _read_directly(method: Method) -> Iterator[ContextRead]:
@@ -769,10 +787,23 @@ def _saved_too(fn: FunctionClass, write: ContextStore, leaf: Value) -> bool:
 def _saved_view(fn: FunctionClass, write: ContextStore, leaf: Value) -> Slot | None:
     """What forward saves, on the same paths, of the memory of a tensor; not ``.data``, which torch does not track."""
     origin = _same_memory(leaf)
-    saved = (argument for save in fn.saves if write.implies(save) for argument in save.arguments)
-    views = (each for each in saved if not each.starred and _same_memory(each.value) == origin)
-    tracked = isinstance(origin, (Parameter, Fresh)) and not through_data(leaf)
-    return next((each for each in views if tracked and not through_data(each.value)), None)
+    if not isinstance(origin, (Parameter, Fresh)):
+        return None
+    saves = (save for save in fn.saves if write.implies(save) or save.happens_with(write))
+    saved = (argument for save in saves for argument in save.arguments if not argument.starred)
+    views = [each for each in saved if _same_memory(each.value) == origin and not through_data(each.value)]
+    return next((each for each in views if each.value == origin), views[0] if views else None)
+
+
+def _unpacks(method: Method, attribute: str) -> bool:
+    """Whether a method reads ``saved_tensors`` on each path, or before an attribute; or another function may do so."""
+    if method.facts.of(Escape):
+        return True
+    saved = [each for each in method.facts.of(SavedRead) if each.via != "saved_for_forward"]
+    reads = [each for each in method.facts.of(ContextRead) if each.attribute == attribute]
+    return bool(saved) and any(
+        all(any(later.implies(each) for each in saved) for later in events) for events in (reads, method.returns)
+    )
 
 
 def holds_gradient(fn: FunctionClass, stash: Stash) -> bool:
