@@ -6,14 +6,12 @@ from typing import TYPE_CHECKING
 
 from ctxlint.model.analyses.grad_mode_tests import grad_mode_tests
 from ctxlint.model.function import FunctionClass
-from ctxlint.model.syntax import parents_below
 from ctxlint.rules.base import Finding, Rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.config.settings import Settings
-    from ctxlint.model.function import GenericCall
 
 
 class DeadGradModeTest(Rule[FunctionClass]):
@@ -51,19 +49,23 @@ class DeadGradModeTest(Rule[FunctionClass]):
 
     class Square(torch.autograd.Function):
         @staticmethod
-        def forward(ctx, x):
-            if ctx.needs_input_grad[0]:
+        def forward(ctx, x, keep):
+            if keep:
                 ctx.save_for_backward(x)
             return x**2
 
         @staticmethod
         def backward(ctx, grad_output):
             (x,) = ctx.saved_tensors
-            return grad_output * 2 * x
+            return grad_output * 2 * x, None
+
+
+    def square(x):
+        return Square.apply(x, torch.is_grad_enabled())
     ```
 
     ## Fix safety
-    There is no fix. To use the caller's grad mode, read it before `apply` and pass it as an input.
+    There is no fix. `ctx.needs_input_grad` does not say what the mode is: it is true under `torch.no_grad()` as well.
 
     ## Known limits
     Not reported in a method that switches grad mode on itself, or for `assert not torch.is_grad_enabled()`, which
@@ -87,16 +89,5 @@ class DeadGradModeTest(Rule[FunctionClass]):
                 yield Finding(
                     fn.span(call.node),
                     f"`torch.is_grad_enabled()` is always `False` in `{method.name}`; torch runs it with grad "
-                    f"mode off. {_remedy(fn, call)} before `apply`, and pass the result as an input.",
+                    "mode off. Call it before `apply`, and pass the result as an input.",
                 )
-
-
-def _remedy(fn: FunctionClass, call: GenericCall) -> str:
-    """The start of the remedy: what is saved for backward may depend on the inputs, anything else only on the mode."""
-    stored = (*fn.saves, *fn.context_writes)
-    decides = any(
-        guard.test is not None and call.node in (guard.test, *parents_below(guard.test))
-        for each in stored
-        for guard in each.guards
-    )
-    return f"Test `any({fn.storing_ctx}.needs_input_grad)`, or call `is_grad_enabled`" if decides else "Call it"
