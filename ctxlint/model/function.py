@@ -264,7 +264,7 @@ class FunctionClass:
     is_alternative: bool = False
     """The class is in an ``except`` clause, or under an ``if`` that tests a version or an attribute."""
     is_one_of_several: bool = False
-    """It is such an alternative, or there is one of the same name: a call may mean either."""
+    """There is another class of the same name, and one of the two is such an alternative: a call may mean either."""
     releases: Releases = ALL_RELEASES
     """The torch releases that define it: it may be under an ``if`` that tests torch's version."""
     taken_names: frozenset[str] = frozenset()

@@ -18,7 +18,7 @@ from ctxlint.model.syntax import CHECKING
 from ctxlint.source.ast_tree import defaults_of, nodes_in, positional_names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Container, Iterator, Mapping
 
     from ctxlint.model.index.module_unit import Unit
     from ctxlint.model.interpreter.values import Value
@@ -231,7 +231,7 @@ def unlike_results(unit: Unit, fake: Fake) -> Iterator[FakeMismatch]:
         if wrong:
             (node, _), found = wrong[0]
             some = len(wrong) < len(there.returns) or not there.complete
-            if some and _chosen_by_sizes(operator, written):
+            if some and _chosen_by_sizes(operator, written, node):
                 continue  # torch checks nothing of an empty tensor, and strides of a size of 1 do not matter
             source = fake.operator.unit.source
             yield FakeMismatch(
@@ -262,17 +262,40 @@ def _always(ours: list[tuple[ast.expr, Laid | None]], theirs: Laid | None, teste
     return first
 
 
-def _chosen_by_sizes(operator: _Function, annotations: Mapping[str, str]) -> bool:
-    """Whether sizes, or numbers that may be sizes, choose between returns: one may be of empty tensors."""
+def _chosen_by_sizes(operator: _Function, annotations: Mapping[str, str], result: ast.expr) -> bool:
+    """Whether sizes, or numbers that may be sizes, choose whether it returns ``result``: it may be for empty tensors.
+
+    After ``if x.numel() == 0: return ...``, it is not.
+    """
     nodes = nodes_in(operator)
-    inside = [node for each in nodes if isinstance(each, (ast.If, ast.IfExp)) for node in nodes_in(each.test)]
     own = {each.id for each in nodes if isinstance(each, ast.Name) and not _is_read(each)}
-    own |= {name for name, text in annotations.items() if "Tensor" not in text and text != "bool"}
+    own |= {name for name, text in annotations.items() if "Tensor" not in text and text not in _NO_SIZES}
+    choices = [each for each in nodes if isinstance(each, (ast.If, ast.IfExp)) and _asks_sizes(each.test, own)]
+    return any(result in nodes_in(each) or not _is_for_empty(each.test) for each in choices)
+
+
+_NO_SIZES = ("bool", "str", "torch.dtype")
+
+
+def _asks_sizes(test: ast.expr, own: Container[str]) -> bool:
+    """Whether a test is about sizes, or names of the operator's ``own`` that may hold some."""
     return any(
         (isinstance(each, ast.Attribute) and each.attr in _SIZES)
         or (isinstance(each, ast.Name) and (each.id == "len" or each.id in own))
-        for each in inside
+        for each in nodes_in(test)
     )
+
+
+def _is_for_empty(test: ast.expr) -> bool:
+    """Whether it is ``x.numel() == 0`` or ``not x.numel()``."""
+    if isinstance(test, ast.UnaryOp):
+        asked, empty = test.operand, isinstance(test.op, ast.Not)
+    elif isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], ast.Eq):
+        right = test.comparators[0]
+        asked, empty = test.left, isinstance(right, ast.Constant) and right.value == 0
+    else:
+        return False
+    return empty and isinstance(asked, ast.Call) and (dotted_name(asked.func) or "").endswith(".numel")
 
 
 class _Tested(NamedTuple):

@@ -81,9 +81,10 @@ class ClassRecord:
         return all(bound.target != self.qualname for bound in self.scope.live(self.node.name))
 
     def has_alternative(self, classes: Mapping[str, ClassRecord]) -> bool:
-        """Whether it, or another of the ``classes`` that its name may mean in the end, is an alternative."""
-        targets = {bound.target for bound in self.scope.live(self.node.name)}
-        return self.alternative or any(each.qualname in targets and each.alternative for each in classes.values())
+        """Whether its name may mean another of the ``classes`` in the end, as one of the two is an alternative."""
+        targets = {bound.target for bound in self.scope.live(self.node.name)} - {self.qualname}
+        others = [each for each in classes.values() if each.qualname in targets]
+        return any(self.alternative or each.alternative for each in others)
 
     def is_replaced_unused(self, source: Source) -> bool:
         """Whether another class statement is the next place after it that mentions its name."""
