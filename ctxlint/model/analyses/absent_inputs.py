@@ -46,9 +46,13 @@ def absent_reason(fn: FunctionClass, entry: Input) -> str | None:
 
 
 def default_of_caller(index: int, calls: Iterable[ApplyCall]) -> str | None:
-    """That a function around a call has None as default for what it passes on here, in words; None if none has."""
+    """That a function around a call has None as default for what it passes on here, in words; None if none has.
+
+    Not if no gradient may be wanted there.
+    """
     for each in calls:
-        if each.applies and not each.expects_error and (index, "None") in each.defaults:
+        unwanted = each.expects_error or each.gradients_off or each.detached
+        if each.applies and not unwanted and (index, "None") in each.defaults:
             return f"{each.place} passes `{each.names[index]}`, which is `None` by default"
     return None
 

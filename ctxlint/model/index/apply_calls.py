@@ -80,7 +80,7 @@ class ApplyCall:
     """Positions of arguments that are ``None``, a bool, a whole number or a short string, with its code."""
     defaults: tuple[tuple[int, str], ...] = ()
     """Positions of arguments that are parameters of the function around the call with a number or ``None`` as default,
-    which that function does not test, and it."""
+    which that function does not test, and it; ``None`` only if nothing may keep it from getting there."""
     of_module: tuple[int, ...] = ()
     """Positions of arguments that are names of the module of the call: its functions, what it imports."""
     settled: tuple[int, ...] = ()

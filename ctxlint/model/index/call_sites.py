@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ctxlint.model.index.apply_calls import APPLIES, ApplyCall, ArgumentKind, Modified
 from ctxlint.model.index.autocast_calls import may_be_under_autocast
+from ctxlint.model.index.certain_calls import certain_calls
 from ctxlint.model.index.file_index import FileIndex, Patch, last_name
 from ctxlint.model.index.fitting_sizes import MAY_FIT, may_fit_sizes
 from ctxlint.model.index.inplace_calls import overwritten
@@ -489,7 +490,7 @@ class CallSites:
             detached=tuple(detached),
             handed_on=tuple(handed_on),
             literals=tuple(literals),
-            defaults=tuple(self.left_to_defaults(arguments[: len(plain)], record.scope)) if how in APPLIES else (),
+            defaults=tuple(self.left_to_defaults(arguments[: len(plain)], record)) if how in APPLIES else (),
             of_module=tuple(of_module),
             settled=tuple(settled),
             frozen=tuple(frozen),
@@ -785,13 +786,14 @@ class CallSites:
         kind = _BY_DEFAULT.get(type(default.value)) if isinstance(default, ast.Constant) else None
         return kind if kind is not None else ArgumentKind.OTHER
 
-    def left_to_defaults(self, arguments: list[ast.expr], scope: Scope) -> Iterator[tuple[int, str]]:
+    def left_to_defaults(self, arguments: list[ast.expr], call: CallRecord) -> Iterator[tuple[int, str]]:
         """The arguments that certainly are parameters with a number or None as default of the function around the call.
 
         Not those that this function tests, or of one with a decorator: what it passes may be something else then.
         """
+        scope = call.scope
         record = self.index.function_of(scope)
-        if record is not None and record.node.decorator_list:
+        if record is None or record.node.decorator_list:
             return
         for at, node in enumerate(arguments):
             given = self.given_to_function(node, scope)
@@ -799,7 +801,9 @@ class CallSites:
                 continue
             default = _default_of(given, node.id)
             plain = isinstance(default, ast.Constant) and type(default.value) in (int, float, type(None))
-            if default is not None and plain and not self.tests(node.id, scope):
+            if not isinstance(default, ast.Constant) or not plain or self.tests(node.id, scope):
+                continue
+            if default.value is not None or _only_hands_on(record.node, node.id, call.node):
                 yield at, ast.unparse(default)
 
     def parameter_handed_on(self, node: ast.expr, scope: Scope) -> int | None:
@@ -1286,6 +1290,21 @@ _CONSTANTS: dict[type, ArgumentKind] = {
 }
 
 _UNKNOWN_NAME = ast.Name("", ast.Load())
+
+
+def _only_hands_on(function: ast.FunctionDef | ast.AsyncFunctionDef, name: str, call: ast.Call) -> bool:
+    """Whether a public function always makes a call, and does nothing else with a parameter: it refuses no value of it.
+
+    Who calls a private one passes what it needs.
+    """
+    nodes = nodes_in(function)
+    uses = [each for each in nodes if isinstance(each, ast.Name) and each.id == name]
+    if function.name.startswith("_") or len(uses) != 1 or any(isinstance(each, _REFUSING) for each in nodes):
+        return False
+    return any(each is call for each, _names in certain_calls(function.body, frozenset()))
+
+
+_REFUSING = (ast.Assert, ast.Raise)
 
 _BY_DEFAULT = {bool: ArgumentKind.FLAG, str: ArgumentKind.OPTION}
 """The types of defaults that are not those of tensors: callers pass a tensor where the default is a number."""
