@@ -221,12 +221,33 @@ def _advice(fn: FunctionClass, method: Method, call: str, taken: Unpacking | Sav
     if left:
         return f"Unpack {quoted(left)} too."
     names_saved = _names_saved(fn, call)
-    if not taken.starred and None not in taken.names and names_saved is not None:
-        unpacked = [name for name in taken.names if name is not None]
-        more = [name for name in unpacked if name not in names_saved and name in method.facts.names_read]
-        if more and len(more) == len(unpacked) - len(names_saved) and _binds(fn, more):
-            return f"{_kept(fn, more, ' too')}."
+    unpacked = [name for name in taken.names if name is not None]
+    if taken.starred or taken.by or None in taken.names or names_saved is None:
+        return _other_number(saved, least, taken)
+    more = [name for name in unpacked if name not in names_saved and name in method.facts.names_read]
+    if len(more) != len(unpacked) - len(names_saved):
+        return _other_number(saved, least, taken)
+    if more and _binds(fn, more):
+        return f"{_kept(fn, more, ' too')}."
+    if not more or not _are_all_read(method, unpacked):
+        return _other_number(saved, least, taken)
+    writer = fn.setup_context or fn.forward
+    rest = writer.variadic if writer is not None else None
+    if rest is not None and more == [rest.name] == unpacked[-1:]:
+        return f"Save and unpack `*{rest.name}`."
+    if any(_is_container(fn, name) or _is_other(fn, name) for name in more):
+        return _other_number(saved, least, taken)
+    return f"Save {'a tensor' if len(more) == 1 else 'tensors'} for {quoted(more)} too."
+
+
+def _other_number(saved: frozenset[int], least: str, taken: Unpacking) -> str:
+    """What to write where either side may be wrong."""
     return f"Unpack {' or '.join(str(count) for count in sorted(saved))}, or save {least}{taken.minimum}."
+
+
+def _are_all_read(method: Method, names: list[str]) -> bool:
+    """Whether a method reads all names that it unpacks, and binds them nowhere else: none can be left out."""
+    return all(name in method.facts.names_read and len(method.binders.get(name, ())) == 1 for name in names)
 
 
 def _kept(fn: FunctionClass, names: list[str], too: str = "") -> str:
