@@ -645,7 +645,9 @@ class FakeMismatch:
     ``NO_TENSOR``, the element, the parameter of the operator that it is, and its type; of ``UNDEFINED``, the name, and
     the parameter that may be meant. ``sometimes``: see below, or a condition may skip that read.
     ``default`` is the code of the operator's default, if it is one parameter. ``sometimes``: only calls that pass the
-    arguments are concerned; ``stray``: the fake has others before some of the operator's.
+    arguments are concerned; ``stray``: the fake has others before some of the operator's, or lacks several there.
+    ``untaken``: those of the operator whose arguments are too many for the fake; ``instead`` is the parameter of the
+    fake that gets the argument for the first missing one.
     ``expected`` and ``returned`` are the numbers of tensors, None for a single one;
     ``annotated``: only the annotation of the operator shows the former, its body does not.
 
@@ -661,6 +663,8 @@ class FakeMismatch:
     default: str = ""
     sometimes: bool = False
     stray: bool = False
+    untaken: tuple[str, ...] = ()
+    instead: str = ""
     expected: int | None = None
     returned: int | None = None
     annotated: bool = False

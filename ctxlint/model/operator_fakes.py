@@ -41,12 +41,13 @@ def unfit_arguments(unit: Unit, fake: Fake) -> FakeMismatch | None:
     shifted = own.shifted_against(passed)
     if shifted and own.rest:
         return FakeMismatch(span, name, FakeFault.SHIFTED, shifted)
-    missing = own.missing_of(passed)
-    if missing and shifted:
-        missing = (*shifted[:-1], *missing[len(shifted) - 1 :])
-    if missing:
-        some, stray = passed.defaults.keys() >= {*missing}, own.moves_back(passed)
-        return FakeMismatch(span, name, FakeFault.NOT_TAKEN, missing, sometimes=some, stray=stray)
+    untaken = own.missing_of(passed)
+    if untaken:
+        missing = own.lacking_of(passed) or (*shifted[:-1], *untaken[max(len(shifted) - 1, 0) :])
+        instead = shifted[-1] if shifted and missing == shifted[:-1] else ""
+        stray, some = own.moves_back(passed) or bool(shifted and not instead), passed.defaults.keys() >= {*untaken}
+        fault = FakeFault.NOT_TAKEN
+        return FakeMismatch(span, name, fault, missing, sometimes=some, stray=stray, untaken=untaken, instead=instead)
     moved = own.moved_against(passed)
     names = tuple(own.positional[moved])
     if _reads(fake.function.node, names):
@@ -139,6 +140,13 @@ class _Parameters:
         """The parameters of the operator whose arguments are not taken."""
         surplus = [] if self.rest else passed.positional[len(self.positional) :]
         return (*surplus, *(each for each in passed.by_name if not self.others and each not in self.nameable))
+
+    def lacking_of(self, passed: _Parameters) -> tuple[str, ...]:
+        """The parameters of the operator that are missing, if all others are there by name, and in their order."""
+        lacking = [each for each in passed.positional if each not in self.positional]
+        others = [each for each in passed.positional if each in self.positional]
+        named = not self.rest and others == self.positional and {*passed.by_name} <= self.nameable
+        return tuple(lacking) if named else ()
 
     def shifted_against(self, passed: _Parameters) -> tuple[str, ...]:
         """The first parameters of the operator that are missing before others of its names, and the one in their place.

@@ -115,9 +115,7 @@ def _message(each: FakeMismatch) -> str:
     fake, names = f"The fake of `{each.function}`", _named(each.names)
     match each.fault:
         case FakeFault.NOT_TAKEN:
-            when = f" if a call passes {them(each.names)}" if each.sometimes else ""
-            what = f"{fake} does not take {names}, which the operator has; {_RAISES}{when}"
-            return f"{what}. {'Write those of the operator' if each.stray else f'Add {them(each.names)} to its parameters'}."
+            return _about_untaken(each)
         case FakeFault.REQUIRED:
             return f"{fake} needs {names}, which the operator does not have; {_RAISES}. Drop {them(each.names)}."
         case FakeFault.DEFAULT:
@@ -156,6 +154,24 @@ def _message(each: FakeMismatch) -> str:
         case FakeFault.LAYOUT:
             return _about_layouts(each)
     return _about_undefined(each)
+
+
+def _about_untaken(each: FakeMismatch) -> str:
+    """What happens where the operator passes more arguments than the fake takes, perhaps as one before them is missing."""
+    fake, names = f"The fake of `{each.function}`", _named(each.names)
+    untaken = quoted(each.untaken, "or") if len(each.untaken) <= _MOST_NAMES else f"one of the last {len(each.untaken)}"
+    if not each.instead:
+        passed = them(each.names) if each.names == each.untaken else untaken
+        when = f" if a call passes {passed}" if each.sometimes else ""
+        what = f"{fake} does not take {names}, which the operator has; {_RAISES}{when}"
+        return (
+            f"{what}. {'Write those of the operator' if each.stray else f'Add {them(each.names)} to its parameters'}."
+        )
+    when = f" if a call passes {untaken}" if each.sometimes else ""
+    what = f"{fake} lacks {names}, and its `{each.instead}` gets {_AS_ARGUMENT[len(each.names) > 1]}"
+    remedy = f"Add {them(each.names)} before `{each.instead}`"
+    short = "`torch.export` raises TypeError, and `torch.compile` raises or breaks the graph"
+    return fitting(f"{what}; {_RAISES}{when}. {remedy}.", f"{what}; {short}{when}. {remedy}.")
 
 
 def _about_undefined(each: FakeMismatch) -> str:
