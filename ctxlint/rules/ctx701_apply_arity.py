@@ -224,12 +224,15 @@ def _inside_another(call: ApplyCall, missing: Sequence[str]) -> str | None:
 
 
 def _rest(call: ApplyCall, missing: Sequence[str]) -> str:
-    """What to pass; by position, several missing arguments may have shifted the present ones."""
+    """What to pass; by position, several missing arguments may have shifted the present ones.
+
+    The caller need not have a name for it, or binds that only to the result.
+    """
     if not call.positional and not call.keywords:
         return "Drop the `()` if the function itself is meant, or pass one argument for each input"
     if not call.keywords and (len(missing) > 1 or call.positional > _FEW):
         return "Pass one argument for each input"
-    return f"Pass {them(missing)} too"
+    return f"Pass {'a value' if len(missing) == 1 else 'values'} for {them(missing)} too"
 
 
 _FEW = 2
