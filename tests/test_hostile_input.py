@@ -473,6 +473,41 @@ def test_many_modules_that_return_views() -> None:
     assert is_linear(work, 20)
 
 
+LENDING = """import torch
+from kernels import fill
+
+
+class Filled(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, out):
+        fill(x, out)
+        return out
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad, None
+
+
+class Lending(torch.nn.Module):
+    def __init__(self):
+        self.out = torch.empty(2)
+
+    def forward(self, x):
+        return Filled.apply(x, self.out)
+"""
+
+
+@pytest.mark.parametrize("more", ["\n    def run{0}(self, x):\n", ""], ids=["methods", "calls"])
+def test_many_calls_that_lend_memory(more: str) -> None:
+    def work(size: int) -> Callable[[], object]:
+        call = "        y{0} = Filled.apply(x, self.out)\n"
+        head = LENDING if more else LENDING.replace("        return Filled.apply(x, self.out)\n", "        x = x\n")
+        text = head + "".join((more + call).format(at) for at in range(size))
+        return lambda: ctxlint.lint_source(text)
+
+    assert is_linear(work, 20)
+
+
 @pytest.mark.parametrize(
     "line",
     [

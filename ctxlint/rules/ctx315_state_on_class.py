@@ -27,7 +27,7 @@ class StateOnClass(Rule[FunctionClass]):
 
     Reports gradients, outputs and saved tensors that are a buffer of the class, of the file, or of the module around the
     class (`self.buffer`), which each run overwrites. Also an input that is returned, or that is kept and returned as the gradient of
-    another one, if a call in view passes an attribute of its own object for it, and functions that are not known fill it.
+    another one, if a call in view passes memory of its module for it, and functions that are not known fill it.
 
     ## Why is this bad?
     There is one class, and one module, for all calls. Each backward reads what the last forward wrote: with two calls before
@@ -72,9 +72,9 @@ class StateOnClass(Rule[FunctionClass]):
     ## Known limits
     Attributes of a class count if they are accessed through its name, not through `cls`, those of a module if each call in
     view passes `self`, and items if their key is a string. A buffer that is created once, under `if Fn.buffer is None:`, is
-    reported only where it is returned or saved. What a call passes counts only if its class binds that attribute, but neither the
-    method around the call nor one that it calls, except under a test of `self`, and if that method has no `clone()`. An attribute that `backward` sets again is not reported: in a reversible
-    network, each call hands its inputs on to the one before.
+    reported only where it is returned or saved. What a call passes counts only if a module creates it by `torch.empty()` or the
+    like, in `__init__` or where it is None, binds it nowhere else, and returns the result of the call as it is. An attribute
+    that `backward` sets again is not reported: in a reversible network, each call hands its inputs on to the one before.
 
     ## References
     - [Extending torch.autograd](https://pytorch.org/docs/stable/notes/extending.html)
@@ -136,10 +136,13 @@ def _buffers_of_forward(fn: FunctionClass, forward: Method) -> Iterator[Finding]
 def _buffers_of_callers(fn: FunctionClass) -> Iterator[Finding]:
     for each in lent_outputs(fn):
         name = code_of(each.node)
+        deed, what, advice = "returns", "the values of this output", "Return"
+        if each.saved:
+            deed, what, advice = "saves and returns", "its values", "Save and return"
         yield Finding(
             fn.span(each.node),
-            f"`forward` returns the input `{name}`, for which {each.call.place} passes its `{each.given}`; the next call silently "
-            f"replaces the values of this output. Return `{name}.clone()`.",
+            f"`forward` {deed} the input `{name}`, for which {each.call.place} passes its `{each.given}`; the next call silently "
+            f"replaces {what}. {advice} `{name}.clone()`.",
         )
     for each in lent_gradients(fn, fn.judgeable_backward) if fn.judgeable_backward is not None else ():
         name = code_of(each.node)

@@ -38,47 +38,52 @@ class LentMemory:
     tensor: Parameter
     call: ApplyCall
     given: str
+    saved: bool = False
 
 
 def lent_outputs(fn: FunctionClass) -> Iterator[LentMemory]:
     """The outputs that are memory of the caller, which something that is not known certainly fills.
 
-    Without a gradient of its own, an input that is returned is filled by what gets it together with one that has a
-    gradient: otherwise there was nothing to differentiate.
+    If no other output has a gradient, they are filled by what gets them together with an input that has one: otherwise
+    there was nothing to differentiate.
     """
     forward, dirty, undifferentiated = fn.forward, marked_dirty(fn), marked_non_differentiable(fn)
     if forward is None or forward.inherited or not forward.arguments_known or dirty is None or undifferentiated is None:
         return
-    marked = dirty.union(undifferentiated)
-    for node, value in _returned(fn.outputs):
-        tensor = storage(value)
-        call = _lender(fn, tensor)
-        if call is None or not is_input(tensor) or tensor in marked:
+    saved = {storage(slot.value) for save in fn.saves for slot in save.arguments}
+    for returned in fn.outputs:
+        pairs = [(node, storage(value)) for node, value in _slots(returned)]
+        lent = [(node, tensor, _lender(fn, tensor)) for node, tensor in pairs if tensor not in undifferentiated]
+        if not pairs or any(tensor in dirty or not (call and call.handed_back) for _node, tensor, call in lent):
             continue
-        if _is_filled(forward, tensor, lambda each: _gets_gradient(fn, each)):
-            yield LentMemory(node, tensor, call, call.names[tensor.index])
+        memory = frozenset(tensor for _node, tensor, _call in lent if tensor is not None)
+        if not _is_filled(forward, memory, lambda each: _gets_gradient(fn, each)):
+            continue
+        for node, tensor, call in lent:
+            if call is not None and is_input(tensor):
+                yield LentMemory(node, tensor, call, call.names[tensor.index], saved=tensor in saved)
 
 
 def lent_gradients(fn: FunctionClass, backward: Method) -> Iterator[LentMemory]:
     """The gradients that are memory of the caller: an input that ctx keeps, and backward fills and returns."""
-    for node, value in _returned(fn.gradients):
+    for node, value in (pair for returned in fn.gradients for pair in _slots(returned)):
         read = usual_storage(value)
         tensor = usual_storage(kept) if (kept := kept_value(fn, read)) is not None else None
         call = _lender(fn, tensor)
-        if call is None or not is_input(tensor):
+        if call is None or not is_input(tensor) or read is None:
             continue
-        if _is_filled(backward, read, is_gradient):
+        if _is_filled(backward, frozenset({read}), is_gradient):
             yield LentMemory(node, tensor, call, call.names[tensor.index])
 
 
-def _returned(results: tuple[Returned, ...]) -> Iterator[tuple[cst.BaseExpression, Value]]:
-    for returned in results:
-        for slot in returned.slots if returned.known else ():
-            node = slot.node
-            if node is None and isinstance(returned.node, cst.Return) and len(returned.slots) == 1:
-                node = returned.node.value
-            if node is not None and not slot.starred:
-                yield node, slot.value
+def _slots(returned: Returned) -> list[tuple[cst.BaseExpression, Value]]:
+    """What is returned, each with its node; nothing unless all of it is known."""
+    if not returned.known or any(slot.starred for slot in returned.slots):
+        return []
+    alone = returned.node.value if isinstance(returned.node, cst.Return) and len(returned.slots) == 1 else None
+    found = [(slot.node or alone, slot.value) for slot in returned.slots]
+    pairs = [(node, value) for node, value in found if node is not None]
+    return pairs if len(pairs) == len(found) else []
 
 
 def _lender(fn: FunctionClass, tensor: Value | None) -> ApplyCall | None:
@@ -93,15 +98,18 @@ def _gets_gradient(fn: FunctionClass, value: Value) -> bool:
     return is_input(value) and value.index < len(fn.inputs) and fn.inputs[value.index].surely_differentiable
 
 
-def _is_filled(method: Method, own: Value | None, is_source: Callable[[Value], bool]) -> bool:
-    """Whether an unknown function gets a tensor with a source of its values, and nothing that is known writes to it."""
-    if any(_whole(each.target) == own for each in method.facts.of(Mutation) if each.target is not None):
+def _is_filled(method: Method, memory: frozenset[Value], is_source: Callable[[Value], bool]) -> bool:
+    """Whether a function that is called for nothing but its effect gets all of some memory, and a source of its values.
+
+    Not so if something that is known writes to it.
+    """
+    if any(_whole(each.target) in memory for each in method.facts.of(Mutation) if each.target is not None):
         return False
     calls = [each for each in method.facts.of(GenericCall) if not (each.callee or "").startswith(_READING)]
-    passed = [(*each.arguments, *(slot for _name, slot in each.keywords)) for each in calls]
-    for slots in (*passed, *(each.arguments for each in method.facts.of(MethodCall))):
-        given = [_whole(each) for slot in slots for each in leaves(slot.value)]
-        if own in given and any(map(is_source, given)):
+    passed = [(each.node, (*each.arguments, *(slot for _name, slot in each.keywords))) for each in calls]
+    for node, slots in (*passed, *((each.node, each.arguments) for each in method.facts.of(MethodCall))):
+        given = {_whole(each) for slot in slots for each in leaves(slot.value)}
+        if isinstance(method.parents.get(node), cst.Expr) and memory <= given and any(map(is_source, given)):
             return True
     return False
 

@@ -99,7 +99,9 @@ class ApplyCall:
     stored: tuple[int, ...] = ()
     """Positions of arguments that another object may hold: ``node.data``; it may be a leaf, as it is used elsewhere."""
     lasting: tuple[int, ...] = ()
-    """Positions of arguments whose memory certainly outlives the method that passes it: ``self.buffer``."""
+    """Positions of arguments that certainly are the same memory in each call of a module: ``self.buffer``."""
+    handed_back: bool = False
+    """Whether the method around a call with such arguments returns the result as it is."""
     any_layout: tuple[int, ...] = ()
     """Positions of arguments that the caller was passed, or that are usually not contiguous: ``x.t()``."""
     parameter: str = ""

@@ -14,7 +14,7 @@ from ctxlint.model.index.certain_calls import certain_calls
 from ctxlint.model.index.file_index import FileIndex, Patch, last_name
 from ctxlint.model.index.fitting_sizes import MAY_FIT, may_fit_sizes
 from ctxlint.model.index.inplace_calls import overwritten
-from ctxlint.model.index.lasting_memory import lasting_attributes
+from ctxlint.model.index.lasting_memory import handed_back, lasting_attributes
 from ctxlint.model.index.origins import origins
 from ctxlint.model.index.passed_layouts import may_have_any_layout
 from ctxlint.model.index.passed_tensors import (
@@ -77,6 +77,7 @@ if TYPE_CHECKING:
     from ctxlint.model.index.project import Project
     from ctxlint.model.index.results import CallPlace, Differentiation, Written
 
+_MODULE = "torch.nn.Module"
 _MOST_BASES = 8
 _GRADIENTS = pattern(
     r"req\w*grad|need\w*grad|grad_?(?:enabled?|mode|required)|^grad(?:s|ients?)?$|autograd|checkpoint|training|inference"
@@ -99,6 +100,10 @@ class CallSites:
         """By function, once requested, the names of which it requests gradients."""
         self.assigned: dict[str, dict[str, list[ast.expr | None]]] = {}
         """By class, once requested, what its attributes are assigned; None for anything not that simple."""
+        self.memory: dict[str, frozenset[str]] = {}
+        """By class, once requested, its attributes that hold the same memory in all calls."""
+        self.returning: dict[str, frozenset[ast.expr]] = {}
+        """By function, once requested, the calls whose result it returns as it is."""
         self.registered: dict[str, frozenset[str]] = {}
         """By class, once requested, the names of its buffers."""
         self.tested: dict[str, frozenset[str]] = {}
@@ -117,9 +122,10 @@ class CallSites:
         """
         matter = self.relevant_names()
         followed = tuple(self.is_made(patch) for part in self.index.parts for patch in part.patches if patch.by)
-        classes = (self._classes(), self.index.stored_by_others)
-        facts = (matter, self.functions, self.elsewhere.depends_on, *classes, followed)
-        depends_on = facts if self.index.parts else ()
+        depends_on: tuple[object, ...] = ()
+        if self.index.parts:
+            others = (self.index.stored_by_others, self.index.used_at_once)
+            depends_on = (matter, self.functions, self.elsewhere.depends_on, self._classes(), *others, followed)
         concerned = (
             part
             for part in self.index.parts or (self.index,)
@@ -476,6 +482,7 @@ class CallSites:
         place = self.place(record) if how in APPLIES else None
         again = differentiated_again(place) if place is not None else None
         modified, at, of_same = self.result(record, place)
+        lasting = self.lasting(arguments[: len(plain)], record.scope) if how in APPLIES else ()
         return ApplyCall(
             function=owner,
             how=how,
@@ -499,7 +506,8 @@ class CallSites:
             modifiable=tuple(self.leaves_given(arguments[: len(plain)], record)) if how in APPLIES else (),
             created=self.created(arguments[: len(plain)], record.scope),
             stored=tuple(stored),
-            lasting=self.lasting(arguments[: len(plain)], record.scope) if how in APPLIES else (),
+            lasting=lasting,
+            handed_back=len(lasting) > 0 and self.is_handed_back(node, record.scope),
             any_layout=tuple(any_layout),
             rest=rest,
             parameter=ast.unparse(parameters[0]) if how in APPLIES and parameters else "",
@@ -921,32 +929,46 @@ class CallSites:
         return all(map(is_frozen_parameter, values)) if values else node.attr in self.buffers(scope)
 
     def lasting(self, passed: list[ast.expr], scope: Scope) -> tuple[int, ...]:
-        """The positions of arguments that are ``self.buffer``, the same memory in each call of the method."""
+        """The positions of arguments that are ``self.buffer``, the same memory in each call of the module."""
         on_self = {at: each.attr for at, each in enumerate(passed) if is_on_self(each)}
         owner = self.index.classes.get(class_around(scope) or "") if on_self else None
-        function = self.index.functions.get(scope.qualname)
-        if owner is None or function is None:
+        if owner is None:
             return ()
-        lasting = lasting_attributes([*self.with_bases(owner)], function.node)
-        others = self.index.stored_by_others
-        found = (at for at, name in on_self.items() if name in lasting and name not in others)
-        return tuple(at for at in found if not self.is_leaf(passed[at], scope))
+        if owner.qualname not in self.memory:
+            self.memory[owner.qualname] = self.memory_of(owner)
+        lasting = self.memory[owner.qualname]
+        return tuple(at for at, name in on_self.items() if name in lasting)
 
-    def with_bases(self, owner: ClassRecord) -> Iterator[ast.ClassDef]:
-        """A class and those that it certainly descends from, of this file or another one."""
-        index, found = self.index, owner
+    def memory_of(self, owner: ClassRecord) -> frozenset[str]:
+        """The attributes that hold the same memory in all calls of a module that is not made again for each."""
+        classes = [*self.module_and_bases(owner)]
+        if not classes or owner.node.name in self.index.used_at_once or self.index.has_derived(owner):
+            return frozenset()
+        return lasting_attributes(classes) - self.index.stored_by_others
+
+    def is_handed_back(self, call: ast.Call, scope: Scope) -> bool:
+        """Whether the function around a call returns its result as it is."""
+        function = self.index.function_of(scope)
+        if function is None:
+            return False
+        if scope.qualname not in self.returning:
+            self.returning[scope.qualname] = handed_back(function.node)
+        return call in self.returning[scope.qualname]
+
+    def module_and_bases(self, owner: ClassRecord) -> Iterator[ast.ClassDef]:
+        """A class and those that it descends from, of any file; nothing unless all of them and ``Module`` are known."""
+        index, found, classes = self.index, owner, list[ast.ClassDef]()
         for _hops in range(_MOST_BASES):
-            yield found.node
-            paths = [dotted_name(each) for each in found.node.bases]
-            names = [resolve_certainly(each, found.scope) for each in paths if each is not None]
-            own = [index.classes.get(each.removeprefix(LOCAL)) for each in names if each is not None]
-            base = next((each for each in own if each is not None), None)
-            for name in names if base is None and index is self.index else ():
-                home = (
-                    self.elsewhere.home(name) if name is not None and not name.startswith(("torch.", LOCAL)) else None
-                )
-                if home is not None and home[1] in home[0].index.classes:
-                    index, base = home[0].index, home[0].index.classes[home[1]]
+            classes.append(found.node)
+            path = dotted_name(found.node.bases[0]) if len(found.node.bases) == 1 else None
+            name = resolve_certainly(path, found.scope) if path is not None and not found.node.keywords else None
+            if name is None or name == _MODULE:
+                yield from classes if name is not None else ()
+                return
+            base = index.classes.get(name.removeprefix(LOCAL)) if name.startswith(LOCAL) else None
+            home = self.elsewhere.home(name) if base is None and index is self.index else None
+            if home is not None:
+                index, base = home[0].index, home[0].index.classes.get(home[1])
             if base is None:
                 return
             found = base

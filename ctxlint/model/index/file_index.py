@@ -226,6 +226,19 @@ class FileIndex:
         return frozenset(name for name, owners in self.attribute_owners.items() if "" in owners)
 
     @cached_property
+    def used_at_once(self) -> frozenset[str]:
+        """The names of what is called, and its result at once: ``Layer`` of ``Layer(n)(x)`` and ``Layer(n).run(x)``."""
+        callees = (call.node.func for call in self.calls)
+        made = (each.value if isinstance(each, ast.Attribute) else each for each in callees)
+        names = (dotted_name(each.func) for each in made if isinstance(each, ast.Call))
+        return frozenset(last_name(name) for name in names if name is not None)
+
+    def has_derived(self, base: ClassRecord) -> bool:
+        """Whether a class of this file may derive from another one of it."""
+        named = f"{LOCAL}{base.qualname}"
+        return any(named in names for each in self.classes.values() for names in each.bases)
+
+    @cached_property
     def call_names(self) -> frozenset[str]:
         """The last parts of the names of what it calls."""
         return frozenset(call.name for call in self.calls)
