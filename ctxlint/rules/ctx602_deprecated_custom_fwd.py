@@ -73,13 +73,13 @@ class DeprecatedCustomFwd(Rule[FunctionClass]):
     with `device_type="cuda"`. Unsafe if older releases are included, or if no torch release is specified, because older
     releases do not have the new functions. The import changes too, and `from torch.cuda import amp` is removed if
     nothing else uses it. If the old names have other uses, or other files import them from this one, the import stays
-    and the decorator becomes `torch.amp.custom_fwd`. There is no fix for an import under a
-    condition, or for a name that the module itself assigns.
+    and the decorator becomes `torch.amp.custom_fwd`. There is no fix if the project requires a torch before 2.4, for an
+    import under a condition, or for a name that the module itself assigns.
 
     ## Known limits
-    Not reported if `target-torch`, or without it what the project requires, ends before 2.4, where nothing is deprecated and
-    there is no other name, or for a name that is bound in one branch of an `if` or only in an `except` clause, because
-    such code supports both. A class in such a branch is skipped too if the `if` tests a version or an attribute. An import that no Function uses is not reported. Not reported if a
+    Not reported if `target-torch` is set and ends before 2.4, where nothing is deprecated, or for a name that is bound
+    in one branch of an `if` or only in an `except` clause, because such code supports both. A class in such a branch is
+    skipped too if the `if` tests a version or an attribute. An import that no Function uses is not reported. Not reported if a
     file of the project that a process may load together with the class may replace the names: it sets `torch.cuda.amp`,
     or imports a module that does, such as `torch_npu.contrib.transfer_to_npu` or `torchada`. A script that does so is
     another matter, unless it leads to the class by its imports, or something leads to both.
@@ -98,12 +98,13 @@ class DeprecatedCustomFwd(Rule[FunctionClass]):
     fix = FixAvailability.SOMETIMES
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
-        exists = settings.torch.reach(2, 4)
+        warned = settings.torch.reach(2, 4)
         if fn.is_alternative:
             return
         everywhere = bool(settings.torch.specifiers) and not settings.torch.fall_below(2, 4)  # not by default: a guess
         applicability = Applicability.SAFE if everywhere else Applicability.UNSAFE
         missing = "" if everywhere else ", which older releases do not have"
+        warns = "torch warns" if warned else "that and newer releases warn"
         for method in fn.methods.values():
             if method.inherited or method.name in fn.conditional_methods:
                 continue
@@ -113,16 +114,15 @@ class DeprecatedCustomFwd(Rule[FunctionClass]):
                 name = decorator.name.rpartition(".")[2]
                 if "device_type" in decorator.keywords:
                     fact = f"`torch.cuda.amp.{name}` takes no `device_type`; torch raises TypeError"
-                elif exists:
-                    fact = f"`torch.cuda.amp.{name}` is deprecated since torch 2.4; torch warns"
+                elif warned or settings.target_torch is None:
+                    fact = f"`torch.cuda.amp.{name}` is deprecated since torch 2.4; {warns}"
                 else:
                     continue
                 meant = _meant(fn, method, decorator, name)
-                new = f"Use `torch.amp.{meant}({_arguments(decorator)})`{missing}." if exists else "Drop `device_type`."
                 yield Finding(
                     fn.span(decorator.node),
-                    f"{fact} when `{fn.name}` is defined. {new}",
-                    fix=use_torch_amp(fn, method, decorator, applicability) if exists and meant == name else None,
+                    f"{fact} when `{fn.name}` is defined. Use `torch.amp.{meant}({_arguments(decorator)})`{missing}.",
+                    fix=use_torch_amp(fn, method, decorator, applicability) if warned and meant == name else None,
                 )
 
 
