@@ -174,10 +174,10 @@ def _message(fn: FunctionClass, change: ChangedInBackward, alike: list[str], *, 
         kept = (
             f"Keep {quoted(names)} on `{fn.reading_ctx}`" if len(names) > 1 else f"Keep it as `{fn.reading_ctx}.{name}`"
         )
-        them, copies = ("them", "copies") if len(names) > 1 else ("it", "a copy")
+        them = "them" if len(names) > 1 else "it"
         remedy = f"{kept} instead of saving {them}."
         if change.buffer is Buffer.RESULT and computes(change.mutation):
-            remedy = f"{kept} if the caller wants the result, else work on {copies}."
+            remedy = f"{kept} if the result is wanted, else make a new tensor."
         return f"`{change.mutation.doer}` {fact}; {effects}. {remedy}"
     partly = ", which `forward` returns on some paths" if change.partly else ""
     if change.mutation.how == KERNEL and change.saved and noticed:
