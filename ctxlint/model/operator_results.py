@@ -24,8 +24,8 @@ from ctxlint.model.function import (
 from ctxlint.model.index.module_backwards import span_of_name
 from ctxlint.model.index.operator_signatures import unquoted
 from ctxlint.model.index.project import Definition
-from ctxlint.model.index.project_answers import rejected_operators
-from ctxlint.model.index.scopes import Scope, dotted_name
+from ctxlint.model.index.project_answers import meant, operator_decorator, rejected_operators
+from ctxlint.model.index.scopes import Scope
 from ctxlint.model.interpreter.events import Assigned, Mutation, UndefinedRead
 from ctxlint.model.interpreter.interpret import interpret
 from ctxlint.model.interpreter.local_names import bound_names
@@ -270,9 +270,8 @@ def _returns_nothing(unit: Unit, qualname: str) -> bool:
 
 def _is_triton_op(unit: Unit, qualname: str) -> bool:
     """Whether ``torch.compile`` looks into the operator, and needs no fake of it."""
-    decorators = unit.index.functions[qualname].node.decorator_list
-    called = (each.func if isinstance(each, ast.Call) else each for each in decorators)
-    return any((dotted_name(each) or "").endswith("triton_op") for each in called)
+    decorator = operator_decorator(unit.index.functions[qualname].node, unit.index.module)
+    return decorator is not None and (meant(decorator.func, unit.index.module) or "").endswith("triton_op")
 
 
 def _written(mutation: Mutation, tensors: Container[str]) -> str | None:

@@ -146,8 +146,8 @@ def _inputs_taken(fn: FunctionClass, backward: Method, surplus: int) -> list[str
     """The surplus parameters of backward, if they are tensors that it reads and forward does not save yet."""
     inputs = {each.name for each in fn.inputs if each.is_tensor is Tri.YES}
     taken = [each.name for each in backward.own_params if each.name in inputs and is_read(backward, each)]
-    saved = bool(list(fn.context_calls("save_for_backward"))) or fn.style is Style.SETUP_CONTEXT
-    return taken if len(taken) == surplus and not saved else []
+    saves_nothing = not fn.saves and fn.style is not Style.SETUP_CONTEXT
+    return taken if len(taken) == surplus and saves_nothing else []
 
 
 def _fix(fn: FunctionClass, outputs: list[Returned]) -> Fix | None:

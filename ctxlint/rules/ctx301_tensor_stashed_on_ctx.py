@@ -14,10 +14,10 @@ from ctxlint.model.analyses.deliberate_gradients import refuses_to_save
 from ctxlint.model.analyses.stashes import Held, Stash, moved_to_cpu, stashes
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.interpreter.values import NONE, Kind, Parameter, Sequence, Tri, is_tensor, kind_of, leaves
-from ctxlint.model.syntax import code_of, signed_integer, single_index, words_of
+from ctxlint.model.syntax import signed_integer, single_index, words_of
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
 from ctxlint.rules.related import merged, reads_of, way_to
-from ctxlint.rules.stash_wording import metadata_clause, remedy
+from ctxlint.rules.stash_wording import metadata_clause, remedy, saved_codes
 from ctxlint.rules.wording import quoted
 
 if TYPE_CHECKING:
@@ -217,7 +217,7 @@ def _saved(stash: Stash) -> str:
     """What is saved of the same memory."""
     if stash.originals_are_saved:
         return f", which {'are' if _are_several(stash) else 'is'} saved"
-    codes = dict.fromkeys(code_of(each.node) for each in stash.saved_as if each.node is not None)
+    codes = saved_codes(stash)
     verb = "is" if len(codes) == 1 else "are"
     return f", of which {quoted(codes)} {verb} saved" if 0 < sum(map(len, codes)) <= _LONGEST else ""
 

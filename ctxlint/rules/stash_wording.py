@@ -88,9 +88,14 @@ def _is_for_jvp(stash: Stash) -> bool:
     return jvp is not None and stash.write.attribute in jvp.context_attributes
 
 
+def saved_codes(stash: Stash) -> list[str]:
+    """The code of what is saved of the same memory, each once."""
+    return [*dict.fromkeys(code_of(each.node) for each in stash.saved_as if each.node is not None)]
+
+
 def _saved_already(stash: Stash) -> str:
     """What to do if what it keeps is saved already."""
-    saved = quoted(dict.fromkeys(code_of(each.node) for each in stash.saved_as if each.node is not None))
+    saved = quoted(saved_codes(stash))
     if not stash.originals_are_saved or _is_for_jvp(stash) or not saved:
         return ""
     dropped = f"Leave {them(stash.names or ('it',))} out" if stash.contained else "Drop it"

@@ -14,7 +14,7 @@ from ctxlint.model.interpreter.events import GenericCall, Return
 from ctxlint.model.interpreter.interpret import interpret
 from ctxlint.model.interpreter.local_names import bound_names
 from ctxlint.model.interpreter.signatures import params_of
-from ctxlint.model.interpreter.values import NONE, Constant, Item, Opaque, Parameter, Tri, View
+from ctxlint.model.interpreter.values import NONE, Constant, Opaque, Parameter, Tri, taken_from
 from ctxlint.model.syntax import dotted
 from ctxlint.records import record
 from ctxlint.source.source import Position, Span
@@ -83,8 +83,7 @@ def _nodes(method: Method, evidence: Value | Returned) -> Iterator[cst.CSTNode]:
 
 
 def _made_by(value: Value) -> Iterator[cst.CSTNode]:
-    while isinstance(value, (View, Item)):
-        value = value.of
+    value = taken_from(value)
     if isinstance(value, (Opaque, Constant)):
         return
     for option in value.options():

@@ -11,13 +11,12 @@ from ctxlint.model.analyses.mutations import marked_dirty
 from ctxlint.model.analyses.outputs import marked_non_differentiable
 from ctxlint.model.interpreter.events import GenericCall, MethodCall, Mutation
 from ctxlint.model.interpreter.values import (
-    Item,
     Tri,
-    View,
     is_gradient,
     is_input,
     leaves,
     storage,
+    taken_from,
     usual_storage,
 )
 from ctxlint.records import record
@@ -103,22 +102,15 @@ def _is_filled(method: Method, memory: frozenset[Value], is_source: Callable[[Va
 
     Not so if something that is known writes to it.
     """
-    if any(_whole(each.target) in memory for each in method.facts.of(Mutation) if each.target is not None):
+    if any(taken_from(each.target) in memory for each in method.facts.of(Mutation) if each.target is not None):
         return False
     calls = [each for each in method.facts.of(GenericCall) if not (each.callee or "").startswith(_READING)]
     passed = [(each.node, (*each.arguments, *(slot for _name, slot in each.keywords))) for each in calls]
     for node, slots in (*passed, *((each.node, each.arguments) for each in method.facts.of(MethodCall))):
-        given = {_whole(each) for slot in slots for each in leaves(slot.value)}
+        given = {taken_from(each) for slot in slots for each in leaves(slot.value)}
         if isinstance(method.parents.get(node), cst.Expr) and memory <= given and any(map(is_source, given)):
             return True
     return False
 
 
 _READING = ("torch.", "builtins.", "math.", "numpy.")
-
-
-def _whole(value: Value) -> Value:
-    """What a value is a view or an element of."""
-    while isinstance(value, (View, Item)):
-        value = value.of
-    return value

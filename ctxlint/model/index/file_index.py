@@ -83,8 +83,7 @@ class ClassRecord:
     def has_alternative(self, classes: Mapping[str, ClassRecord]) -> bool:
         """Whether its name may mean another of the ``classes`` in the end, as one of the two is an alternative."""
         targets = {bound.target for bound in self.scope.live(self.node.name)} - {self.qualname}
-        others = [each for each in classes.values() if each.qualname in targets]
-        return any(self.alternative or each.alternative for each in others)
+        return any(self.alternative or classes[each].alternative for each in targets if each in classes)
 
     def is_replaced_unused(self, source: Source) -> bool:
         """Whether another class statement is the next place after it that mentions its name."""

@@ -128,9 +128,9 @@ def _accesses_through(definition: Definition, aliases: Aliases, known: _Known) -
         return known[key]
     known[key] = ()
     kernel = definition.unit.index.functions[definition.qualname]
-    found = dict.fromkeys(accesses_in(kernel.node, kernel.scope, aliases))
+    found, elsewhere = dict.fromkeys(accesses_in(kernel.node, kernel.scope, aliases)), dict(aliases)
     for call in handed_on_by(kernel.node, kernel.scope, aliases):
-        meant = dict(aliases).get(call.function)
+        meant = elsewhere.get(call.function)
         called = Definition(definition.unit, call.function.removeprefix(LOCAL)) if meant is None else meant
         record = called.unit.index.functions.get(called.qualname) if isinstance(called, Definition) else None
         if isinstance(called, str) or record is None or not record.certain:

@@ -19,7 +19,6 @@ from ctxlint.model.interpreter.values import (
     Constant,
     Context,
     Fresh,
-    Item,
     Mapping,
     NeedsInputGrad,
     Opaque,
@@ -28,10 +27,10 @@ from ctxlint.model.interpreter.values import (
     SomeTensor,
     Tri,
     Value,
-    View,
     is_container,
     is_none,
     join_all,
+    taken_from,
     without,
 )
 from ctxlint.model.syntax import literal_text, words_of
@@ -244,9 +243,7 @@ def asks_unknown_type(walk: Walk, test: cst.BaseExpression) -> bool:
         return held is not None and asks_unknown_type(walk, held)
     subject = _subject_of_type(walk, test)
     value = walk.peek(subject) if subject is not None else NONE
-    while isinstance(value, (View, Item)):
-        value = value.of
-    return isinstance(value, (Argument, Opaque))
+    return isinstance(taken_from(value), (Argument, Opaque))
 
 
 def tensor_asked_for(walk: Walk, test: cst.BaseExpression) -> Argument | None:

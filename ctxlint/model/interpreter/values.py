@@ -639,6 +639,13 @@ def whole(value: Value) -> Value:
     return value
 
 
+def taken_from(value: Value) -> Value:
+    """What a value is a view or an item of, at any depth; otherwise the value itself."""
+    while isinstance(value, (View, Item)):
+        value = value.of
+    return value
+
+
 def detaches(view: View) -> bool:
     """Whether this view itself, not its base, is detached from the graph: ``detach()``, ``.data``."""
     function = getattr(view.node, "func", view.node)
