@@ -124,6 +124,7 @@ def test_every_such_rule_is_tried() -> None:
         "CTX253",
         "CTX251",
         "CTX254",
+        "CTX255",
         "CTX237",
         "CTX318",
         "CTX410",

@@ -96,7 +96,7 @@ def _unpackings_of_callees(method: Method) -> Iterator[ShapeUnpacking]:
     """The calls of project functions that certainly unpack the shape of what they get, outside of ``try``, in order."""
     for call in method.facts.of(GenericCall):
         definition = call.definition
-        unit = _present_unit(method, definition) if definition is not None else None
+        unit = present_unit(method, definition) if definition is not None else None
         record = unit.index.functions.get(definition.qualname) if definition is not None and unit is not None else None
         if (
             definition is None
@@ -123,7 +123,7 @@ def _unpackings_of_callees(method: Method) -> Iterator[ShapeUnpacking]:
                 yield ShapeUnpacking(call.node, tensor, targets, definition.name, (step,))
 
 
-def _present_unit(method: Method, definition: Definition) -> Unit:
+def present_unit(method: Method, definition: Definition) -> Unit:
     """The file of a definition as it is now: a walk may be over the same method in an earlier version of the file."""
     home = method.home
     return home.unit if home is not None and home.unit.path == definition.unit.path else definition.unit
