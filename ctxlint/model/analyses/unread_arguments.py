@@ -1,4 +1,4 @@
-"""Arguments that a function of the project takes, and never reads, or only computes with."""
+"""Arguments that a function of the project takes, and never reads, only compares with None, or only computes with."""
 
 from __future__ import annotations
 
@@ -59,6 +59,24 @@ def unread_by_callee(method: Method, argument: cst.Arg) -> Unread | None:
     return Unread(taken.called, definition.name, taken.parameter, definition.unit.path, span)
 
 
+def only_compared_with_none(method: Method, argument: cst.Arg) -> bool:
+    """Whether the function that an argument goes to certainly asks whether it is None, and does nothing else with it."""
+    taken = _taken(method, argument)
+    if taken is None:
+        return False
+    below = parents_below(taken.node.body)
+    above = [below[each] for each in variables_in(below, below) if each.value == taken.parameter]
+    return bool(above) and all(map(_is_none_test, above))
+
+
+def _is_none_test(node: cst.CSTNode) -> bool:
+    """Whether a node is ``name is None``, of which the name is the left side."""
+    if not isinstance(node, cst.Comparison) or len(node.comparisons) != 1:
+        return False
+    target = node.comparisons[0]
+    return isinstance(target.operator, (cst.Is, cst.IsNot)) and dotted(target.comparator) == "None"
+
+
 def computed_with_by_callee(method: Method, argument: cst.Arg) -> bool:
     """Whether the function that an argument goes to certainly computes with it by operators, and does nothing else."""
     taken = _taken(method, argument)
@@ -86,6 +104,23 @@ def _taken(method: Method, argument: cst.Arg) -> _Taken | None:
     call = method.parents.get(argument)
     if not isinstance(call, cst.Call) or any(each.star for each in call.args):
         return None
+    found = certainly_called(method, call)
+    known = found[0].unit.index.functions.get(found[0].qualname) if found is not None else None
+    if found is None or known is None:
+        return None
+    definition, node = found
+    params, at = params_of(node, Scope("function", definition.qualname, known.scope)), call.args.index(argument)
+    if argument.keyword is not None:
+        param = next((each for each in params if each.name == argument.keyword.value), None)
+    else:
+        param = params[at] if at < len(params) else None
+    if param is None or param.kind not in (ParameterKind.POSITIONAL, ParameterKind.KEYWORD_ONLY):
+        return None
+    return _Taken(dotted(call.func) or "", definition, node, param.name)
+
+
+def certainly_called(method: Method, call: cst.Call) -> tuple[Definition, cst.FunctionDef] | None:
+    """The function of the project that a call in a method certainly runs."""
     called = next((each for each in method.facts.of(GenericCall) if each.node is call), None)
     definition, home = called.definition if called is not None else None, method.home
     if called is None or definition is None or home is None or home.record is None:
@@ -94,19 +129,12 @@ def _taken(method: Method, argument: cst.Arg) -> _Taken | None:
     if resolve_certainly(dotted(call.func) or "", scope) != called.callee:
         return None  # one of several functions
     definition = present(definition, home)
-    unit, qualname = definition.unit, definition.qualname
-    known = unit.index.functions.get(qualname)
-    node = unit.slices.find_bare_function(qualname) if known is not None and not known.alternatives else None
-    if known is None or node is None or any(_takes_class(each) for each in node.decorators):
+    known = definition.unit.index.functions.get(definition.qualname)
+    certain = known is not None and not known.alternatives
+    node = definition.unit.slices.find_bare_function(definition.qualname) if certain else None
+    if node is None or any(_takes_class(each) for each in node.decorators):
         return None
-    params, at = params_of(node, Scope("function", qualname, known.scope)), call.args.index(argument)
-    if argument.keyword is not None:
-        param = next((each for each in params if each.name == argument.keyword.value), None)
-    else:
-        param = params[at] if at < len(params) else None
-    if param is None or param.kind not in (ParameterKind.POSITIONAL, ParameterKind.KEYWORD_ONLY):
-        return None
-    return _Taken(dotted(call.func) or "", definition, node, param.name)
+    return definition, node
 
 
 def _takes_class(decorator: cst.Decorator) -> bool:
