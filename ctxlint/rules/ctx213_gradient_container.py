@@ -9,7 +9,7 @@ import libcst as cst
 from ctxlint.fix import Applicability
 from ctxlint.fixes.tuples import return_a_tuple
 from ctxlint.model.analyses.reachability import judged_gradients
-from ctxlint.model.analyses.refused_gradients import is_refused_gradient, refused_gradient
+from ctxlint.model.analyses.refused_gradients import is_chosen_by_number, is_refused_gradient, refused_gradient
 from ctxlint.model.analyses.tensor_containers import container_inputs_with_gradient
 from ctxlint.model.analyses.variadic_gradients import before_variadic
 from ctxlint.model.function import FunctionClass
@@ -102,7 +102,8 @@ class GradientContainer(Rule[FunctionClass]):
         containers = container_inputs_with_gradient(fn)  # CTX216
         for returned in judged_gradients(fn):
             refused = refused_gradient(fn, returned)
-            if refused is not None and refused.position is None and not is_refused_gradient(returned.event.value):
+            whole = refused is not None and refused.position is None
+            if whole and not (is_refused_gradient(returned.event.value) or is_chosen_by_number(returned)):
                 continue  # what else is returned here shows that a condition decides, which may always hold
             if refused is not None and not (_is_plain(refused) is False and _faces(fn, refused) in containers):
                 yield Finding(

@@ -28,7 +28,7 @@ class OperatorUndeclaredMutation(Rule[SourceFile]):
 
     ## Why is this bad?
     `mutates_args` must name every input that the operator modifies; torch does not check it. An operator without results
-    that modifies nothing has no effect, so `torch.compile` removes its calls once a fake of it is registered: the compiled
+    that modifies nothing has no effect, so `torch.compile` removes its calls if a fake of it is registered: the compiled
     function silently computes with the old values. Of an operator with results, it removes the calls whose result nothing uses.
     `torch.library.opcheck` raises.
 
@@ -75,7 +75,7 @@ class OperatorUndeclaredMutation(Rule[SourceFile]):
             or_copy = "" if each.returns_nothing else ", or return new tensors if it has a gradient"
             declaration = "its schema does not say so" if each.declared else f"its `{each.keyword}` is empty"
             fact = f"`{each.function}` modifies {quoted(each.parameters)} in place although {declaration}"
-            once = "" if each.has_fake else "once there is a fake, "
+            once = "" if each.has_fake else "if it has a fake, "
             message = f"{fact}; {once}`torch.compile` silently drops {dropped}. Write {_remedy(each)}"
             yield Finding(each.span, fitting(f"{message}{or_copy}.", f"{message}."), related=_notes(file, each))
 

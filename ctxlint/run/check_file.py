@@ -31,6 +31,7 @@ from ctxlint.model.analyses.gradient_placements import is_in_miscounted
 from ctxlint.model.analyses.reachability import backward_never_runs
 from ctxlint.model.analyses.rejections import results_are_rejected
 from ctxlint.model.analyses.skipped_state import may_lack_state
+from ctxlint.model.analyses.unsavable_values import may_never_save
 from ctxlint.model.function import ApplyCall, FunctionClass, SourceFile
 from ctxlint.model.function_store import STORE
 from ctxlint.model.index.outside_facts import MODULE_BACKWARDS
@@ -276,7 +277,7 @@ def _comes_late(rule: Rule[Any], fn: FunctionClass, finding: Finding) -> bool:
         return True
     if not rule.about_gradients:
         return not rule.about_definition and is_unreached(fn, finding.span)
-    raises = backward_raises(fn) or all_are_shifted(fn) or may_lack_state(fn)
+    raises = backward_raises(fn) or all_are_shifted(fn) or may_lack_state(fn) or may_never_save(fn)
     lately = forward_raises_lately(fn) or backward_raises_lately(fn)
     return raises or lately or is_unreached(fn, finding.span)
 

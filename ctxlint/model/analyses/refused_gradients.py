@@ -85,6 +85,19 @@ def is_refused_gradient(value: Value) -> bool:
     return isinstance(value, Mapping)
 
 
+def is_chosen_by_number(returned: Returned) -> bool:
+    """Whether a comparison with a number decides what is returned: ``0.0 if n == 0 else grad``.
+
+    Unlike a flag, or a test for None, nothing of torch makes it always hold.
+    """
+    written = returned.node.value if isinstance(returned.node, cst.Return) else None
+    test = written.test if isinstance(written, cst.IfExp) else None
+    if not isinstance(test, cst.Comparison) or len(test.comparisons) != 1:
+        return False
+    sides = (test.left, test.comparisons[0].comparator)
+    return any(isinstance(each, (cst.Integer, cst.Float)) for each in sides)
+
+
 def _is_tuple(value: Value) -> bool:
     if isinstance(value, Choice):
         return all(_is_tuple(option) for option in value.alternatives)

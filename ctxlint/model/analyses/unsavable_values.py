@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import libcst as cst
+
+from ctxlint.model.analyses.attribute_uses import OF_A_TENSOR
 from ctxlint.model.analyses.inputs import from_calls
-from ctxlint.model.function import Trust
+from ctxlint.model.function import Style, Trust
 from ctxlint.model.interpreter.values import Tri, is_input, is_none, is_tensor
 
 if TYPE_CHECKING:
-    from ctxlint.model.function import Evidence, FunctionClass
+    from ctxlint.model.function import Evidence, FunctionClass, Input
     from ctxlint.model.interpreter.values import Value
 
 
@@ -18,6 +21,27 @@ def never_saves(fn: FunctionClass) -> bool:
     if len(fn.saves) != 1 or fn.saves[0].guards:
         return False
     return any(not each.starred and is_unsavable(fn, each.value) for each in fn.saves[0].arguments)
+
+
+def may_never_save(fn: FunctionClass) -> bool:
+    """Whether each call saves an input that only that makes a tensor, and of which forward reads what no tensor has.
+
+    It may be an object of the program, which ``save_for_backward`` does not take.
+    """
+    forward, index = fn.forward, {each.name: each.index for each in fn.inputs}
+    if forward is None or fn.style is not Style.CTX_IN_FORWARD:
+        return False
+    saved = (each.value for call in fn.saves if not call.guards for each in call.arguments if not each.starred)
+    names = {each.name for each in saved if is_input(each) and index.get(each.name) == each.index}
+    doubted = {each for each in names if not _looks_like_a_tensor(fn.inputs[index[each]])}
+    return bool(doubted) and any(
+        isinstance(each.value, cst.Name) and each.value.value in doubted and each.attr.value not in OF_A_TENSOR
+        for each in forward.nodes_of(cst.Attribute)
+    )
+
+
+def _looks_like_a_tensor(entry: Input) -> bool:
+    return any(each.tensor and each.trust in (Trust.PROOF, Trust.STRONG) for each in entry.evidence)
 
 
 def is_unsavable(fn: FunctionClass, value: Value) -> bool:
