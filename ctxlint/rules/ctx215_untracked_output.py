@@ -23,7 +23,7 @@ from ctxlint.model.interpreter.values import (
     kind_of,
     leaves,
 )
-from ctxlint.model.syntax import dotted
+from ctxlint.model.syntax import dotted, signed_integer, single_index
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from ctxlint.config.settings import Settings
     from ctxlint.fix import Fix
-    from ctxlint.model.function import Returned
+    from ctxlint.model.function import Method, Returned
     from ctxlint.model.interpreter.values import Value
 
 
@@ -203,11 +203,29 @@ def _fix(fn: FunctionClass, returned: Returned) -> Fix | None:
         return None
     if any(_is_container(slot.value) and not slot.starred for slot in value.slots):
         return None
-    least = sum(param.required for param in fn.backward.positional)
-    too_many = fn.backward.variadic is None and value.minimum > len(fn.backward.positional)
-    if too_many or (value.exact and value.minimum < least):
+    if not _takes_each(fn.backward, value):
         return None
     return return_a_tuple(fn, fn.forward, returned, fn.outputs, Applicability.UNSAFE)
+
+
+def _takes_each(backward: Method, value: Sequence) -> bool:
+    """Whether backward takes one gradient for each element of a list that forward returns, in place of one for it."""
+    least = sum(param.required for param in backward.positional)
+    if value.exact and value.minimum < least:
+        return False
+    if backward.variadic is None:
+        return value.exact and value.minimum <= len(backward.positional)
+    around = [backward.parents[each] for each in backward.named.get(backward.variadic.name, ())]
+    uses = [each for each in around if not isinstance(each, cst.Param)]
+    first = [isinstance(each, cst.Subscript) and signed_integer(single_index(each)) in (0, -1) for each in uses]
+    return not any(map(_unpacks_one, uses)) and not (uses and all(first))
+
+
+def _unpacks_one(use: cst.CSTNode) -> bool:
+    """Whether ``*grads`` has to hold one gradient: ``(grad,) = grads``."""
+    target = use.targets[0].target if isinstance(use, cst.Assign) else None
+    elements = target.elements if isinstance(target, (cst.Tuple, cst.List)) else ()
+    return len(elements) == 1 and not isinstance(elements[0], cst.StarredElement)
 
 
 def _untracked(fn: FunctionClass, returned: Returned) -> str | None:
