@@ -124,6 +124,30 @@ def test_a_call_in_a_file_that_does_not_look_like_it(imports: str, call: str) ->
 
 
 @pytest.mark.parametrize(
+    ("otherwise", "reported"),
+    [
+        ("from ops import Scale", True),
+        ("from .pkg.ops import Scale", True),
+        ("from other import Scale", False),
+        ("import other as Scale", False),
+        ("class Scale:\n        apply = print", False),
+    ],
+)
+def test_a_name_that_may_mean_a_substitute(otherwise: str, reported: bool) -> None:
+    """An `except` clause imports another class of the name, whose calls may have three arguments."""
+    write(
+        {
+            "pkg/__init__.py": "",
+            "pkg/ops.py": OPS,
+            "other.py": OPS.replace("x, factor", "x, factor, shift"),
+            "train.py": f"try:\n    from pkg.ops import Scale\nexcept ImportError:\n    {otherwise}\n\n\n"
+            "def train(x):\n    return Scale.apply(x, 2, 3)\n",
+        }
+    )
+    assert any("CTX701" in each for each in found()) is reported
+
+
+@pytest.mark.parametrize(
     ("imports", "call"),
     [
         ("from .ops import Scale", "Scale.apply"),

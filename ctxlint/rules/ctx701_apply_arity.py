@@ -97,7 +97,7 @@ class ApplyArity(Rule[SourceFile]):
                 continue
             problem = _problem(call, forward, _gradients(fn)) or _problem_of_star(call, fn, forward, file)
             problem = problem or _problem_of_place(call, forward)
-            if problem is not None and not fn.is_one_of_several:
+            if problem is not None and not (fn.is_one_of_several or call.may_mean_another):
                 called = f"`{call.alias}` (`{fn.name}.apply`)" if call.alias else f"`{fn.name}.apply`"
                 yield Finding(call.span, f"{called} {problem}")
 

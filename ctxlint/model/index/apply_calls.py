@@ -137,6 +137,8 @@ class ApplyCall:
     """The ``Fn`` or ``Fn(...)`` part of the callee."""
     expects_error: bool = False
     """Whether it is under something like ``pytest.raises(...)``."""
+    may_mean_another: bool = False
+    """Whether an ``except`` clause binds the name of the class as well, to another class or module than this one."""
     line: str = ""
     """Where it starts, for a message: ``line 4``."""
     gradients_off: bool = False

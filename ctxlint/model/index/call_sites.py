@@ -524,6 +524,7 @@ class CallSites:
             alias=alias,
             callee_span=self.source.span_of(callee),
             expects_error=record.expects_error,
+            may_mean_another=_has_substitute(callee, record.scope),
             gradients_off=self.gradients_off(record) or self.without_gradients(record, arguments),
             under_no_grad=self.under_no_grad(record),
             uncast=tuple(self.uncast(arguments[: len(plain)], record)) if how in APPLIES else (),
@@ -1153,6 +1154,23 @@ def _entered(node: ast.expr, scope: Scope) -> tuple[str, list[str | None]]:
     """The last part of the name of a ``with`` item or a decorator, called or not, and what the name may mean."""
     path = dotted_name(node.func if isinstance(node, ast.Call) else node)
     return ("", []) if path is None else (path.rpartition(".")[2], resolutions(path, scope))
+
+
+def _has_substitute(node: ast.expr, scope: Scope) -> bool:
+    """Whether an ``except`` clause binds the name that an expression begins with to something else, not to ``None``.
+
+    Another path to a module of the same name is the same: ``from .kernels import F``, ``from kernels import F``.
+    """
+    head = (dotted_name(node) or "").partition(".")[0]
+    owner = scope.owner(head)
+    bounds = owner.live(head) if owner is not None and len(owner.names[head]) > 1 else []
+    wanted = [f".{each.target.lstrip('.')}" for each in bounds if not each.handler and each.kind == "import"]
+    others = [each for each in bounds if each.handler and not each.is_none]
+    return not all(
+        other.kind == "import"
+        and any(one.endswith(f".{other.target.lstrip('.')}") or other.target.endswith(one) for one in wanted)
+        for other in others
+    )
 
 
 def _is_of_module(name: str, scope: Scope) -> bool:
