@@ -60,7 +60,7 @@ def unread_by_callee(method: Method, argument: cst.Arg) -> Unread | None:
 
 
 def only_compared_with_none(method: Method, argument: cst.Arg) -> bool:
-    """Whether the function that an argument goes to certainly asks whether it is None, and does nothing else with it."""
+    """Whether the function that an argument goes to certainly asks whether it is None, and nothing else."""
     taken = _taken(method, argument)
     if taken is None:
         return False

@@ -149,6 +149,7 @@ class FunctionRecord:
     alternatives: tuple[str, ...] = ()
 
 
+_LOOPS = (ast.For, ast.AsyncFor, ast.While, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _NOT_NUMBERED = sys.maxsize
 """The ordinal of a lambda: it is not a statement."""
 
@@ -226,11 +227,37 @@ class FileIndex:
 
     @cached_property
     def used_at_once(self) -> frozenset[str]:
-        """The names of what is called, and its result at once: ``Layer`` of ``Layer(n)(x)`` and ``Layer(n).run(x)``."""
-        callees = (call.node.func for call in self.calls)
-        made = (each.value if isinstance(each, ast.Attribute) else each for each in callees)
-        names = (dotted_name(each.func) for each in made if isinstance(each, ast.Call))
-        return frozenset(last_name(name) for name in names if name is not None)
+        """The names of what is called, and its result at once: ``Layer`` of ``Layer(n)(x)`` and ``Layer(n).run(x)``.
+
+        Also where the result has a name in a function that calls it once, and does not hand it on.
+        """
+        found = set[str]()
+        for call in self.calls:
+            func = call.node.func
+            made: ast.expr | None = func.value if isinstance(func, ast.Attribute) else func
+            if isinstance(made, ast.Name):
+                made = self._made_for_a_call(made, call.scope)
+            name = dotted_name(made.func) if isinstance(made, ast.Call) else None
+            if name is not None:
+                found.add(last_name(name))
+        return frozenset(found)
+
+    def _made_for_a_call(self, called: ast.Name, scope: Scope) -> ast.expr | None:
+        """What a function binds a name to, if it is an object of a class of this file, and is called once."""
+        function = self.function_of(scope)
+        bounds = scope.names.get(called.id, ()) if function is not None else ()
+        made = bounds[0].value if len(bounds) == 1 else None
+        if function is None or not isinstance(made, ast.Call) or (dotted_name(made.func) or "") not in self.classes:
+            return None
+        inside = [*nodes_in(function.node)]
+        again = {each for loop in inside if isinstance(loop, _LOOPS) for each in nodes_in(loop)}
+        names = (each for each in inside if isinstance(each, ast.Name) and each.id == called.id)
+        read: set[ast.expr] = {each for each in names if isinstance(each.ctx, ast.Load)}
+        callees = {each.func for each in inside if isinstance(each, ast.Call)}
+        attributes = {each for each in inside if isinstance(each, ast.Attribute) and each.value in read}
+        run = read & callees or attributes & callees
+        local = len(read) == len(read & callees) + len(attributes)
+        return made if local and len(run) == 1 and run.isdisjoint(again) else None
 
     def has_derived(self, base: ClassRecord) -> bool:
         """Whether a class of this file may derive from another one of it."""
