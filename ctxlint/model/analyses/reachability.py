@@ -17,10 +17,12 @@ from ctxlint.model.analyses.saved_state import saved_for
 from ctxlint.model.analyses.tensor_containers import is_tensor_container
 from ctxlint.model.interpreter.events import ContextWrite, Escape, Question
 from ctxlint.model.interpreter.values import (
+    Fresh,
     Kind,
     NeedsInputGrad,
     Parameter,
     SavedTensor,
+    Single,
     Tri,
     is_container,
     is_gradient,
@@ -29,6 +31,7 @@ from ctxlint.model.interpreter.values import (
     kind_of,
 )
 from ctxlint.model.syntax import dotted, literal_text
+from ctxlint.torch_api import operations
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -143,7 +146,18 @@ def _returns_nothing(forward: Method) -> bool:
 def _without_gradient(output: Value, marked: tuple[Value, ...]) -> bool:
     if output in marked or (is_tensor(output) is Tri.NO and is_container(output) is Tri.NO):
         return True
-    return all(is_tensor(each) is Tri.YES and kind_of(each) is Kind.INTEGRAL for each in output.options())
+    return all(_holds_no_floats(each) for each in output.options())
+
+
+def _holds_no_floats(value: Value) -> bool:
+    """Whether a value certainly is a tensor of integers or bools; or would be, if it were one: ``x.argmax(-1)``."""
+    if is_tensor(value) is Tri.YES and kind_of(value) is Kind.INTEGRAL:
+        return True
+    node = value.node if isinstance(value, (Fresh, Single)) else None
+    if isinstance(node, cst.BinaryOperation):
+        return isinstance(node.operator, (cst.BitAnd, cst.BitOr, cst.BitXor))
+    func = node.func if isinstance(value, Single) and isinstance(node, cst.Call) else None
+    return isinstance(func, cst.Attribute) and func.attr.value in operations.INTEGRAL_METHODS
 
 
 def without_untaken_arms(fn: FunctionClass) -> FunctionClass:
