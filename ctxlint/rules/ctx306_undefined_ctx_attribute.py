@@ -161,7 +161,16 @@ def _remedy(fn: FunctionClass, method: Method, read: ContextRead) -> str:
     called = _called_remedy(method, name, where) if read.called else ""
     if called:
         return called
-    return f"Write `{ctx}.{name} = {name if _is_known(fn, writer, name) else '...'}` in `{where}`."
+    if _is_known(fn, writer, name):
+        return f"Write `{ctx}.{name} = {name}` in `{where}`."
+    tensor = f", or save it there and read `{ctx}.saved_tensors` if it is a tensor" * (method is fn.backward and _is_operand(fn, read))
+    return f"Write `{ctx}.{name} = ...` in `{where}`{tensor}."
+
+
+def _is_operand(fn: FunctionClass, read: ContextRead) -> bool:
+    """Whether backward itself computes with it, perhaps as with a tensor: that is saved, not kept (CTX301, CTX302)."""
+    around = fn.backward.parents.get(read.node) if fn.backward is not None and not read.by else None
+    return isinstance(around, (cst.BinaryOperation, cst.UnaryOperation, cst.Arg))
 
 
 def _as_static_method(helper: Method | None) -> str:
@@ -207,10 +216,16 @@ def _is_function(method: Method, name: str) -> bool:
 
 
 def _is_tensor_of(fn: FunctionClass, writer: Method | None, name: str) -> bool:
-    """Whether a name is that of an input with a gradient, or of a tensor that forward computes: CTX301 and CTX302."""
+    """Whether a name is that of an input with a gradient, of a tensor that forward computes, or of an output.
+
+    On ctx, these are CTX301 and CTX302.
+    """
     bound = writer.assignments.get(name, ()) if writer is not None else ()
     is_input = any(each.name == name and each.surely_differentiable for each in fn.inputs)
-    return all(each.value is not None and is_tensor(each.value) is Tri.YES for each in bound) if bound else is_input
+    returned = (*(each.value for each in fn.outputs), *fn.outputs_values())
+    given = {option for value in returned for option in value.options()}
+    values = [each.value for each in bound]
+    return all(is_tensor(each) is Tri.YES or each in given for each in values if each is not None) if bound else is_input
 
 
 _NAMES = autograd.CONTEXT_METHODS | {"saved_tensors", "needs_input_grad"}
