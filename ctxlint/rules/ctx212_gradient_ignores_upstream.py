@@ -164,6 +164,7 @@ class GradientIgnoresUpstream(Rule[FunctionClass]):
 _REMEDIES = {
     Factor.MULTIPLIED: "Multiply by it",
     Factor.EXPANDED: "Multiply by it, expanded to the input's shape",
+    Factor.GIVEN: "Multiply by it, or raise an error unless it is 1",
     Factor.UNKNOWN: "Compute the gradient from it",
 }
 

@@ -208,6 +208,8 @@ class Factor(Enum):
     """As it is: torch computes the output, or forward already a factor of the gradient, as for a loss."""
     EXPANDED = "expanded"
     """As it is, but the output has fewer dimensions."""
+    GIVEN = "given"
+    """As it is, but the caller computed the gradient, and perhaps others that nothing multiplies then."""
     UNKNOWN = "unknown"
 
 
@@ -215,6 +217,9 @@ def factor(fn: FunctionClass) -> Factor:
     """How the incoming gradient is to be used where ``gradients_without_upstream`` finds that it is not."""
     options = [option for value in fn.outputs_values() for option in value.options()]
     backward = fn.backward
+    returned = (value for each in fn.gradients for value in _values(each))
+    if any(is_input(kept) for each in returned if (kept := kept_value(fn, each)) is not None):
+        return Factor.GIVEN
     if backward is not None and any(_passes_kept_gradients(fn, backward, each) for each in fn.gradients):
         return Factor.UNKNOWN  # each of them is to be multiplied
     if any(_is_on_default_device(each) for each in options):
