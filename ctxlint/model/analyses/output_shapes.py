@@ -8,7 +8,7 @@ import libcst as cst
 
 from ctxlint.model.analyses.kept_values import kept_value
 from ctxlint.model.interpreter.values import NONE, Constant, ContextAttribute, Fresh, Kind, Scalar, View, kind_of
-from ctxlint.model.syntax import dotted, signed_integer, single_index
+from ctxlint.model.syntax import dotted, signed_integer, single_index, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -128,7 +128,7 @@ def unexpanded_gradients(fn: FunctionClass) -> Iterator[tuple[int, cst.BaseExpre
         return
     if any(len(each.slots) != 1 for each in fn.outputs):
         return
-    inputs = _reduced_inputs(fn, forward)
+    inputs = frozenset() if _asserts_one(forward) else _reduced_inputs(fn, forward)
     incoming = backward.positional[0].name
     for returned in fn.gradients if inputs else ():
         if not returned.known or any(slot.starred for slot in returned.slots):
@@ -143,6 +143,12 @@ def unexpanded_gradients(fn: FunctionClass) -> Iterator[tuple[int, cst.BaseExpre
         }
         if all(index in found or value == NONE for index, _node, value in gradients):
             yield from found.items()
+
+
+def _asserts_one(forward: Method) -> bool:
+    """Whether forward raises unless a size is 1: ``assert x.size(1) == 1``. Then there may be nothing to reduce."""
+    words = [{*words_of(each.test)} for each in forward.nodes_of(cst.Assert)]
+    return any("1" in each and not each.isdisjoint(("numel", "shape", "size")) for each in words)
 
 
 def _reduced_inputs(fn: FunctionClass, forward: Method) -> frozenset[str]:
