@@ -161,6 +161,12 @@ def _remedy(fn: FunctionClass, method: Method, read: ContextRead) -> str:
     called = _called_remedy(method, name, where) if read.called else ""
     if called:
         return called
+    return _plain_remedy(fn, method, read, writer)
+
+
+def _plain_remedy(fn: FunctionClass, method: Method, read: ContextRead, writer: Method | None) -> str:
+    """What to write where it is not known to be a tensor."""
+    name, ctx, where = read.attribute, method.ctx_name, writer.name if writer is not None else "forward"
     if _is_known(fn, writer, name):
         return f"Write `{ctx}.{name} = {name}` in `{where}`."
     tensor = f", or save it there and read `{ctx}.saved_tensors` if it is a tensor" * (method is fn.backward and _is_operand(fn, read))
