@@ -169,7 +169,9 @@ def _plain_remedy(fn: FunctionClass, method: Method, read: ContextRead, writer: 
     name, ctx, where = read.attribute, method.ctx_name, writer.name if writer is not None else "forward"
     if _is_known(fn, writer, name):
         return f"Write `{ctx}.{name} = {name}` in `{where}`."
-    tensor = f", or save it there and read `{ctx}.saved_tensors` if it is a tensor" * (method is fn.backward and _is_operand(fn, read))
+    tensor = f", or save it there and read `{ctx}.saved_tensors` if it is a tensor" * (
+        method is fn.backward and _is_operand(fn, read)
+    )
     return f"Write `{ctx}.{name} = ...` in `{where}`{tensor}."
 
 
@@ -231,7 +233,9 @@ def _is_tensor_of(fn: FunctionClass, writer: Method | None, name: str) -> bool:
     returned = (*(each.value for each in fn.outputs), *fn.outputs_values())
     given = {option for value in returned for option in value.options()}
     values = [each.value for each in bound]
-    return all(is_tensor(each) is Tri.YES or each in given for each in values if each is not None) if bound else is_input
+    return (
+        all(is_tensor(each) is Tri.YES or each in given for each in values if each is not None) if bound else is_input
+    )
 
 
 _NAMES = autograd.CONTEXT_METHODS | {"saved_tensors", "needs_input_grad"}

@@ -217,8 +217,8 @@ def factor(fn: FunctionClass) -> Factor:
     """How the incoming gradient is to be used where ``gradients_without_upstream`` finds that it is not."""
     options = [option for value in fn.outputs_values() for option in value.options()]
     backward = fn.backward
-    returned = (value for each in fn.gradients for value in _values(each))
-    if any(is_input(kept) for each in returned if (kept := kept_value(fn, each)) is not None):
+    kept_ones = [kept_value(fn, value) for each in fn.gradients for value in _values(each)]
+    if any(each is not None and is_input(each) for each in kept_ones):
         return Factor.GIVEN
     if backward is not None and any(_passes_kept_gradients(fn, backward, each) for each in fn.gradients):
         return Factor.UNKNOWN  # each of them is to be multiplied
