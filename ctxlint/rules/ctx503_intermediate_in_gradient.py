@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.fixes.decorators import mark_once_differentiable
-from ctxlint.model.analyses.double_backward import intermediates_in_gradients, second_derivative_of
+from ctxlint.model.analyses.double_backward import Making, intermediates_in_gradients, second_derivative_of
 from ctxlint.model.analyses.second_order import differentiable_backward
 from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
@@ -21,15 +21,16 @@ class IntermediateInGradient(Rule[FunctionClass]):
     ## What it does
     Reports a `backward` without `@once_differentiable` that computes a gradient from an intermediate: a tensor that
     `forward` computed from a differentiable input and stored, and that is neither an input nor an output. A detached
-    input, `x.detach()`, is one too.
+    input, `x.detach()`, is one too, and so are a view, `x.reshape(-1, n)`, and a copy in another dtype, `x.bfloat16()`.
 
     ## Why is this bad?
     Under `create_graph=True` (gradient penalties, Hessians, meta-learning), `backward` itself is differentiated. A
     saved input or output still has its graph there. An intermediate has none, because `forward` runs with grad mode
     off: it counts as a constant, whether it is saved or set on ctx. If other operations give the gradient a graph, as
-    those of a loss `y**2` do, the second derivative is silently wrong. If none does, it raises.
+    those of a loss `y**2` do, the second derivative is silently wrong. If none does, it raises. A view of an input may
+    require a gradient itself, but does not lead to the input: then even `backward()` raises nothing.
 
-    To keep the intermediate, return it as another output and use its gradient. If no caller needs a second derivative,
+    Save the input, and make the view, or the copy, again in `backward`. To keep another intermediate, return it as another output and use its gradient. If no caller needs a second derivative,
     mark `backward` with `@once_differentiable`.
 
     ## Example
@@ -100,16 +101,27 @@ class IntermediateInGradient(Rule[FunctionClass]):
         if backward is None:
             return
         found = [(each, second_derivative_of(fn, each)) for each in intermediates_in_gradients(fn)]
-        for used, where in sorted(found, key=lambda each: not each[1])[:1]:
-            name, detached = used.name, used.detached
-            what = "which `forward` detached" if detached else "an intermediate of `forward`"
-            remedy = "Save the input itself" if detached else "Compute it again from inputs, or return it as an output"
+        for used, where in sorted(found, key=lambda each: (not each[1], _ORDER.index(each[0].made)))[:1]:
+            name, what = used.name, _MADE[used.made]
+            anew = used.made is Making.COMPUTED
+            remedy = "Compute it again from inputs, or return it as an output" if anew else "Save the input itself"
             second = f"the second derivative on {where}" if where else "a second derivative"
+            if used.made is Making.CONVERTED:
+                second = f"if that copies it, {second}"
             yield Finding(
                 fn.span(used.node),
-                f"`backward` of `{fn.name}` computes a gradient with `{name}`, {what}; {second} raises, or is silently wrong "
-                f"if other operations are recorded. {remedy}.",
-                in_view=bool(where),
+                f"`backward` of `{fn.name}` computes a gradient with `{name}`, {what}; {second} raises, or is silently wrong"
+                f"{'' if used.made is Making.VIEWED else ' if other operations are recorded'}. {remedy}.",
+                in_view=bool(where) and used.made is not Making.CONVERTED,
                 # If CTX302 moves an attribute into `save_for_backward`, its fix comes first.
                 fix=mark_once_differentiable(fn, backward) if "." not in name else None,
             )
+
+
+_ORDER = (Making.COMPUTED, Making.DETACHED, Making.VIEWED, Making.CONVERTED)
+_MADE = {
+    Making.COMPUTED: "an intermediate of `forward`",
+    Making.DETACHED: "which `forward` detached",
+    Making.VIEWED: "a view that `forward` made",
+    Making.CONVERTED: "which `forward` converted",
+}

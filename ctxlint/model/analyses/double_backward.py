@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
 import libcst as cst
@@ -10,8 +11,10 @@ from ctxlint.effort import spend
 from ctxlint.model.analyses.mutations import input_written
 from ctxlint.model.analyses.saved_state import single_save
 from ctxlint.model.analyses.second_order import differentiable_backward
-from ctxlint.model.interpreter.events import Assigned, Mutation
+from ctxlint.model.interpreter.events import Assigned, GenericCall, Mutation
 from ctxlint.model.interpreter.values import (
+    CONVERTING,
+    NONE,
     ContextAttribute,
     Fresh,
     Kind,
@@ -21,7 +24,6 @@ from ctxlint.model.interpreter.values import (
     Tri,
     View,
     before_views,
-    detaches,
     is_detached,
     is_input,
     kind_of,
@@ -44,9 +46,10 @@ _SMOOTH = (
             """
             abs acos acosh add addcdiv addcmul addmm asin asinh atan atan2 atanh baddbmm bmm cat cholesky cholesky_solve
             clamp clamp_max clamp_min clone conv1d conv2d conv3d cos cosh cross cumprod cumsum det diag_embed div divide
-            dot eigh eigvalsh einsum elu erf erfc exp expm1 flip gelu hypot inner inv kron lerp lgamma linear log log1p
-            log2 log_softmax logaddexp logcumsumexp logdet logsumexp matmul maximum mean minimum mm mul multiply mv neg
-            norm outer pow prod qr reciprocal relu rsqrt sigmoid silu sin sinh softmax softplus solve solve_triangular
+            dot eigh eigvalsh einsum elu erf erfc exp expm1 fft fft2 fftn flip gelu hypot ifft ifft2 ifftn inner inv
+            irfft irfft2 irfftn kron lerp lgamma linear log log1p log2 log_softmax logaddexp logcumsumexp logdet
+            logsumexp matmul maximum mean minimum mm mul multiply mv neg norm outer pow prod qr reciprocal relu rfft
+            rfft2 rfftn rsqrt sigmoid silu sin sinh softmax softplus solve solve_triangular
             sqrt square stack std sub subtract sum svd svdvals tan tanh tensordot tril triu true_divide var vector_norm
             """
         )
@@ -64,6 +67,8 @@ _LIKE_ANOTHER = frozenset(_words("expand_as reshape_as to type_as view_as"))
 _AT_INDICES = {
     **dict.fromkeys(_words("gather index_select take_along_dim"), (0,)),
     **dict.fromkeys(_words("index_add index_copy scatter scatter_add"), (0, 3)),
+    "sparse_coo_tensor": (1,),
+    **dict.fromkeys(_words("sparse_csr_tensor sparse_csc_tensor"), (2,)),
 }
 """Those that get indices as well, with the positions of the tensors that they are differentiable in."""
 
@@ -72,16 +77,41 @@ _VIEWS = frozenset(_words("T mT H mH real"))
 _DIFFERENTIATING = frozenset({"torch.autograd.grad", "autograd.grad"})
 
 
+class Making(Enum):
+    """How forward made an intermediate."""
+
+    COMPUTED = "computed"
+    DETACHED = "detached"
+    """It is an input, detached."""
+    VIEWED = "viewed"
+    """It is a view of an input: forward makes it with grad mode off, so that it does not lead to the input."""
+    CONVERTED = "converted"
+    """It is a copy of an input in another dtype, or the input itself if that has the dtype."""
+
+
+class Bindings(NamedTuple):
+    """The expressions that each name of a method is bound to, and the calls of torch functions by a bare name."""
+
+    values: dict[str, list[cst.BaseExpression | None]]
+    functions: frozenset[cst.CSTNode] = frozenset()
+
+    def of(self, name: str) -> list[cst.BaseExpression | None]:
+        return self.values.get(name, [])
+
+    def without(self, name: str) -> Bindings:
+        return self._replace(values={each: nodes for each, nodes in self.values.items() if each != name})
+
+
 class Intermediate(NamedTuple):
     """Where backward uses a saved intermediate of forward in a gradient that it returns, by its name.
 
-    ``detached``: it is an input, detached. ``inputs`` are the indices of those that it certainly depends on, ``slots``
-    those of the gradients that it is in on each path.
+    ``inputs`` are the indices of those that it certainly depends on, ``slots`` those of the gradients that it is in on
+    each path.
     """
 
     node: cst.CSTNode
     name: str
-    detached: bool
+    made: Making
     inputs: frozenset[int]
     slots: frozenset[int]
 
@@ -89,33 +119,37 @@ class Intermediate(NamedTuple):
 def intermediates_in_gradients(fn: FunctionClass) -> Iterator[Intermediate]:
     """The intermediates of forward that backward certainly uses in a gradient that it returns.
 
-    An intermediate depends on an input that gets a gradient, and is neither an input nor an output itself.
+    An intermediate depends on an input that gets a gradient, and is neither an input nor an output itself. A view or
+    copy that is returned as the gradient holds another value then, which a kernel wrote into its memory.
     """
     backward = fn.backward
     if backward is None or fn.escapes or not fn.signature_judgeable:
         return
-    stored = {value: kind for value, origin in _stored(fn) for kind in _kinds_of_intermediate(fn, origin)}
+    slots = [slot for returned in fn.gradients if returned.known for slot in returned.slots]
+    memory = {before_views(option) for slot in slots for option in slot.value.options()}
+    kinds = ((value, kind) for value, origin in _stored(fn) for kind in _kinds_of_intermediate(fn, origin))
+    stored = {value: kind for value, kind in kinds if kind[0] is Making.COMPUTED or value not in memory}
     bound = _bindings(backward)
-    places: dict[str, tuple[cst.CSTNode, tuple[bool, frozenset[int]]]] = {
+    places: dict[str, tuple[cst.CSTNode, tuple[Making, frozenset[int]]]] = {
         each.name: (each.node, stored[each.value])
         for each in backward.facts.of(Assigned)
         if each.value in stored and _is_computed_on(backward, each, bound)
     }
-    for attribute, nodes in backward.context_attributes.items():
+    for attribute, reads in backward.context_attributes.items():
         if backward.ctx is not None and ContextAttribute(attribute) in stored:
             kind = stored[ContextAttribute(attribute)]
-            places.setdefault(f"{backward.ctx.name}.{attribute}", (nodes[0], kind))
+            places.setdefault(f"{backward.ctx.name}.{attribute}", (reads[0], kind))
     if not places:
         return
-    slots = [slot.node for returned in fn.gradients if returned.known for slot in returned.slots]
-    slots += [each.node.value for each in fn.gradients if not each.known and isinstance(each.node, cst.Return)]
-    reached = _reached([each for each in slots if each is not None], bound)
-    for name, (node, (detached, inputs)) in places.items():
+    nodes = [slot.node for slot in slots]
+    nodes += [each.node.value for each in fn.gradients if not each.known and isinstance(each.node, cst.Return)]
+    reached = _reached([each for each in nodes if each is not None], bound)
+    for name, (node, (made, inputs)) in places.items():
         if name in reached:
-            yield Intermediate(node, name, detached, inputs, _slots_with(fn, name, bound))
+            yield Intermediate(node, name, made, inputs, _slots_with(fn, name, bound))
 
 
-def _slots_with(fn: FunctionClass, name: str, bound: dict[str, list[cst.BaseExpression | None]]) -> frozenset[int]:
+def _slots_with(fn: FunctionClass, name: str, bound: Bindings) -> frozenset[int]:
     """The indices of the gradients that each return certainly computes with a name."""
     by_return = [
         {at for at, slot in enumerate(each.slots) if slot.node is not None and name in _reached([slot.node], bound)}
@@ -134,14 +168,18 @@ def second_derivative_of(fn: FunctionClass, used: Intermediate) -> str:
     return ""
 
 
-def _is_computed_on(method: Method, assigned: Assigned, bound: dict[str, list[cst.BaseExpression | None]]) -> bool:
+def _is_computed_on(method: Method, assigned: Assigned, bound: Bindings) -> bool:
     """Whether a name has one value, or each later one certainly has a derivative with respect to the one before."""
     name = assigned.name
     first, *later = method.assignments.get(name, ()) or (None,)
     if first is not assigned or len(method.binders.get(name, ())) != len(later) + 1:
         return False
-    others = {each: values for each, values in bound.items() if each != name}
-    return all(value is not None and name in _reached([value], others) for value in bound[name][1:])
+    return _follow_from(bound.of(name)[1:], name, bound)
+
+
+def _follow_from(values: list[cst.BaseExpression | None], name: str, bound: Bindings) -> bool:
+    """Whether each value that a name is bound to is computed from the one before: ``x = x * 2``."""
+    return all(each is not None and name in _reached([each], bound.without(name)) for each in values)
 
 
 def is_half_detached(fn: FunctionClass, method: Method, node: cst.BaseExpression) -> bool:
@@ -171,11 +209,12 @@ def is_half_detached(fn: FunctionClass, method: Method, node: cst.BaseExpression
 _UNRECORDED = ("no_grad", "inference_mode")
 
 
-def _is_cut(name: str, bound: dict[str, list[cst.BaseExpression | None]]) -> bool:
+def _is_cut(name: str, bound: Bindings) -> bool:
     """Whether a parameter is bound again, each time to something without its graph."""
-    values = bound.get(name, [])
-    others = {each: nodes for each, nodes in bound.items() if each != name}
-    return bool(values) and all(each is not None and name not in _reached([each], others) for each in values)
+    values = bound.of(name)
+    return bool(values) and all(
+        each is not None and name not in _reached([each], bound.without(name)) for each in values
+    )
 
 
 def _has_graph(fn: FunctionClass, value: Value) -> bool:
@@ -203,15 +242,36 @@ def _stored(fn: FunctionClass) -> Iterator[tuple[Value, Value]]:
             yield ContextAttribute(attribute), writes[0].value
 
 
-def _kinds_of_intermediate(fn: FunctionClass, value: Value) -> Iterator[tuple[bool, frozenset[int]]]:
-    """Whether what forward stored is a detached input, and the inputs it depends on; nothing if not an intermediate."""
-    origin = value.of if isinstance(value, View) and detaches(value) else None
-    if is_input(origin) and origin.index < len(fn.inputs):
+def _kinds_of_intermediate(fn: FunctionClass, value: Value) -> Iterator[tuple[Making, frozenset[int]]]:
+    """How forward made what it stored, and the inputs that it depends on; nothing if not an intermediate."""
+    made, origin = _making(value)
+    if is_input(origin) and origin.index < len(fn.inputs) and made is not Making.COMPUTED:
         entry = fn.inputs[origin.index]
-        if entry.gradient is not Tri.NO and entry.is_tensor is not Tri.NO and not _is_overwritten(fn, origin):
-            yield True, frozenset([origin.index])
+        returned = any(same_object(value, each) is not Tri.NO for each in fn.outputs_values())
+        differentiable = entry.gradient is not Tri.NO and entry.is_tensor is not Tri.NO
+        if differentiable and (made is Making.DETACHED or not returned) and not _is_overwritten(fn, origin):
+            yield made, frozenset([origin.index])
     elif inputs := _inputs_of_intermediate(fn, value):
-        yield False, inputs
+        yield Making.COMPUTED, inputs
+
+
+def _making(value: Value) -> tuple[Making, Value]:
+    """How a value was made from another one, and that."""
+    if is_detached(value):
+        return Making.DETACHED, before_views(value)
+    converted = False
+    while isinstance(value, View):
+        owner = value.node.func if isinstance(value.node, cst.Call) else value.node
+        by_name = isinstance(owner, cst.Attribute) and owner.attr.value in _NEW_VIEWS
+        if by_name or isinstance(owner, cst.Subscript):
+            return Making.VIEWED, before_views(value)
+        converted = converted or value.alias in CONVERTING
+        value = value.of
+    return Making.CONVERTED if converted else Making.COMPUTED, value
+
+
+_NEW_VIEWS = frozenset(_words("T expand mT permute reshape select squeeze t transpose unflatten unsqueeze view"))
+"""Methods and attributes that give another tensor even if they change nothing."""
 
 
 def _is_overwritten(fn: FunctionClass, origin: Parameter) -> bool:
@@ -228,17 +288,35 @@ def _inputs_of_intermediate(fn: FunctionClass, value: Value) -> frozenset[int]:
     method = next((each for each in fn.earlier_methods if value.node in each.parents), None)
     if method is None or not isinstance(value.node, cst.BaseExpression):
         return frozenset()
-    reached = _reached([value.node], _bindings(method))
-    wanted = (each for each in fn.inputs if each.gradient is Tri.YES and each.name not in method.binders)
-    return frozenset(each.index for each in wanted if each.name in reached)
+    bound = _bindings(method)
+    reached = _reached([value.node], bound)
+    wanted = (each for each in fn.inputs if each.gradient is Tri.YES and each.name in reached)
+    return frozenset(each.index for each in wanted if _keeps_its_input(method, each.name, bound))
 
 
-def _bindings(method: Method) -> dict[str, list[cst.BaseExpression | None]]:
-    """The expressions that each name of a method is bound to."""
-    return {
-        name: [None if each.augmented else each.value_node or _gradients_unpacked(each) for each in assigned]
+def _keeps_its_input(method: Method, name: str, bound: Bindings) -> bool:
+    """Whether all that a method binds to the name of an input is computed from it."""
+    values = bound.of(name)
+    return len(method.binders.get(name, ())) == len(values) and _follow_from(values, name, bound)
+
+
+def _bindings(method: Method) -> Bindings:
+    """The expressions that each name of a method is bound to, without ``None``, which has no derivative to lose."""
+    values = {
+        name: [
+            None if each.augmented else each.value_node or _gradients_unpacked(each)
+            for each in assigned
+            if each.value != NONE
+        ]
         for name, assigned in method.assignments.items()
     }
+    called = (each for each in method.facts.of(GenericCall) if isinstance(getattr(each.node, "func", None), cst.Name))
+    return Bindings(values, frozenset(each.node for each in called if _is_smooth(each.callee or "")))
+
+
+def _is_smooth(callee: str) -> bool:
+    package, _, name = callee.rpartition(".")
+    return package.partition(".")[0] == "torch" and name in _SMOOTH
 
 
 def _gradients_unpacked(assigned: Assigned) -> cst.BaseExpression | None:
@@ -249,7 +327,7 @@ def _gradients_unpacked(assigned: Assigned) -> cst.BaseExpression | None:
 
 def _reached(
     nodes: Iterable[cst.BaseExpression],
-    bound: dict[str, list[cst.BaseExpression | None]],
+    bound: Bindings,
     operands: Callable[[cst.BaseExpression], list[cst.BaseExpression]] | None = None,
 ) -> set[str]:
     """The names and attributes that expressions certainly have a derivative with respect to, by their operands."""
@@ -264,10 +342,12 @@ def _reached(
                 continue
             found.add(name)
         if isinstance(node, cst.Name):
-            values = bound.get(node.value, [])
+            values = bound.of(node.value)
             spend(len(values))
             if len(values) < 2 or all(each is not None and node.value in names_in(each) for each in values[1:]):
                 todo.extend(each for each in values if each is not None)
+        elif isinstance(node, cst.Call) and node in bound.functions:
+            todo.extend(_given(node))
         else:
             todo.extend((operands or differentiated_in)(node))
     return found
@@ -297,12 +377,17 @@ def differentiated_in(node: cst.BaseExpression) -> list[cst.BaseExpression]:
         return []
     if node.func.attr.value in _LIKE_ANOTHER:
         return [node.func.value]
-    return [node.func.value, *(each.value for each in node.args if each.keyword is None and not each.star)]
+    return [node.func.value, *_given(node)]
+
+
+def _given(call: cst.Call) -> list[cst.BaseExpression]:
+    """The arguments that a call passes by position."""
+    return [each.value for each in call.args if each.keyword is None and not each.star]
 
 
 def _differentiated_at(node: cst.Call, func: cst.Attribute) -> list[cst.BaseExpression]:
     """The operands of a call that takes indices or a condition as well: ``torch.where(c, a, b)``, ``a.where(c, b)``."""
-    given = [each.value for each in node.args if each.keyword is None and not each.star]
+    given = _given(node)
     of_torch = is_name(func.value, "torch")
     operands = given if of_torch else [func.value, *given]
     positions = _AT_INDICES.get(func.attr.value) or ((1, 2) if of_torch else (0, 2))
