@@ -8,6 +8,7 @@ from ctxlint.fixes.gradient_flags import compute_under_flag
 from ctxlint.model.analyses.precomputed_gradients import precomputed_gradients
 from ctxlint.model.analyses.unconditional_gradients import unconditional_gradients
 from ctxlint.model.function import FunctionClass
+from ctxlint.model.index.apply_calls import ArgumentKind
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
 from ctxlint.rules.wording import computed_in_vain
 
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.config.settings import Settings
+    from ctxlint.fix import Fix
+    from ctxlint.model.analyses.unconditional_gradients import Unconditional
 
 
 class UnconditionalGradient(Rule[FunctionClass]):
@@ -70,7 +73,9 @@ class UnconditionalGradient(Rule[FunctionClass]):
     Unsafe: code that calls `backward` directly may need every gradient. Offered for an expression on one line.
 
     ## Known limits
-    Off by default. Only matrix products, convolutions, and sums of products or of what one call writes into a new tensor
+    Off by default, as most Functions train all their inputs. Reported by default where a call of `apply` passes a frozen tensor, next to others that may need a
+    gradient: a buffer, `Parameter(..., requires_grad=False)`, or what `requires_grad_(False)` froze, or a loop over `parameters()`, in `__init__` of
+    the module or before the call in the same function. Only matrix products, convolutions, and sums of products or of what one call writes into a new tensor
     count as expensive, also where they are written into a new tensor, or computed by a function of the project that
     returns several gradients; and only a `backward` with one `return` is checked. Not reported if the flags are used as a whole, or under a test that mentions gradients or
     training.
@@ -84,22 +89,36 @@ class UnconditionalGradient(Rule[FunctionClass]):
     subject = FunctionClass
     category = Category.PERFORMANCE
     default = False
+    default_in_view = True
     fix = FixAvailability.SOMETIMES
     about_backward = True
+
+    def may_be_in_view(self, subject: FunctionClass) -> bool:
+        return any(each.frozen for each in subject.calls)
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         if fn.backward is None or fn.backward.inherited or fn.called_directly & {"backward", "vjp"}:
             return
         for each in unconditional_gradients(fn):
-            input_name = fn.inputs[each.slot].name
-            yield Finding(
-                fn.span(each.value),
-                f"`{fn.backward.name}` of `{fn.name}` {computed_in_vain(each, input_name, fn.reading_ctx)}",
-                fix=compute_under_flag(fn, each),
-            )
+            yield _finding(fn, each, fn.backward.name, fn.reading_ctx, compute_under_flag(fn, each))
         for each in precomputed_gradients(fn) if fn.judgeable_backward is not None else ():
-            input_name = fn.inputs[each.slot].name
-            yield Finding(
-                fn.span(each.value),
-                f"`forward` of `{fn.name}` {computed_in_vain(each, input_name, fn.storing_ctx)}",
-            )
+            yield _finding(fn, each, "forward", fn.storing_ctx)
+
+
+def _finding(fn: FunctionClass, found: Unconditional, method: str, ctx: str, fix: Fix | None = None) -> Finding:
+    name, frozen = fn.inputs[found.slot].name, _where_frozen(fn, found.slot)
+    message = f"`{method}` of `{fn.name}` {computed_in_vain(found, name, ctx, frozen)}"
+    return Finding(fn.span(found.value), message, fix=fix, in_view=bool(frozen))
+
+
+def _where_frozen(fn: FunctionClass, index: int) -> str:
+    """The first call that passes a frozen input, where another one may need a gradient; empty if there is none."""
+    for call in fn.calls:
+        unneeded = (*call.frozen, *call.detached)
+        others = [at for at, kind in enumerate(call.arguments) if kind in _MAY_NEED_ONE and at not in unneeded]
+        if call.applies and others and index in call.frozen and not (call.gradients_off or call.expects_error):
+            return call.place
+    return ""
+
+
+_MAY_NEED_ONE = (ArgumentKind.TENSOR, ArgumentKind.TENSORS, ArgumentKind.OTHER)

@@ -269,15 +269,17 @@ def gradient_for(name: str | None, input_name: str) -> str:
     return f"`{name}`" if name is not None else f"the gradient of `{input_name}`"
 
 
-def computed_in_vain(found: Unconditional, input_name: str, ctx: str) -> str:
-    """What backward computes even if nobody needs it, and the remedy."""
+def computed_in_vain(found: Unconditional, input_name: str, ctx: str, frozen: str = "") -> str:
+    """What backward computes even if nobody needs it, and the remedy; ``frozen``: where the input is a frozen one."""
     what, flag = gradient_for(found.name, input_name), f"`{ctx}.needs_input_grad[{found.slot}]`"
     where = f" in `{found.helper}`" if found.helper else ""
     remedy = f"Test {flag}" if found.has_ctx else f"Pass {flag} to it"
-    return (
-        f"computes {what} with `{found.operation}`{where} even if `{input_name}` needs no gradient; "
-        f"autograd drops the result. {remedy}."
+    unneeded = (
+        f"though the call on {frozen} passes a frozen `{input_name}`"
+        if frozen
+        else f"even if `{input_name}` needs no gradient"
     )
+    return f"computes {what} with `{found.operation}`{where} {unneeded}; autograd drops the result. {remedy}."
 
 
 def when(path: tuple[Guard, ...]) -> str:

@@ -155,8 +155,9 @@ def _product(method: Method, name: str) -> tuple[cst.BaseExpression, str] | None
 
 
 def _transform(method: Method, value: cst.BaseExpression) -> str | None:
-    """The transform of ``torch.func`` by which a tensor is computed that is added: ``total.add_(part)``."""
+    """The transform of ``torch.func`` by which a tensor is computed that is added: ``total.add_(parts[1])``."""
     taken = value.args[0].value if isinstance(value, cst.Call) and _adds(value) and value.args else value
+    taken = taken.value if isinstance(taken, cst.Subscript) else taken
     if not isinstance(taken, cst.Name):
         return None
     bound = (each for each in method.nodes_of(cst.Assign) if any(taken.value in names_in(one) for one in each.targets))

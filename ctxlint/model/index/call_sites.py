@@ -6,6 +6,7 @@ import ast
 import re
 from dataclasses import replace
 from functools import cached_property, partial
+from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctxlint.model.index.apply_calls import APPLIES, ApplyCall, ArgumentKind, Modified
@@ -13,6 +14,7 @@ from ctxlint.model.index.autocast_calls import may_be_under_autocast
 from ctxlint.model.index.certain_calls import certain_calls
 from ctxlint.model.index.file_index import FileIndex, Patch, last_name
 from ctxlint.model.index.fitting_sizes import MAY_FIT, may_fit_sizes
+from ctxlint.model.index.frozen_modules import REQUEST, frozen_by, frozen_in
 from ctxlint.model.index.inplace_calls import overwritten
 from ctxlint.model.index.lasting_memory import handed_back, lasting_attributes
 from ctxlint.model.index.origins import origins
@@ -72,6 +74,7 @@ if TYPE_CHECKING:
 
     from ctxlint.model.index.file_index import CallRecord, ClassRecord
     from ctxlint.model.index.foreign_functions import Elsewhere
+    from ctxlint.model.index.frozen_modules import Frozen
     from ctxlint.model.index.module_unit import Unit
     from ctxlint.model.index.outside_facts import Target
     from ctxlint.model.index.project import Project
@@ -108,6 +111,8 @@ class CallSites:
         """By class, once requested, the names of its buffers."""
         self.tested: dict[str, frozenset[str]] = {}
         """By function, once requested, the names in its tests."""
+        self.freezing: dict[str, frozenset[Frozen]] = {}
+        """By class, once requested, what it freezes; by function, if it freezes nothing."""
         self.fitting: dict[str, bool] = {}
         """By outermost function or class, once requested, whether it may make sizes fit."""
         self.testing: dict[Scope, bool] = {}
@@ -459,10 +464,10 @@ class CallSites:
                 break
             if is_detached(argument):
                 detached.append(len(plain))
-            elif self.is_leaf(argument, record.scope):
-                leaves.append(len(plain))
             elif self.is_frozen(argument, record.scope):
                 frozen.append(len(plain))
+            elif self.is_leaf(argument, record.scope):
+                leaves.append(len(plain))
             if self.may_be_stored(argument, record.scope):
                 stored.append(len(plain))
             if may_have_any_layout(argument, record.scope, self.index):
@@ -923,11 +928,41 @@ class CallSites:
         return self.assigned[record.qualname].get(name, [])
 
     def is_frozen(self, node: ast.expr, scope: Scope) -> bool:
-        """Whether an argument is ``self.weight``, certainly a buffer, or a parameter with ``requires_grad=False``."""
-        if not is_on_self(node):
+        """Whether an argument is certainly a buffer, a parameter with ``requires_grad=False``, or frozen afterwards."""
+        if is_on_self(node):
+            values = self.attribute_values(node.attr, scope)
+            if all(map(is_frozen_parameter, values)) if values else node.attr in self.buffers(scope):
+                return True
+        path = dotted_name(node) if self.may_freeze else None
+        name, _, parts = (path or "").partition(".")
+        found = self.frozen_before(node, name, scope) if path is not None else frozenset()
+        if path is None or not found or not self.index.stored_by_others.isdisjoint(parts.split(".")):
             return False
-        values = self.attribute_values(node.attr, scope)
-        return all(map(is_frozen_parameter, values)) if values else node.attr in self.buffers(scope)
+        return any(each.has(path) for each in found)
+
+    @cached_property
+    def may_freeze(self) -> bool:
+        """Whether the text mentions what freezes tensors and modules."""
+        return self.source.holds(REQUEST)
+
+    def frozen_before(self, node: ast.expr, name: str, scope: Scope) -> frozenset[Frozen]:
+        """What the function around an argument freezes before it; for ``self``, what its class does."""
+        owner = self.index.classes.get(class_around(scope) or "") if name == "self" else None
+        if owner is not None:
+            if owner.qualname not in self.freezing:
+                self.freezing[owner.qualname] = frozen_in(owner.node) if self.mentions_flag(owner.node) else frozenset()
+            return self.freezing[owner.qualname]
+        record = self.index.function_of(scope) if scope.owner(name) is scope else None
+        if record is None or scope.qualname in self.freezing:
+            return frozenset()
+        if not self.mentions_flag(record.node):
+            self.freezing[scope.qualname] = frozenset()
+            return frozenset()
+        return frozen_by(takewhile(lambda each: (each.end_lineno or each.lineno) < node.lineno, record.node.body))
+
+    def mentions_flag(self, node: ast.stmt) -> bool:
+        """Whether the code of a class or function mentions what freezes tensors and modules."""
+        return REQUEST in self.source.lines(node.lineno, node.end_lineno or node.lineno)
 
     def lasting(self, passed: list[ast.expr], scope: Scope) -> tuple[int, ...]:
         """The positions of arguments that are ``self.buffer``, the same memory in each call of the module."""
