@@ -54,6 +54,11 @@ DEFECTS = {
     "CTX242": ("ctx.save_for_backward(x)", "g", "(x,) = ctx.saved_tensors\ndx = g * x\nreturn dx * g, g"),
     "CTX238": ("", "g", "if ctx.needs_input_grad[0]:\n    g * 2, g * 3\nreturn None, None"),
     "CTX248": ("ctx.weight = weight", "g", "return g, None"),
+    "CTX256": (
+        "ctx.save_for_backward(x, weight)",
+        "g",
+        "weight, x = ctx.saved_tensors\nreturn g * weight, g * x",
+    ),
     "CTX301": ("ctx.x = x", "g", "return g * ctx.x, g"),
     "CTX305": ("ctx.save_for_backward(x)", "g", "x, weight = ctx.saved_tensors\nreturn g * weight, g * x"),
     "CTX306": ("", "g", "return g * ctx.scale, g"),

@@ -1,0 +1,70 @@
+"""Saved tensors that have changed places: each gets the name that the other was saved under."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from ctxlint.model.analyses.flattened import before_copies
+from ctxlint.model.analyses.saved_tensors import saving_call
+from ctxlint.model.interpreter.values import SavedTensor
+from ctxlint.model.syntax import only_target
+from ctxlint.records import record
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.model.function import FunctionClass
+    from ctxlint.model.interpreter.events import Assigned
+    from ctxlint.model.interpreter.method import Method
+
+
+@record
+class ExchangedSaves:
+    """The names ``first`` and ``second`` for saved tensors, each of which was saved under the other name."""
+
+    first: cst.Name
+    second: cst.Name
+
+
+def exchanged_saves(fn: FunctionClass, method: Method) -> Iterator[ExchangedSaves]:
+    """Such names in a method that reads saved tensors, if it uses both."""
+    calls = fn.context_calls(saving_call(method))
+    if method.inherited or len(calls) != 1 or any(slot.starred for slot in calls[0].arguments):
+        return
+    saved = [_name_of(slot.node) for slot in calls[0].arguments]
+    found = dict(_named(method)) if len(saved) > 1 else {}
+    for at, first in found.items():
+        name = first.value
+        other = saved.index(name) if saved.count(name) == 1 else at
+        second = found.get(other)
+        if at < other and second is not None and at < len(saved) and second.value == saved[at] != name:
+            if all(len(method.named.get(each.value, ())) > 1 for each in (first, second)):
+                yield ExchangedSaves(first, second)
+
+
+def _name_of(node: cst.BaseExpression | None) -> str:
+    """The name of a tensor that is saved, or of what is saved as a copy; empty if it has none."""
+    copied = before_copies(node) if node is not None else None
+    return copied.value if isinstance(copied, cst.Name) else ""
+
+
+def _named(method: Method) -> Iterator[tuple[int, cst.Name]]:
+    """The saved tensors that a method gives a name of their own, by their number, with that name."""
+    names: dict[int, list[cst.Name | None]] = {}
+    for bound in method.assignments.values():
+        for each in bound:
+            if isinstance(each.value, SavedTensor) and each.value.index >= 0:
+                names.setdefault(each.value.index, []).append(_target(each) if each is bound[0] else None)
+    for index, found in names.items():
+        if len(found) == 1 and found[0] is not None:
+            yield index, found[0]
+
+
+def _target(assigned: Assigned) -> cst.Name | None:
+    """The name on the left of the assignment."""
+    target = only_target(assigned.statement)
+    elements = [each.value for each in target.elements] if isinstance(target, (cst.Tuple, cst.List)) else [target]
+    names = [each for each in elements if isinstance(each, cst.Name) and each.value == assigned.name]
+    return names[0] if len(names) == 1 else None
