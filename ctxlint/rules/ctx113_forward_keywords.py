@@ -101,7 +101,7 @@ class ForwardKeywords(Rule[FunctionClass]):
                 yield Finding(
                     fn.span(param.node.name),
                     f"`forward` of `{fn.name}` reads `**{param.name}`, which is always empty; torch raises TypeError for "
-                    f"keywords at `apply`. Take a dict or named parameters, and return `None` for each.",
+                    f"keywords at `apply`. Take a dict or named parameters, pass them by position, and return `None` for each.",
                 )
 
 

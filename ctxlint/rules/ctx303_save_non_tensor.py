@@ -123,7 +123,7 @@ class SaveNonTensor(Rule[FunctionClass]):
                     message = _message_of_several(call.method, argument, passed, alone=alone)
                     yield Finding(fn.span(argument.node), message, related=way_to(fn, call))
                 elif _holds_plain_values(fn, argument.value):
-                    message = _message_of_plain(method, call.method, argument.node)
+                    message = _message_of_plain(fn, method, call.method, argument.node)
                     yield Finding(fn.span(argument.node), message, related=way_to(fn, call))
                 continue
             kind = _certain_kind(fn, argument.value) or _number_by_default(fn, method, call, argument.value)
@@ -166,7 +166,7 @@ def _message(fn: FunctionClass, home: Method, call: ContextCall, argument: Slot,
     elif _is_tensor_elsewhere(home, call, argument):
         remedy = "Make it a tensor, as the other call passes one there"
     else:
-        remedy = _kept_instead(home, name)
+        remedy = _kept_instead(fn, home, name)
     subject = f"`{name}`" if "\n" not in name else "This argument"
     return f"{subject} is {kind}; {effect}. {remedy}."
 
@@ -191,9 +191,11 @@ def _is_tensor_elsewhere(home: Method, call: ContextCall, argument: Slot) -> boo
     return at is not None and any(is_tensor(each[at].value) is Tri.YES for each in plain)
 
 
-def _kept_instead(home: Method, name: str) -> str:
-    """What to write in place of an argument that is not a tensor."""
+def _kept_instead(fn: FunctionClass, home: Method, name: str) -> str:
+    """What to write in place of an argument that is not a tensor, and where the saved tensors are read."""
     written = f"write `{home.ctx_name}.{name} = {name}`" if name.isidentifier() else "keep it as an attribute of ctx"
+    if fn.saved_reads:
+        return f"{written[0].upper()}{written[1:]} instead, and read that"
     return f"Drop it from the call, and {written}"
 
 
@@ -231,10 +233,10 @@ def _message_of_several(method: str, argument: Slot, passed: Evidence, *, alone:
     return f"{name} holds a value that is not a tensor ({passed.reason}); {_effect(method)}. {remedy}."
 
 
-def _message_of_plain(home: Method, method: str, node: cst.BaseExpression) -> str:
+def _message_of_plain(fn: FunctionClass, home: Method, method: str, node: cst.BaseExpression) -> str:
     """About a starred argument without any tensor."""
     name = code_of(node)
-    remedy = _kept_instead(home, name)
+    remedy = _kept_instead(fn, home, name)
     return f"`*{name}` passes values that are not tensors; {_effect(method)}. {remedy}."
 
 

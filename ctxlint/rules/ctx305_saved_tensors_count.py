@@ -223,25 +223,28 @@ def _advice(fn: FunctionClass, method: Method, call: str, taken: Unpacking | Sav
     names_saved = _names_saved(fn, call)
     unpacked = [name for name in taken.names if name is not None]
     if taken.starred or taken.by or None in taken.names or names_saved is None:
-        return _other_number(saved, least, taken)
+        return _other_number(method, saved, least, taken)
     more = [name for name in unpacked if name not in names_saved and name in method.facts.names_read]
     if len(more) != len(unpacked) - len(names_saved):
-        return _other_number(saved, least, taken)
+        return _other_number(method, saved, least, taken)
     if more and _binds(fn, more):
         return f"{_kept(fn, more, ' too')}."
     if not more or not _are_all_read(method, unpacked):
-        return _other_number(saved, least, taken)
+        return _other_number(method, saved, least, taken)
     writer = fn.setup_context or fn.forward
     rest = writer.variadic if writer is not None else None
     if rest is not None and more == [rest.name] == unpacked[-1:]:
         return f"Save and unpack `*{rest.name}`."
     if any(_is_container(fn, name) or _is_other(fn, name) for name in more):
-        return _other_number(saved, least, taken)
+        return _other_number(method, saved, least, taken)
     return f"Save {'a tensor' if len(more) == 1 else 'tensors'} for {quoted(more)} too."
 
 
-def _other_number(saved: frozenset[int], least: str, taken: Unpacking) -> str:
-    """What to write where either side may be wrong."""
+def _other_number(method: Method, saved: frozenset[int], least: str, taken: Unpacking) -> str:
+    """What to write where either side may be wrong: not to unpack fewer than what the method reads."""
+    names = [name for name in taken.names if name is not None]
+    if not taken.by and names and max(saved) < taken.minimum and _are_all_read(method, names):
+        return f"Save {least}{taken.minimum}, as `{method.name}` uses them all."
     return f"Unpack {' or '.join(str(count) for count in sorted(saved))}, or save {least}{taken.minimum}."
 
 
