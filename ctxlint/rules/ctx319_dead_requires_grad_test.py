@@ -241,7 +241,11 @@ def _message_if_copied(method: Method, home: Method, test: _Test, parameter: Par
     if home is method:
         where, remedy = "copies", f"Ask the input itself, before `{call}`"
     else:
-        where, remedy = f"in `{home.name}` copies", f"Test `{method.ctx_name}.needs_input_grad[{parameter.index}]`"
+        asked = [each for each in method.facts.of(GradientFlag) if each.value == test.value and not each.switched]
+        places = "both places" if len(asked) == 2 else f"all {len(asked)} places"
+        everywhere = f" in {places}" * (len(asked) > 1 and test.inside is None)
+        flag = f"{method.ctx_name}.needs_input_grad[{parameter.index}]"
+        where, remedy = f"in `{home.name}` copies", f"Test `{flag}`{everywhere}"
     return (
         f"{test.fact} `False` in `{method.name}` if `{call}` {where} the input `{parameter.name}`, "
         f"as grad mode is off there. {test.ask(remedy)}."
