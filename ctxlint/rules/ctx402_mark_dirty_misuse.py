@@ -208,10 +208,8 @@ def _more_than_outputs(fn: FunctionClass, method: Method, call: ContextCall) -> 
     names = [code_of(node) for node in marked.values() if node is not None]
     if len(names) < 2 or not any(all(_is_one(fn, each) for each in group) for group in returns_with(fn, method, call)):
         return None
-    return (
-        f"{quoted(names)} are marked dirty, but `forward` returns only one tensor; {_raises(call)}. Return all of them, "
-        "or drop the mark."
-    )
+    remedy = "Drop the mark" if all(_is_buffer(fn, each) for each in marked) else "Return all of them, or drop the mark"
+    return f"{quoted(names)} are marked dirty, but `forward` returns only one tensor; {_raises(call)}. {remedy}."
 
 
 def _is_tensor_input(value: Value) -> bool:
@@ -239,10 +237,13 @@ def _remedy(fn: FunctionClass, name: str, tensor: Value, mark: ContextCall) -> s
     changes = [each.target for each in fn.forward.facts.of(Mutation)] if fn.forward is not None else []
     if not any(target is not None and usual_storage(target) == tensor for target in changes):
         return f"Return `{name}` itself if it is modified in place, else drop the mark."
-    is_buffer = isinstance(tensor, Parameter) and any(
-        each.index == tensor.index and each.gradient is Tri.NO for each in fn.inputs
-    )
-    return f"Return `{name}` itself, or {'' if is_buffer else 'modify a copy and '}drop the mark."
+    return "Drop the mark." if _is_buffer(fn, tensor) else f"Return `{name}` itself, or modify a copy and drop the mark."
+
+
+def _is_buffer(fn: FunctionClass, tensor: Value) -> bool:
+    """Whether an input never gets a gradient, like running statistics: as an output, backward would get one for it."""
+    index = tensor.index if isinstance(tensor, Parameter) else None
+    return any(each.index == index and each.gradient is Tri.NO for each in fn.inputs)
 
 
 def _may_be_changed(fn: FunctionClass, tensor: Value, mark: ContextCall) -> bool:
