@@ -21,7 +21,7 @@ from ctxlint.model.interpreter.values import View, detaches
 from ctxlint.model.syntax import code_of
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.related import at, way_to
-from ctxlint.rules.wording import fitting
+from ctxlint.rules.wording import fitting, if_it_runs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -146,11 +146,12 @@ def _by_inherited_backward(fn: FunctionClass) -> Iterator[Finding]:
     for each in backward.facts.of(Differentiated):
         own = own_output(fn, backward, each)
         if own is not None:
-            remedy = _remedy_of_output(fn, own)
+            remedy, always = _remedy_of_output(fn, own), not if_it_runs(fn, backward, each.node)
+            how = ", and the inherited `backward` differentiates it; "
+            how = how if always else "; where the inherited `backward` differentiates it, "
             yield Finding(
                 fn.span(fn.saves[0].node),
-                f"`{fn.name}` saves an output, whose graph is this Function, and the inherited `backward` differentiates it; "
-                f"{own.fate.value.format(backward.name)}. {remedy}",
+                f"`{fn.name}` saves an output, whose graph is this Function{how}{own.fate.value.format(backward.name)}. {remedy}",
                 related=at(fn, [each.node], "the inherited `backward` differentiates it here"),
             )
             return
@@ -177,7 +178,7 @@ def _call(fn: FunctionClass, method: Method, each: Differentiated) -> str:
 def _of_output(fn: FunctionClass, method: Method, each: Differentiated, own: OwnOutput) -> str:
     """What comes of differentiating an output, and what to write."""
     name = f"the output `{each.value_node.value}`" if isinstance(each.value_node, cst.Name) else "an output"
-    fate = own.fate.value.format(method.name)
+    fate = own.fate.value.format(method.name) + if_it_runs(fn, method, each.node)
     return f"{_call(fn, method, each)} {name}, whose graph is this Function; {fate}. {_remedy_of_output(fn, own)}"
 
 

@@ -236,8 +236,10 @@ def _remedy(fn: FunctionClass, name: str, tensor: Value, mark: ContextCall) -> s
         return "Drop the mark."
     changes = [each.target for each in fn.forward.facts.of(Mutation)] if fn.forward is not None else []
     if not any(target is not None and usual_storage(target) == tensor for target in changes):
-        return f"Return `{name}` itself if it is modified in place, else drop the mark."
-    return "Drop the mark." if _is_buffer(fn, tensor) else f"Return `{name}` itself, or modify a copy and drop the mark."
+        return "Drop the mark, and work on a copy if it is modified in place."
+    return (
+        "Drop the mark." if _is_buffer(fn, tensor) else f"Return `{name}` itself, or modify a copy and drop the mark."
+    )
 
 
 def _is_buffer(fn: FunctionClass, tensor: Value) -> bool:
