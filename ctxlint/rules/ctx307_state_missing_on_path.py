@@ -148,7 +148,7 @@ def _message_of_flags(skipped: SkippedState, provider: str, happens: str, ctx: s
     if skipped.only:
         remedy = "Test the same flags in both."
     if skipped.unserved:
-        remedy = f"Test `any({ctx}.needs_input_grad)` instead, and return a gradient for `{skipped.unserved}` as well."
+        remedy = f"Test `any({ctx}.needs_input_grad)` instead and return a gradient for `{skipped.unserved}` too, or raise a clear error."
     return (
         f"{provider} {happens} only when {quoted(skipped.flags, 'or')} needs a gradient; `backward` raises {skipped.error} when "
         f"only {who} one. {remedy}"
