@@ -8,7 +8,7 @@ from ctxlint.model.analyses.rejections import taken_by_setup
 from ctxlint.model.function import Binding, FunctionClass
 from ctxlint.model.interpreter.signatures import is_context_name
 from ctxlint.rules.base import Finding, Rule
-from ctxlint.rules.wording import counted
+from ctxlint.rules.wording import counted, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -106,7 +106,8 @@ def _is_about_ctx(fn: FunctionClass, method: Method) -> bool:
 
 def _count_message(method: Method) -> str | None:
     taken = taken_by_setup(method)
-    advice = f"Write `setup_context({_ctx(method)}, inputs, output)`."
+    inputs = method.positional[0].name if taken.number == 2 and method.positional else "inputs"
+    advice = f"Write `setup_context({_ctx(method)}, {inputs}, output)`{_others(method, inputs)}."
     if taken.by_keyword:
         return f"takes `{taken.by_keyword}` by keyword; torch passes all arguments by position and raises TypeError at `apply`. {advice}"
     if not taken.fit:
@@ -122,8 +123,20 @@ def _order_message(method: Method) -> str | None:
         return None
     return (
         f"takes `{second.name}` before `{third.name}`, but torch passes the inputs first; each gets the "
-        f"other's value. Write `setup_context({_ctx(method)}, inputs, output)`."
+        f"other's value. Write `setup_context({_ctx(method)}, {third.name}, {second.name})`."
     )
+
+
+def _others(method: Method, inputs: str) -> str:
+    """What else to change where the body reads parameters by other names."""
+    own = [each.name for each in method.params if not is_context_name(each.name)]
+    read = [each for each in own if each not in (inputs, "output") and each in method.facts.names_read]
+    if not read:
+        return ""
+    return f", and take {quoted(read) if len(read) <= _MOST_NAMES else 'the others'} from these"
+
+
+_MOST_NAMES = 3
 
 
 def _is_called(param: Param, word: str) -> bool:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.config.settings import Settings
+    from ctxlint.model.function import Method
 
 
 class OperatorSetupContextNames(Rule[SourceFile]):
@@ -102,6 +103,14 @@ class OperatorSetupContextNames(Rule[SourceFile]):
                 operator.span(setup.node.name),
                 f"`{setup.node.name.value}` of `{operator.name}` takes {taken}; torch passes its arguments by keyword and "
                 "raises TypeError in a call that needs a gradient. "
-                f"Write `{setup.node.name.value}({', '.join(expected)})`.",
+                f"{_remedy(setup, names, expected)}.",
                 fix=rename_as_expected(file, operator, expected),
             )
+
+
+def _remedy(setup: Method, names: set[str], expected: list[str]) -> str:
+    """What to write: a single wrong name is renamed, also where the body reads it."""
+    wrong, missing = [*names - {*expected}], [each for each in expected if each not in names]
+    if len(wrong) == len(missing) == 1:
+        return f"Rename `{wrong[0]}` to `{missing[0]}`"
+    return f"Write `{setup.node.name.value}({', '.join(expected)})`"
