@@ -104,7 +104,9 @@ class ForwardTakesCtx(Rule[FunctionClass]):
             )
             return
         used = ctx in forward.facts.names_read
-        advice = f"Move the code that uses `{ctx}` to `setup_context`" if used else f"Drop `{ctx}`"
+        advice = (
+            f"Move the code that uses `{ctx}` to `setup_context`, and drop the parameter" if used else f"Drop `{ctx}`"
+        )
         yield Finding(
             fn.span(forward.node.name),
             f"`forward` of `{fn.name}` takes `{ctx}` although `setup_context` is defined; torch passes only the "

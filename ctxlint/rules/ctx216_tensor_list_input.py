@@ -102,9 +102,10 @@ class TensorListInput(Rule[FunctionClass]):
             # With a surplus, another input may hold the tensors that the gradients are for.
             shifted = raises and gradients > 0
             numbers = f" ({counted(gradients, 'gradient')} for {counted(len(fn.inputs), 'input')})" if shifted else ""
-            starred = f", `*{each.name}`" if each is fn.inputs[-1] and len(each.name) <= _SHORT else ""
+            starred = each is fn.inputs[-1] and len(each.name) <= _SHORT and not returns_element(fn, each)
             consequence = _RAISES if raises else _silent(fn, each)
-            remedy = _ALL_SEPARATE if shifted else f"{_remedy(fn, each)[:-1]}{starred}."
+            remedy = _STARRED.format(each.name) if starred else _remedy(fn, each)
+            remedy = _ALL_SEPARATE if shifted else remedy
             others = [other.param.node.name for other in found if other is not each] if shifted else []
             yield Finding(
                 fn.span(each.param.node.name),
@@ -134,6 +135,7 @@ class TensorListInput(Rule[FunctionClass]):
 
 _ALL_SEPARATE = "Pass tensors in containers to `apply` as separate inputs."
 _SEPARATE = "Pass each tensor to `apply` as a separate input."
+_STARRED = "Pass each tensor to `apply`, take `*{}` in `forward`, and return as many gradients."
 _SHORT = 20
 """A name that is mentioned once more has at most so many letters."""
 _RAISES = "torch raises RuntimeError at backward"
