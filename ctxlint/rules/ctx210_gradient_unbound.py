@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.fixes.unbound_gradients import bind_none_first
-from ctxlint.model.analyses.conditional_nones import conditional_nones
+from ctxlint.model.analyses.conditional_nones import conditional_nones, names_from
 from ctxlint.model.analyses.flags import (
     bound_only_together,
     flags_of,
@@ -28,7 +28,7 @@ from ctxlint.model.analyses.unbound_locals import read_too_early, unbound_branch
 from ctxlint.model.analyses.undefined_attributes import never_happens
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.interpreter.events import Assigned, MaybeNone, MaybeUnbound, Mutation
-from ctxlint.model.syntax import code_of, is_name, last_name, only_target
+from ctxlint.model.syntax import code_of, is_name, last_name, names_in, only_target
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.rules.related import at, way_to
 from ctxlint.rules.wording import first_of, fitting, if_it_runs, moment, name_with_the_words_of, names_of, quoted, them
@@ -176,7 +176,7 @@ def _none_by_expression(fn: FunctionClass, method: Method, seen: set[str]) -> It
         unless = f"{'unless' if found.holds else 'if'} `{test}`"
         name, there = f"`{use.name}`", "here without that test"
         longer, shorter = f"{name} in `{method.name}` of `{fn.name}`", "by a conditional expression"
-        first, *others = _tested_first(method, use, use.name)
+        first, *others = _tested_first(fn, method, use, use.name)
         remedy = "Handle that case here" if others else first  # the rest may need what the statement binds
         fitted = [
             f"{subject} is `None` {when} but {used} {there}; it raises {error} then. {remedy}."
@@ -284,13 +284,18 @@ def _unbound_in_backward(fn: FunctionClass, backward: Method, seen: set[str]) ->
         )
         yield Finding(
             fn.span(place.node),
-            fitting(*(f"{fact} {remedy}." for remedy in _tested_first(backward, place, name))),
+            fitting(*(f"{fact} {remedy}." for remedy in _tested_first(fn, backward, place, name, flags))),
             related=way_to(fn, place) if isinstance(place, MaybeNone) else (),
         )
 
 
-def _tested_first(method: Method, place: MaybeNone | Mutation, name: str) -> tuple[str, ...]:
-    """Remedies for a use of None: where a test skips the statement, what it binds first has to have a value, too."""
+def _tested_first(
+    fn: FunctionClass, method: Method, place: MaybeNone | Mutation, name: str, flags: frozenset[int] = frozenset()
+) -> tuple[str, ...]:
+    """Remedies for a use of None: where a test skips the statement, what it binds first has to have a value, too.
+
+    Not if gradients of inputs without these ``flags`` are computed from that.
+    """
     statement = method.statement_around(place.node)
     bound = [
         each.name
@@ -300,8 +305,26 @@ def _tested_first(method: Method, place: MaybeNone | Mutation, name: str) -> tup
     ]
     if not bound:
         return (f"Test `{name} is not None` first",)
+    element = _element_around(method, place.node)
+    slots = {index: slot for gradients in fn.gradients for index, slot in enumerate(gradients.slots)}
+    if element is not None and any(slot.node is element for slot in slots.values()):
+        return (f"Write `None` for `{code_of(element)}` then",)
+    others = [slot.node for index, slot in slots.items() if index not in flags and slot.node is not None]
+    reached = names_from(method, bound) if flags else frozenset[str]()
+    if element is not None or any(not reached.isdisjoint(names_in(each)) for each in others):
+        return ("Handle that case here",)
     first = f"Write `{' = '.join((*bound, 'None'))}` first, and bind and use {them(bound)}"
     return f"{first} only under that test", f"Bind and use {quoted(bound)} only under that test"
+
+
+def _element_around(method: Method, node: cst.CSTNode) -> cst.CSTNode | None:
+    """The element of a tuple or list that an expression is the beginning of: ``[grad_x, grad_w.t()]``."""
+    for around in method.above(node):
+        if isinstance(around, cst.Element):
+            return around.value
+        if not isinstance(around, (cst.Attribute, cst.Call, cst.Subscript)):
+            return None
+    return None
 
 
 def _unbound_inside(fn: FunctionClass, method: Method) -> Iterator[Finding]:

@@ -81,7 +81,8 @@ class ReservedCtxAttribute(Rule[FunctionClass]):
     There is no fix: the attribute needs a new name.
 
     ## Known limits
-    Names of methods (`name`, `register_hook`) may be overridden and are not reported.
+    Names of methods (`name`, `register_hook`) may be overridden and are not reported; nor is anything in a file that
+    mentions `mindspore`, whose package `torch` has attributes of its own.
 
     ## References
     - [torch.autograd.function.FunctionCtx](https://pytorch.org/docs/stable/autograd.html#context-method-mixins)
@@ -93,6 +94,8 @@ class ReservedCtxAttribute(Rule[FunctionClass]):
     holds_unreached = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
+        if fn.source.mentions("mindspore"):
+            return
         for method in fn.own_protocol_methods:
             for write in method.facts.of(ContextWrite):
                 consequence = _read_back(fn, write, method) or _consequence(write, method, settings)

@@ -39,6 +39,7 @@ class NonContiguousGradOutput(Rule[FunctionClass]):
     gradient, and `view` raises `RuntimeError: view size is not compatible with input tensor's size and stride`. After
     `y.sum()`, the gradient is one value expanded to the shape of `y`, with stride 0: a kernel that gets the raw pointer
     reads wrong values, or out of bounds, and with NCCL, a collective raises `ValueError: Tensors must be contiguous`.
+    `dist.send` raises with Gloo; NCCL warns once, and sends the memory as it is.
 
     ## Example
     ```python

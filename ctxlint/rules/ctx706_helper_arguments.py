@@ -12,7 +12,7 @@ from ctxlint.model.analyses.undefined_attributes import never_happens
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.interpreter.events import MisfitKind
 from ctxlint.model.interpreter.signatures import are_shifted
-from ctxlint.model.syntax import last_name
+from ctxlint.model.syntax import code_of, last_name
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.misfit_wording import fact, misfits, remedy
 from ctxlint.rules.related import way_to
@@ -125,6 +125,16 @@ def _is_shifted(found: MisfitFound) -> bool:
     return bool(misfit.missing) and not (misfit.surplus or of_object) and are_shifted(names, misfit.params)
 
 
+def _graph_not_given(found: MisfitFound) -> str | None:
+    """The graph that ``symbolic`` gets, if it returns what a function computes without it: from nodes, not tensors."""
+    call, params = found.event.node, found.method.own_params
+    if found.method.name != "symbolic" or found.event.by or not isinstance(call, cst.Call) or not params:
+        return None
+    graph = params[0].name
+    is_returned = isinstance(found.method.parents[call], cst.Return)
+    return graph if is_returned and graph not in map(code_of, (each.value for each in call.args)) else None
+
+
 def _lacks_inputs(fn: FunctionClass, found: MisfitFound) -> bool:
     """Whether ``symbolic`` itself makes the call, and takes a graph but fewer inputs than forward."""
     return not found.event.by and 0 < len(found.method.own_params) <= fn.required_inputs
@@ -133,6 +143,8 @@ def _lacks_inputs(fn: FunctionClass, found: MisfitFound) -> bool:
 def _remedy(fn: FunctionClass, found: MisfitFound) -> str:
     """What to write; one tuple of all arguments has a pair of parentheses too many."""
     misfit = found.misfit
+    if (graph := _graph_not_given(found)) is not None:
+        return f"Return a node from `{graph}.op(...)` instead"
     if misfit.missing and found.method.name == "symbolic" and _lacks_inputs(fn, found):
         graph = found.method.own_params[0].name
         return f"Take the inputs of `forward` after `{graph}`, and pass {them(misfit.missing)} too"

@@ -28,7 +28,8 @@ def assumed_contiguous(use: LayoutUse) -> str:
     if use.how == COLLECTIVE:
         return f"{passed} in any layout; with NCCL, it raises ValueError for transposed or expanded ones. {instead}"
     if use.how == SENT:
-        return f"{passed} in any layout; it raises for transposed or expanded ones, such as that of a sum. {instead}"
+        sent = "Gloo raises, and NCCL sends the raw memory"
+        return f"{passed} in any layout; for transposed or expanded ones, {sent}. {instead}"
     if use.how == LENT:
         lends = f"`{use.reader}` addresses" if not use.by else f"`{use.by}` lets `{use.reader}` address"
         other = f"`{use.other}`" if use.other else "another tensor"

@@ -12,13 +12,13 @@ from ctxlint.model.analyses.decided_tests import never_runs, outcome
 from ctxlint.model.analyses.kept_values import kept_value
 from ctxlint.model.analyses.unbound_locals import is_asked_elsewhere
 from ctxlint.model.analyses.untested_nones import may_be_asserted
-from ctxlint.model.interpreter.events import MaybeNone
+from ctxlint.model.interpreter.events import Assigned, MaybeNone
 from ctxlint.model.interpreter.values import ContextAttribute, is_input
 from ctxlint.model.syntax import code_of, is_name, last_name, names_in
 from ctxlint.records import record
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from ctxlint.model.function import FunctionClass, Input
     from ctxlint.model.interpreter.method import Method
@@ -140,3 +140,18 @@ def _asked_for_none(test: cst.BaseExpression, holds: bool) -> cst.BaseExpression
     operator = test.comparisons[0].operator
     asks = is_name(test.comparisons[0].comparator, "None") and isinstance(operator, cst.IsNot if holds else cst.Is)
     return test.left if asks else None
+
+
+def names_from(method: Method, names: Iterable[str]) -> frozenset[str]:
+    """These names, and those that statements compute from them, at least in part."""
+    found = frozenset(names)
+    values = [(each.name, names_in(_assigned(method, each))) for each in method.facts.of(Assigned)]
+    while more := {name for name, read in values if name not in found and not found.isdisjoint(read)}:
+        found |= more
+    return found
+
+
+def _assigned(method: Method, event: Assigned) -> cst.CSTNode:
+    """The expression that a name gets its value from; the whole statement where that is not known."""
+    statement = method.statement_around(event.node) or event.node
+    return event.value_node or (statement.value if isinstance(statement, cst.Assign) else statement)
