@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model.analyses.flattened import before_copies
-from ctxlint.model.analyses.saved_tensors import saving_call
+from ctxlint.model.analyses.saved_tensors import mismatched, saving_call
 from ctxlint.model.interpreter.values import SavedTensor
 from ctxlint.model.syntax import only_target
 from ctxlint.records import record
@@ -34,7 +34,8 @@ def exchanged_saves(fn: FunctionClass, method: Method) -> Iterator[ExchangedSave
     if method.inherited or len(calls) != 1 or any(slot.starred for slot in calls[0].arguments):
         return
     saved = [_name_of(slot.node) for slot in calls[0].arguments]
-    found = dict(_named(method)) if len(saved) > 1 else {}
+    fits = len(saved) > 1 and not any(mismatched(method, frozenset([len(saved)])))
+    found = dict(_named(method)) if fits else {}
     for at, first in found.items():
         name = first.value
         other = saved.index(name) if saved.count(name) == 1 else at
