@@ -9,11 +9,13 @@ from ctxlint.model.analyses.shared_state import shared_gradients, shared_outputs
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.syntax import code_of
 from ctxlint.rules.base import Finding, Rule
+from ctxlint.rules.wording import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.config.settings import Settings
+    from ctxlint.model.analyses.lent_memory import LentMemory
     from ctxlint.model.analyses.shared_state import SharedBuffer
     from ctxlint.model.interpreter.method import Method
 
@@ -98,7 +100,7 @@ class StateOnClass(Rule[FunctionClass]):
         if forward is not None and fn.signature_judgeable and not forward.inherited:
             yield from _buffers_of_forward(fn, forward)
         if fn.signature_judgeable:
-            yield from list(_buffers_of_callers(fn))[:1]
+            yield from _buffers_of_callers(fn)
         for write in shared_writes(fn):
             stored = any(each.attribute == write.attribute for each in fn.context_writes)
             advice = f"Use `{ctx}.{write.attribute}`" if stored else f"Write `{ctx}.{write.attribute} = ...`"
@@ -134,23 +136,33 @@ def _buffers_of_forward(fn: FunctionClass, forward: Method) -> Iterator[Finding]
 
 
 def _buffers_of_callers(fn: FunctionClass) -> Iterator[Finding]:
-    for each in lent_outputs(fn):
-        name = code_of(each.node)
-        deed, what, advice = "returns", "the values of this output", "Return"
-        if each.saved:
-            deed, what, advice = "saves and returns", "its values", "Save and return"
-        yield Finding(
-            fn.span(each.node),
-            f"`forward` {deed} the input `{name}`, for which {each.call.place} passes its `{each.given}`; the next call silently "
-            f"replaces {what}. {advice} `{name}.clone()`.",
-        )
-    for each in lent_gradients(fn, fn.judgeable_backward) if fn.judgeable_backward is not None else ():
+    outputs = list(lent_outputs(fn))
+    if outputs:
+        yield Finding(fn.span(outputs[0].node), _of_lent_outputs(outputs))
+    for each in [*lent_gradients(fn, fn.judgeable_backward)][:1] if fn.judgeable_backward is not None else ():
         name = code_of(each.node)
         yield Finding(
             fn.span(each.node),
             f"`backward` returns `{name}` as a gradient, for which {each.call.place} passes its `{each.given}`; if the next run "
             f"comes before that gradient is used, it is silently lost. Return `{name}.clone()`.",
         )
+
+
+def _of_lent_outputs(outputs: list[LentMemory]) -> str:
+    """The message for the outputs that are memory of a caller."""
+    names = [*dict.fromkeys(code_of(each.node) for each in outputs)]
+    given, place = [*dict.fromkeys(each.given for each in outputs)], outputs[0].call.place
+    saved = any(each.saved for each in outputs)
+    if len(names) > 1:
+        deed = "returns and saves" if saved else "returns"
+        copies = "Save and return copies" if saved else "Return copies"
+        fact = f"`forward` {deed} the inputs {quoted(names)}, for which {place} passes {quoted(given)}"
+        return f"{fact}; the next call silently replaces their values. {copies}."
+    deed, what, advice = "returns", "the values of this output", "Return"
+    if saved:
+        deed, what, advice = "saves and returns", "its values", "Save and return"
+    fact = f"`forward` {deed} the input `{names[0]}`, for which {place} passes its `{given[0]}`"
+    return f"{fact}; the next call silently replaces {what}. {advice} `{names[0]}.clone()`."
 
 
 def _named(shared: SharedBuffer) -> tuple[str, str]:
