@@ -133,6 +133,7 @@ def test_every_such_rule_is_tried() -> None:
         "CTX237",
         "CTX318",
         "CTX410",
+        "CTX411",
         "CTX501",
         "CTX502",
         "CTX503",

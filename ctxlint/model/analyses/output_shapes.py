@@ -8,7 +8,7 @@ import libcst as cst
 
 from ctxlint.model.analyses.kept_values import kept_value
 from ctxlint.model.interpreter.values import NONE, Constant, ContextAttribute, Fresh, Kind, Scalar, View, kind_of
-from ctxlint.model.syntax import dotted, signed_integer, single_index, words_of
+from ctxlint.model.syntax import code_of, dotted, signed_integer, single_index, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -47,6 +47,13 @@ def _is_flattening(node: cst.CSTNode | None) -> bool:
             return name in ("flatten", "ravel") and not sizes
         node = node.func.value
     return False
+
+
+def reduced_tensor(value: Value) -> tuple[str, str] | None:
+    """The name of the tensor of which a value is the sum or mean over all dimensions, and the code of that."""
+    reduction = _reduction(value)
+    operand = _operand(reduction) if reduction is not None and _reduces_all(reduction) else None
+    return (operand.value, code_of(reduction)) if isinstance(operand, cst.Name) and reduction is not None else None
 
 
 def is_single_number(value: Value) -> bool:

@@ -154,14 +154,19 @@ _ONCE_EACH = 2
 
 def called_as_method(caller: Method, home: Definition) -> tuple[Method, tuple[Slot, ...]] | None:
     """A project function as a method, and the elements of the only tuple that it returns."""
+    method = as_method(caller, home)
+    returned = returned_by(method) if method is not None else []
+    return (method, returned[0].slots) if method is not None and len(returned) == 1 and returned[0].exact else None
+
+
+def as_method(caller: Method, home: Definition) -> Method | None:
+    """A project function as a method of the class of its caller, for unknown arguments."""
     walked = walk_alone(home.unit, home.qualname)
     if walked is None:
         return None
-    method = replace(
+    return replace(
         caller, name=home.name, node=walked.node, decorators=(), params=walked.params, ctx=None, facts=walked.facts
     )
-    returned = returned_by(method)
-    return (method, returned[0].slots) if len(returned) == 1 and returned[0].exact else None
 
 
 def _wanted(slot: Slot) -> bool:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ctxlint.effort import spend
 from ctxlint.model.index.kernel_addresses import LOAD, STEP, UNSURE, accesses_in, handed_on_by, nodes_of_kernel, within
+from ctxlint.model.index.kernel_bindings import always_compiled
 from ctxlint.model.index.kernel_blocks import blocks_in
 from ctxlint.model.index.kernel_names import Aliases, meaning_in_kernel
 from ctxlint.model.index.project import Definition
@@ -78,6 +79,22 @@ def reads_neighbours(definition: Definition, aliases: Aliases) -> frozenset[str]
     """The parameters that a kernel of Triton reads with stride 1: ``load(p + row * stride + tl.arange(0, N))``."""
     loads = (each.address.terms for each in _accesses(definition, aliases) or () if each.called == LOAD)
     return frozenset(name for terms in loads if STEP in terms for name in terms if name != STEP)
+
+
+def reads_only_first(definition: Definition, aliases: Aliases) -> frozenset[str]:
+    """The parameters of which a kernel of Triton certainly reads the first element, and no other."""
+    loaded = {each.address.pointer for each in _accesses(definition, aliases) or () if each.called == LOAD}
+    return reads_one_element(definition, aliases) & loaded
+
+
+def always_reads_several(definition: Definition, aliases: Aliases) -> frozenset[str]:
+    """The parameters that a kernel of Triton reads in ranges only, whatever flags it is launched with."""
+    record = definition.unit.index.functions.get(definition.qualname)
+    loads = [each for each in _accesses(definition, aliases) or () if each.called == LOAD]
+    ranged = {each.address.pointer for each in loads if STEP in each.address.terms} if record is not None else set()
+    always = frozenset(always_compiled(record.node.body)) if record is not None and ranged else frozenset()
+    other = {each.address.pointer for each in loads if STEP not in each.address.terms or each.node not in always}
+    return frozenset(each for each in ranged - other if each is not None)
 
 
 def pointers_of(definition: Definition, aliases: Aliases) -> frozenset[str | None]:

@@ -473,6 +473,19 @@ _SHAPES = _SIZES | {"equal", "shape", "size"}
 
 
 @record
+class GradientLaunch(Event):
+    """A kernel gets all elements of an incoming gradient, perhaps in a view or a contiguous copy.
+
+    It is its ``parameter``, and ``reader`` is what the kernel is called.
+    """
+
+    gradient: Value = UNKNOWN
+    value_node: cst.BaseExpression | None = None
+    parameter: KernelParameter | None = None
+    reader: str = ""
+
+
+@record
 class ForeignStrides(Event):
     """A kernel computes addresses in ``value`` with strides of ``owner``, and none of its own.
 

@@ -9,7 +9,7 @@ import libcst as cst
 from ctxlint.model.index.scopes import LOCAL
 from ctxlint.model.interpreter.cut_grids import note_cut_grid
 from ctxlint.model.interpreter.effects import record_writes
-from ctxlint.model.interpreter.events import MemoryRead, MisfitCall, TrialEffectRun
+from ctxlint.model.interpreter.events import GradientLaunch, MemoryRead, MisfitCall, TrialEffectRun
 from ctxlint.model.interpreter.faulty_launches import note_faulty_launch
 from ctxlint.model.interpreter.names import certain_meaning
 from ctxlint.model.interpreter.strided_launches import (
@@ -32,7 +32,7 @@ from ctxlint.model.interpreter.values import (
     Slot,
     View,
 )
-from ctxlint.model.syntax import code_of, dotted, root_name, single_index
+from ctxlint.model.syntax import code_of, dotted, last_name, root_name, single_index
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -187,12 +187,25 @@ def read_by(
     strides = frozenset(strides_passed(walk, arguments)) if how == KERNEL else frozenset()
     for slot in (*arguments.positional, *arguments.keywords.values()):
         seen = slot.value.of if isinstance(slot.value, View) else slot.value
+        into = parameters.get(id(slot))
+        whole = _whole_gradient(slot.value) if into is not None and not slot.starred else None
+        if whole is not None and into is not None and slot.node is not None:
+            walk.record(GradientLaunch, node, gradient=whole, value_node=slot.node, parameter=into, reader=reader)
         if not slot.starred and isinstance(seen, (Argument, Item, Parameter)):
-            into = parameters.get(id(slot))
             alike = into is not None and are_alike(walk, slot, parameters, arguments)
             memory = {"value": slot.value, "value_node": slot.node, "parameter": into, "alike": alike}
             others = may_take_strides(walk, slot, parameters, lent)
             walk.record(MemoryRead, node, how=how, reader=reader, others=others, strides=strides, **memory)
+
+
+def _whole_gradient(value: Value) -> Parameter | None:
+    """The incoming gradient of which a value certainly has all elements, and no others."""
+    while isinstance(value, View) and isinstance(value.node, cst.Call) and last_name(value.node.func) in _OF_ALL:
+        value = value.of
+    return value if isinstance(value, Parameter) and value.role == "gradient" else None
+
+
+_OF_ALL = frozenset(["contiguous", "flatten", "ravel", "reshape", "view"])
 
 
 def is_launch(launcher: cst.BaseExpression) -> bool:
