@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxlint.model.analyses.unsummed_gathers import unsummed_gathers
+from ctxlint.model.analyses.unsummed_gathers import factor_of_processes, unsummed_gathers
 from ctxlint.model.function import FunctionClass
-from ctxlint.model.syntax import last_name
+from ctxlint.model.syntax import code_of, last_name
 from ctxlint.rules.base import Category, Finding, Rule
 from ctxlint.rules.related import at
 from ctxlint.rules.wording import quoted
@@ -90,9 +90,11 @@ class UnsummedGather(Rule[FunctionClass]):
         backward = fn.judgeable_backward
         for node, call in [*unsummed_gathers(fn, backward)][:1] if backward is not None else ():
             incoming = quoted([each.name for each in backward.own_params][:1]) if backward is not None else ""
+            factor = factor_of_processes(fn, backward, node) if backward is not None else None
+            order = f" instead of multiplying by `{code_of(factor)}`" if factor is not None else " on a copy first"
             yield Finding(
                 fn.span(node),
                 f"`backward` of `{fn.name}` returns its own part of {incoming}; unless all processes compute the same loss, "
-                f"the gradients from the losses of the others are silently lost. Call `all_reduce` on a copy first.",
+                f"the gradients from the losses of the others are silently lost. Call `all_reduce`{order}.",
                 related=at(fn, [call], f"`{last_name(call.func)}` here"),
             )

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import libcst as cst
+
 from ctxlint.model.analyses.grad_mode import is_on
 from ctxlint.model.analyses.kept_values import kept_value
 from ctxlint.model.analyses.mutations import computes, through_data
@@ -35,8 +37,8 @@ class SavedTensorMutated(Rule[FunctionClass]):
 
     ## Why is this bad?
     A saved input or output is the caller's own tensor, not a copy. Grad mode is off in `backward`, so nothing is
-    checked: the user's weight, or the activation that another layer still needs, silently changes its value. Under
-    `torch.enable_grad`, torch raises RuntimeError for a leaf that requires grad.
+    checked: the user's weight, or the activation that another layer still needs, silently changes its value. Torch
+    raises RuntimeError only in a later backward that has saved the same tensor. Under `torch.enable_grad`, torch raises RuntimeError for a leaf that requires grad.
 
     A buffer of the caller, which `backward` fills or overwrites before it reads it, must not be saved either: a second
     backward raises `RuntimeError: one of the variables needed for gradient computation has been modified by an inplace
@@ -193,6 +195,8 @@ def _message(fn: FunctionClass, change: ChangedInBackward, alike: list[str], *, 
         )
     overwritten = change.mutation.how in operations.OVERWRITING - {"[...] ="}  # which may keep some elements
     advice = "Leave it unchanged" if change.left else "Write to a new tensor" if overwritten else "Work on a copy"
+    if _adds_a_gradient(fn, change):
+        advice = f"Call `{change.mutation.how}` on `torch.zeros_like({name})`"
     if change.saved and _is_memory(fn, change):
         advice += f", or keep it as `{fn.reading_ctx}.{name}` if the caller wants that"
     kept = f"{'saved' if change.saved else 'kept'} {change.what} `{name}`{partly and f'{partly},'}"
@@ -202,7 +206,23 @@ def _message(fn: FunctionClass, change: ChangedInBackward, alike: list[str], *, 
             f"{fact}{_condition(change)} with grad mode on; torch raises RuntimeError if it is a leaf that requires grad, "
             f"else the caller's tensor silently has another value after backward. {advice}."
         )
-    return f"{fact}{_condition(change)}; the caller's tensor silently has another value after backward. {advice}."
+    effect, start = "the caller's tensor has another value after backward", f"{fact}{_condition(change)};"
+    if not _is_counted(change.mutation):
+        return f"{start} {effect.replace('has', 'silently has', 1)}. {advice}."
+    return f"{start} {effect}, silently unless a later backward has saved it. {advice}."
+
+
+def _adds_a_gradient(fn: FunctionClass, change: ChangedInBackward) -> bool:
+    """Whether backward only adds an incoming gradient to a tensor, at indices, and returns that: its values do not belong there."""
+    mutation, backward = change.mutation, fn.backward
+    if mutation.how not in ("index_add_", "scatter_add_") or mutation.by or backward is None:
+        return False
+    given = mutation.node.args if isinstance(mutation.node, cst.Call) else ()
+    incoming = {each.name for each in backward.own_params}
+    written = [each for each in backward.facts.of(Mutation) if _storage(each) == _storage(mutation)]
+    returned = [storage(slot.value) for each in fn.gradients for slot in each.slots]
+    adds = any(isinstance(each.value, cst.Name) and each.value.value in incoming for each in given)
+    return adds and written == [mutation] and _storage(mutation) in returned
 
 
 def _is_memory(fn: FunctionClass, change: ChangedInBackward) -> bool:

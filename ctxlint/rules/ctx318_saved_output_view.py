@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import libcst as cst
+
 from ctxlint.model.analyses.saved_state import saved_output_views
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.syntax import code_of
@@ -14,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.config.settings import Settings
+    from ctxlint.model.interpreter.events import ContextCall
+    from ctxlint.model.interpreter.values import Slot
 
 
 class SavedOutputView(Rule[FunctionClass]):
@@ -87,8 +91,15 @@ class SavedOutputView(Rule[FunctionClass]):
                 of, there = ("what another path returns", "there, ") if returned else ("an output", "")
                 yield Finding(
                     fn.span(argument.node),
-                    f"`{code_of(argument.node)}` is a view of {of}; {there}this reference cycle is never freed when "
+                    f"`{code_of(argument.node)}` {_is_view(save, argument)} of {of}; {there}this reference cycle is never freed when "
                     f"backward does not run. Save the output itself, and take the view in `backward`.",
                     related=way_to(fn, save),
                     rests_on=() if save.by else (argument.value,),
                 )
+
+
+def _is_view(save: ContextCall, argument: Slot) -> str:
+    """What the argument is: a view, or a tuple with one, as in ``*saved``."""
+    given = save.node.args if isinstance(save.node, cst.Call) else ()
+    spread = any(each.star and each.value is argument.node for each in given)
+    return "holds a view" if spread else "is a view"

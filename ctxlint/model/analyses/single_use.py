@@ -100,9 +100,16 @@ def _dropped(fn: FunctionClass, backward: Method) -> Iterator[UsedUp]:
         reads = [read for read in backward.facts.of(ContextRead) if read.attribute == write.attribute]
         if any(_fails_without(read) and read.order < write.order for read in reads):
             kept = kept_value(fn, ContextAttribute(write.attribute))
-            tensor = kept is not None and is_tensor(kept) is Tri.YES
+            tensor = kept is not None and (is_tensor(kept) is Tri.YES or _is_the_output(fn, backward, kept))
             name, end = f"{backward.ctx_name}.{write.attribute}", End.RESET if reset else End.DELETED
             yield UsedUp(write.node, backward.name, name, end, tensor)
+
+
+def _is_the_output(fn: FunctionClass, backward: Method, kept: Value) -> bool:
+    """Whether a value is all that forward returns: a tensor, as backward gets one gradient."""
+    alone = not backward.variadic and len(backward.own_params) == 1
+    returned = {option for each in fn.outputs for option in each.value.options()}
+    return alone and returned == set(kept.options())
 
 
 def _fails_without(read: ContextRead) -> bool:

@@ -88,17 +88,48 @@ def _gives_output(fn: FunctionClass, forward: Method, call: cst.Call, module: st
 
 def _takes_a_part(backward: Method, node: cst.CSTNode) -> bool:
     """Whether a gradient is computed from an element or a slice of an incoming one."""
-    incoming, names, todo = {each.name for each in backward.own_params}, set[str](), [node]
-    nodes: list[cst.CSTNode] = []
+    incoming, nodes = {each.name for each in backward.own_params}, [*_computing(backward, node)]
+    names = {each.value for each in nodes if isinstance(each, cst.Name)}
+    cuts = any(isinstance(each, cst.Subscript) or _is_cut(each) for each in nodes)
+    return cuts and not incoming.isdisjoint(names)
+
+
+def _computing(backward: Method, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """The code that a gradient is computed with, also that of the names in it."""
+    names, todo = set[str](), [node]
     while todo:
         part = todo.pop()
-        nodes.append(part)
+        yield part
         todo += children(part)
         if isinstance(part, cst.Name) and part.value not in names:
             names.add(part.value)
             todo += _given_to(backward, part.value)
-    cuts = any(isinstance(each, cst.Subscript) or _is_cut(each) for each in nodes)
-    return cuts and not incoming.isdisjoint(names)
+
+
+def factor_of_processes(fn: FunctionClass, backward: Method, node: cst.CSTNode) -> cst.BaseExpression | None:
+    """The number of processes that backward multiplies a gradient by: too much after a sum."""
+    for each in _computing(backward, node):
+        if isinstance(each, cst.BinaryOperation) and isinstance(each.operator, cst.Multiply):
+            for operand in (each.left, each.right):
+                if _is_number_of_processes(fn, backward, operand):
+                    return operand
+    return None
+
+
+def _is_number_of_processes(fn: FunctionClass, backward: Method, node: cst.BaseExpression) -> bool:
+    """Whether code asks for it, or is a name or an attribute of ctx that is bound to nothing else."""
+    if isinstance(node, cst.Call):
+        return last_name(node.func) in _NUMBERS
+    if isinstance(node, cst.Name):
+        bound = backward.bound_to(node.value)
+        return bound is not None and not isinstance(bound, cst.Name) and _is_number_of_processes(fn, backward, bound)
+    owner, _, name = (dotted(node) or "").rpartition(".")
+    writes = fn.writes_by_attribute.get(name, ()) if owner == backward.ctx_name else ()
+    given = [each.value_node for each in writes]
+    return bool(given) and all(isinstance(each, cst.Call) and last_name(each.func) in _NUMBERS for each in given)
+
+
+_NUMBERS = ("get_world_size", "world_size", "xrt_world_size")
 
 
 def _given_to(method: Method, name: str) -> Iterator[cst.CSTNode]:
