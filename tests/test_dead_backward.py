@@ -130,6 +130,7 @@ def test_every_such_rule_is_tried() -> None:
         "CTX251",
         "CTX254",
         "CTX255",
+        "CTX257",
         "CTX237",
         "CTX318",
         "CTX410",
