@@ -57,7 +57,9 @@ def save_instead(fn: FunctionClass, stash: Stash) -> Fix | None:
     return keeping.writer.fix(
         "Save it with `save_for_backward`",
         [*saving, *reading],
-        _applicability(stash.uses, stash.write.value, shared=stash.shares_an_output),
+        Applicability.UNSAFE
+        if stash.only_annotated
+        else _applicability(stash.uses, stash.write.value, shared=stash.shares_an_output),
         joins=joins,
     )
 

@@ -37,6 +37,7 @@ from ctxlint.model.interpreter.events import (
 )
 from ctxlint.model.interpreter.method import Binding, Decorator, Method, MethodFacts, Param, ParameterKind
 from ctxlint.model.interpreter.values import Sequence, Slot, Tri, Value, constant
+from ctxlint.patterns import pattern
 from ctxlint.records import record
 from ctxlint.torch_api.autograd import PROTOCOL
 
@@ -104,6 +105,10 @@ class InputKind(Enum):
     UNKNOWN = "unknown"
 
 
+_COUNT = pattern(r"(?:^|_)(?:num_|n_|n?_?bits?(?:_|$))")
+"""Names of numbers: ``num_bits``, ``n_heads``, ``nbits``."""
+
+
 @record
 class Input:
     """One input of forward: a parameter after ctx. ``index`` counts from 0, as ``needs_input_grad`` does."""
@@ -130,6 +135,19 @@ class Input:
         if self.kind in (InputKind.TENSOR, InputKind.OPTIONAL_TENSOR):
             return Tri.YES
         return Tri.NO if self.kind is InputKind.NON_TENSOR else Tri.UNKNOWN
+
+    @property
+    def only_annotated(self) -> bool:
+        """Whether nothing but an annotation says that it is a tensor: callers may pass a number all the same."""
+        said = [each for each in self.evidence if each.tensor and each.trust is not Trust.HINT]
+        return bool(said) and all(each.reason.startswith("it is annotated") for each in said)
+
+    @property
+    def counts(self) -> bool:
+        """Whether its name is that of a number, and only an annotation, or its own gradient, says that it is a tensor."""
+        said = (each for each in self.evidence if each.tensor and each.trust is not Trust.HINT)
+        unsure = all(each.own_gradient or each.reason.startswith("it is annotated") for each in said)
+        return unsure and _COUNT.search(self.name) is not None
 
     @cached_property
     def against_a_gradient(self) -> tuple[Evidence, ...]:

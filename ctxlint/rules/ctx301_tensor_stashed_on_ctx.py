@@ -95,12 +95,12 @@ class TensorStashedOnCtx(Rule[FunctionClass]):
     The tensor is added to the existing `save_for_backward`, or to a new one, and `backward` unpacks it. Offered only if
     the attribute and the save are written once, on every path through `forward`, and `backward` unpacks all saved
     tensors at once before it reads the attribute. There is no fix for containers, inputs with a default that is not a
-    tensor, views of outputs, `.data` of what is not saved, tensors that `forward` modifies afterwards, attributes that `jvp` reads, if `backward`
+    tensor or with the name of a number, such as `num_bits`, views of outputs, `.data` of what is not saved, tensors that `forward` modifies afterwards, attributes that `jvp` reads, if `backward`
     reads no values, or if ctx is passed to another function.
 
     Unsafe if `backward` passes the tensor to a call that may store it or compare its identity: under saved-tensor
     hooks, unpacking returns a different object, and a gradient attached to it is lost. Also unsafe for the `.data` of a
-    tensor that is saved, as a second derivative then depends on that, and if `backward` uses
+    tensor that is saved, as a second derivative then depends on that, if only an annotation says that it is a tensor, and if `backward` uses
     the tensor only under a condition: unpacking always checks whether it was modified. Otherwise safe, with exceptions
     that every saved tensor has: a second `backward()` without `retain_graph` raises, and so does an input that is
     modified in place before `backward`, that was created under `torch.inference_mode()`, or that is a number in a call

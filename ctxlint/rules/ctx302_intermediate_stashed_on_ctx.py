@@ -79,7 +79,7 @@ class IntermediateStashedOnCtx(Rule[FunctionClass]):
     another function.
 
     Unsafe if `backward` passes the tensor to a call that may store it or compare its identity, or uses a tensor that
-    may be an input only under a condition. Otherwise safe, with exceptions that every saved tensor has: a second `backward()` without
+    may be an input only under a condition, or if only annotations say that it is a tensor. Otherwise safe, with exceptions that every saved tensor has: a second `backward()` without
     `retain_graph` raises, and so does a tensor that is modified in place before `backward`, or that was created under
     `torch.inference_mode()`.
 

@@ -59,7 +59,8 @@ def remedy(stash: Stash) -> str:
         if kept:
             return kept
     if not stash.uses.only_metadata and not stash.contained and stash.may_be_a_number:
-        return "Use `save_for_backward` if it is a tensor, which the default is not."
+        default = ", which the default is not" * stash.is_a_number_by_default
+        return f"Use `save_for_backward` if it is a tensor{default}."
     if not stash.uses.only_metadata:
         forward = " and, for `jvp`, `save_for_forward`" if _is_for_jvp(stash) else ""
         several = any(name.startswith("*") for name in stash.names)  # whatever the caller passes

@@ -65,7 +65,7 @@ from ctxlint.model.interpreter.values import (
     same_object,
     usual_storage,
 )
-from ctxlint.model.syntax import children, code_of, dotted, last_name
+from ctxlint.model.syntax import children, code_of, dotted, last_name, names_in
 from ctxlint.patterns import pattern
 from ctxlint.records import record
 from ctxlint.source.ast_tree import nodes_in
@@ -74,7 +74,7 @@ from ctxlint.torch_api import autograd, operations
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from ctxlint.model.function import FunctionClass
+    from ctxlint.model.function import FunctionClass, Input
     from ctxlint.model.interpreter.events import Guard
     from ctxlint.model.interpreter.method import Method
     from ctxlint.model.interpreter.values import Slot, Value
@@ -143,11 +143,32 @@ class Stash:
 
     @property
     def may_be_a_number(self) -> bool:
-        """Whether it is an input with a default that ``save_for_backward`` refuses, even if nobody calls backward."""
+        """Whether ``save_for_backward`` may refuse it, also if nobody calls backward: by its default, or its name."""
+        return self.is_a_number_by_default or any(each.counts for each in self.inputs)
+
+    @property
+    def is_a_number_by_default(self) -> bool:
+        """Whether it is an input with a default that is not a tensor."""
+        defaults = [each.param.default for each in self.inputs]
+        return any(each is not None and is_tensor(each) is Tri.NO and is_none(each) is Tri.NO for each in defaults)
+
+    @property
+    def only_annotated(self) -> bool:
+        """Whether it is a tensor only if annotations are right: an input, or what operators compute from inputs."""
+        options = self.write.value.options() if self.write.value is not None else ()
+        computed = [each.node for each in options if isinstance(each, Fresh)]
+        annotated = {each.name for each in self.fn.inputs if each.only_annotated}
+        operators = (cst.BinaryOperation, cst.UnaryOperation)
+        return any(each.only_annotated for each in self.inputs) or any(
+            isinstance(node, operators) and bool(annotated) and names_in(node) <= annotated for node in computed
+        )
+
+    @property
+    def inputs(self) -> list[Input]:
+        """The inputs that it may be, or may be a view of."""
         options = [before_views(each) for each in self.write.value.options()] if self.write.value is not None else []
         indices = {each.index for each in options if is_input(each)}
-        defaults = [each.param.default for each in self.fn.inputs if each.index in indices]
-        return any(each is not None and is_tensor(each) is Tri.NO and is_none(each) is Tri.NO for each in defaults)
+        return [each for each in self.fn.inputs if each.index in indices]
 
     @property
     def may_be_scratch(self) -> bool:
