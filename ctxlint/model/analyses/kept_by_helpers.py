@@ -10,7 +10,7 @@ from ctxlint.model.analyses.attribute_uses import ASKING, OF_A_TENSOR
 from ctxlint.source.ast_tree import nodes_in, positional_names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     import libcst as cst
 
@@ -34,10 +34,30 @@ def keeps_argument(definition: Definition, call: cst.Call, argument: cst.Arg) ->
 
 
 def uses_custom_attribute(definition: Definition, call: cst.Call, argument: cst.Arg) -> bool:
-    """Whether a function that is called with this argument uses an attribute of it that no other tensor has."""
-    name = _parameter(definition, call, argument)
-    body = definition.unit.index.functions[definition.qualname].node.body if name is not None else ()
-    return any(_is_custom(node, {str(name)}) for statement in body for node in nodes_in(statement))
+    """Whether a function that is called with this argument uses an attribute of it that no other tensor has.
+
+    Or a function of the same file that it passes the argument on to.
+    """
+    name, functions = _parameter(definition, call, argument), definition.unit.index.functions
+    return name is not None and _uses_custom(functions[definition.qualname].node, name, functions, _MOST_LEVELS)
+
+
+def _uses_custom(function: _Function, name: str, functions: Mapping[str, FunctionRecord], levels: int) -> bool:
+    nodes = [node for statement in function.body for node in nodes_in(statement)]
+    if any(_is_custom(node, {name}) for node in nodes):
+        return True
+    for node in nodes if levels else ():
+        called = functions.get(node.func.id) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else None
+        if called is not None and isinstance(node, ast.Call):
+            given = [*zip(positional_names(called.node.args), node.args), *((k.arg, k.value) for k in node.keywords)]
+            taken = [param for param, value in given if param and isinstance(value, ast.Name) and value.id == name]
+            if any(_uses_custom(called.node, param, functions, levels - 1) for param in taken):
+                return True
+    return False
+
+
+_MOST_LEVELS = 3
+"""Functions that pass it on are followed this far."""
 
 
 def _parameter(definition: Definition, call: cst.Call, argument: cst.Arg) -> str | None:

@@ -14,6 +14,7 @@ from ctxlint.model.analyses.attribute_uses import OF_A_TENSOR
 from ctxlint.model.analyses.kept_by_helpers import HANDING_OVER, PUTTING, keeps_argument, uses_custom_attribute
 from ctxlint.model.analyses.unread_arguments import only_compared_with_none, unread_by_callee
 from ctxlint.model.interpreter.events import ContextLent, ContextRead, Escape, GenericCall
+from ctxlint.model.interpreter.values import ContextAttribute
 from ctxlint.model.syntax import code_of, dotted, literal_text
 from ctxlint.records import record
 from ctxlint.torch_api import operations
@@ -93,15 +94,22 @@ def _uses_of_kept(fn: FunctionClass, attribute: str, contained: bool, places: Se
     uses = KeptUses()
     for method in fn.reading_methods:
         nodes = method.context_attributes.get(attribute, [])
-        hidden = (
-            each for each in method.facts.of(ContextRead) if each.attribute == attribute and each.node not in nodes
-        )
-        if any(hidden) or not method.facts.complete or _lets_ctx_escape(method):
+        reads = (each for each in method.facts.of(ContextRead) if each.attribute == attribute)
+        hidden = any(each.node not in nodes for each in reads)
+        if hidden or not method.facts.complete or _lets_ctx_escape(method):
             uses.handed_on = uses.as_object = True
         for place in places:
             _Uses(fn, method, uses, place).visit_all(nodes, contained)
+            for name in _results_of_helpers(method, attribute) if hidden else ():
+                _Uses(fn, method, uses, place).follow(name, contained)
     uses.handed_on = uses.handed_on or (uses.unread and not (uses.metadata or uses.tests))
     return uses
+
+
+def _results_of_helpers(method: Method, attribute: str) -> list[str]:
+    """The names that are certainly bound to an attribute that another function reads: ``x, w = load(ctx)``."""
+    bound = (each[0] for each in method.assignments.values() if len(each) == 1)
+    return [each.name for each in bound if each.value == ContextAttribute(attribute)]
 
 
 def _lets_ctx_escape(method: Method) -> bool:
@@ -362,9 +370,14 @@ class _Uses:
         """Follow a target that it is bound to; anything but a name lets it escape."""
         if not isinstance(target, cst.Name):
             self.hand_on()
-        elif target.value not in self.names:
-            self.names.add(target.value)
-            uses = (each for each in self.method.nodes_of(cst.Name) if each.value == target.value)
+        else:
+            self.follow(target.value, contained)
+
+    def follow(self, name: str, contained: bool) -> None:
+        """Follow a name that it is bound to."""
+        if name not in self.names:
+            self.names.add(name)
+            uses = (each for each in self.method.nodes_of(cst.Name) if each.value == name)
             self.visit_all([each for each in uses if self.reads(each)], contained)
 
     def reads(self, node: cst.Name) -> bool:

@@ -18,6 +18,7 @@ from ctxlint.model.analyses.attribute_uses import (
     without_the_data,
     written_by_backward,
 )
+from ctxlint.model.analyses.correlated_guards import looks_impossible
 from ctxlint.model.analyses.empty_tensors import implies_empty
 from ctxlint.model.analyses.inputs import given_by_a_call, gradient_of
 from ctxlint.model.analyses.missing_gradients import always_none
@@ -293,6 +294,8 @@ def _wanted(fn: FunctionClass) -> Iterator[Stash]:
             continue
         if any(other.implies(write) for other in fn.writes_by_attribute.get(name, ())):
             continue  # replaced before forward ends
+        if write.by and looks_impossible(fn, write):
+            continue
         found = _held(fn, write)
         if found is None or (name not in read and found.held not in (Held.OUTPUT, Held.OUTPUT_VIEW)):
             continue
