@@ -144,7 +144,7 @@ class Input:
 
     @property
     def counts(self) -> bool:
-        """Whether its name is that of a number, and only an annotation, or its own gradient, says that it is a tensor."""
+        """Whether its name is that of a number, and only annotation or gradient say that it is a tensor."""
         said = (each for each in self.evidence if each.tensor and each.trust is not Trust.HINT)
         unsure = all(each.own_gradient or each.reason.startswith("it is annotated") for each in said)
         return unsure and _COUNT.search(self.name) is not None

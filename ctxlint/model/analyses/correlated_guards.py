@@ -1,4 +1,4 @@
-"""Tests of a caller and of the function that it calls that ask the same: ``fast``, and ``ctx.fast`` after ``ctx.fast = fast``."""
+"""Tests in a function and in its caller that ask the same: ``fast``, and ``ctx.fast`` after ``ctx.fast = fast``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def looks_impossible(fn: FunctionClass, event: Event) -> bool:
-    """Whether a test of what ctx keeps needs another outcome for an event than a test of that itself, or of part of it."""
+    """Whether a test of what ctx keeps needs another outcome than one of that itself, or of a part, for an event."""
     parts = [each for guard in event.guards for each in _parts(guard.test, guard.holds)]
     answers = {(code_of(part).strip(), holds) for part, holds in parts}
     for part, holds in parts:

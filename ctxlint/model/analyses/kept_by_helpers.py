@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     import libcst as cst
 
+    from ctxlint.model.index.file_index import FunctionRecord
     from ctxlint.model.index.project import Definition
 
     _Function = ast.FunctionDef | ast.AsyncFunctionDef

@@ -12,7 +12,7 @@ import libcst as cst
 from ctxlint.effort import spend
 from ctxlint.model.analyses.attribute_uses import OF_A_TENSOR
 from ctxlint.model.analyses.kept_by_helpers import HANDING_OVER, PUTTING, keeps_argument, uses_custom_attribute
-from ctxlint.model.analyses.unread_arguments import only_compared_with_none, unread_by_callee
+from ctxlint.model.analyses.unread_arguments import asked_by_callee, unread_by_callee
 from ctxlint.model.interpreter.events import ContextLent, ContextRead, Escape, GenericCall
 from ctxlint.model.interpreter.values import ContextAttribute
 from ctxlint.model.syntax import code_of, dotted, literal_text
@@ -315,8 +315,9 @@ class _Uses:
             self.read_values()
         elif known is not None and unread_by_callee(self.method, parent) is not None:
             self.uses.unread = True
-        elif known is not None and only_compared_with_none(self.method, parent):
-            self.uses.tests.add(Asked.IS_NONE)
+        elif known is not None and (asked := asked_by_callee(self.method, parent, _METADATA_OF_RECEIVER)) is not None:
+            self.uses.metadata.update(*(_METADATA[each] for each in asked - {""}))
+            self.uses.tests.update({Asked.IS_NONE} if "" in asked else ())
         else:
             self.hand_on()
             if self.same and known is not None and known.definition is not None:

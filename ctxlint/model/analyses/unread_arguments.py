@@ -16,6 +16,8 @@ from ctxlint.model.syntax import dotted, parents_below
 from ctxlint.records import record
 
 if TYPE_CHECKING:
+    from collections.abc import Container
+
     from ctxlint.model.index.project import Definition
     from ctxlint.model.interpreter.method import Method
     from ctxlint.source.source import Span
@@ -59,14 +61,25 @@ def unread_by_callee(method: Method, argument: cst.Arg) -> Unread | None:
     return Unread(taken.called, definition.name, taken.parameter, definition.unit.path, span)
 
 
-def only_compared_with_none(method: Method, argument: cst.Arg) -> bool:
-    """Whether the function that an argument goes to certainly asks whether it is None, and nothing else."""
+def asked_by_callee(method: Method, argument: cst.Arg, metadata: Container[str]) -> frozenset[str] | None:
+    """The ``metadata`` that the function an argument goes to certainly reads of it alone; "" for ``is None``.
+
+    None if it does anything else with it, or nothing.
+    """
     taken = _taken(method, argument)
     if taken is None:
-        return False
+        return None
     below = parents_below(taken.node.body)
-    above = [below[each] for each in variables_in(below, below) if each.value == taken.parameter]
-    return bool(above) and all(map(_is_none_test, above))
+    found: set[str] = set()
+    for each in variables_in(below, below):
+        above = below[each] if each.value == taken.parameter else None
+        if isinstance(above, cst.Attribute) and above.value is each and above.attr.value in metadata:
+            found.add(above.attr.value)
+        elif above is not None and _is_none_test(above):
+            found.add("")
+        elif above is not None:
+            return None
+    return frozenset(found) or None
 
 
 def _is_none_test(node: cst.CSTNode) -> bool:
