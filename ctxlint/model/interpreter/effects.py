@@ -262,6 +262,7 @@ def _written_by(walk: Walk, node: cst.BaseExpression, by: str, write: Write, arg
         by=by,
         through=write.steps,
         chosen=write.chosen,
+        adds=write.adds,
     )
 
 

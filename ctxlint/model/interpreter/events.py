@@ -378,7 +378,8 @@ class Mutation(Event):
     ``target`` is the value that is written to; ``values.storage`` returns what it shares memory with. ``name`` is the
     variable through which it is accessed. ``statement`` is the modifying statement. If that is the call of a project
     function, ``by`` is its name, and ``through`` are the positions from there to the actual write. ``chosen``: the
-    values that were there choose the elements, ``x.data[x > 1] = 1``.
+    values that were there choose the elements, ``x.data[x > 1] = 1``. ``adds``: that function adds to what is there
+    before it does anything else with it.
     """
 
     target: Value | None = None
@@ -389,6 +390,7 @@ class Mutation(Event):
     by: str = ""
     through: tuple[Step, ...] = ()
     chosen: bool = False
+    adds: bool = False
 
     @property
     def doer(self) -> str:

@@ -58,7 +58,7 @@ COMPILED = (KERNEL, PARTLY_STRIDED, EXTENSION, COLLECTIVE, SENT)
 class Write:
     """The function certainly writes to ``target`` by ``how``. ``steps`` lead there; the statement is the last.
 
-    ``order`` is that of the event in the function, and so is ``chosen``.
+    ``order`` is that of the event in the function, and so is ``chosen``; ``adds``: see ``Mutation``.
     """
 
     target: Value
@@ -66,6 +66,7 @@ class Write:
     steps: tuple[Step, ...]
     order: int = 0
     chosen: bool = False
+    adds: bool = False
 
 
 @record

@@ -71,7 +71,7 @@ from ctxlint.model.summaries.objects import (
     surrounding_object,
 )
 from ctxlint.model.summaries.shapes import Shape
-from ctxlint.model.summaries.tuned_kernels import trials_of
+from ctxlint.model.summaries.tuned_kernels import added_to_by, trials_of
 from ctxlint.model.syntax import dotted
 from ctxlint.source.modules import module_name
 from ctxlint.torch_api.extensions import may_be_of_extension
@@ -460,8 +460,16 @@ class CalleeResolver:
         if found is None:
             return None
         definition, bound, ways = found
-        written = ((_one_of([bound.get(each) for each in params.split(ONE_OF)]), way) for params, way in ways.items())
-        return definition, tuple(Write(value, KERNEL, way) for value, way in written if value is not None)
+        written = [
+            (params, _one_of([bound.get(each) for each in params.split(ONE_OF)]), way) for params, way in ways.items()
+        ]
+        passed = [slot.value for slot in bound.values()]
+        sums = added_to_by(self.summaries.project, definition) if written else frozenset()
+        return definition, tuple(
+            Write(value, KERNEL, way, adds=params in sums and passed.count(value) == 1)
+            for params, value, way in written
+            if value is not None
+        )
 
     def _launched(
         self, name: str, arguments: tuple[Slot, ...], keywords: MappingOf[str, Slot], open_ended: bool

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from ctxlint.model.index.file_answers import answer_about
+from ctxlint.model.index.kernel_addresses import nodes_of_kernel
 from ctxlint.model.index.kernel_names import aliases_in, meaning_in_kernel
 from ctxlint.model.index.kernel_sums import parameters_added_to
 from ctxlint.model.index.kernel_transforms import InPlaceTransforms, transforms_in
@@ -17,6 +19,7 @@ from ctxlint.records import record
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
+    from ctxlint.model.index.kernel_addresses import Kernel
     from ctxlint.model.index.module_unit import Unit
     from ctxlint.model.index.project import Definition, Project
     from ctxlint.model.index.scopes import Scope
@@ -85,6 +88,20 @@ def _trials_of(project: Project, definition: Definition) -> Trials | None:
     sums = parameters_added_to(defined.node, defined.scope, aliases) - kept
     transforms = transforms_in(defined.node, defined.scope, aliases)
     return Trials(sums, transforms, kept, bool(between[1])) if sums or transforms.pairs else None
+
+
+def added_to_by(project: Project, definition: Definition) -> frozenset[str]:
+    """The parameters that a kernel only adds to, atomically; none under a decorator that may set any of them."""
+    defined = definition.unit.index.functions.get(definition.qualname)
+    if defined is None or not _mentions_additions(defined.node) or len(defined.node.decorator_list) != 1:
+        return frozenset()
+    aliases = aliases_in(project, definition.unit, definition.qualname)
+    return parameters_added_to(defined.node, defined.scope, aliases)
+
+
+@lru_cache(maxsize=64)
+def _mentions_additions(kernel: Kernel) -> bool:
+    return any(isinstance(each, ast.Attribute) and each.attr == "atomic_add" for each in nodes_of_kernel(kernel))
 
 
 def _kept_between_runs(project: Project, unit: Unit, tuning: ast.Call, scope: Scope) -> list[frozenset[str]] | None:

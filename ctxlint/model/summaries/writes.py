@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model.analyses.reverted_writes import lasting
+from ctxlint.model.analyses.sums_in_new_memory import adds, is_first_use, runs_in_any_case
 from ctxlint.model.interpreter.certain_paths import is_on_all_paths, without_parts
 from ctxlint.model.interpreter.conditions import certain_parts
 from ctxlint.model.interpreter.effects import may_stop
@@ -29,7 +30,7 @@ from ctxlint.model.interpreter.values import (
     permuted_storage,
     usual_storage,
 )
-from ctxlint.model.syntax import parents_below
+from ctxlint.model.syntax import is_name, parents_below
 from ctxlint.patterns import pattern
 from ctxlint.source.ast_tree import nodes_in
 
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from ctxlint.model.interpreter.events import Guard
     from ctxlint.model.interpreter.method import MethodFacts
     from ctxlint.model.interpreter.values import Value
+    from ctxlint.model.syntax import Parents
 
 
 def writes_of(definition: Definition, own: frozenset[str], facts: MethodFacts) -> Iterator[Write]:
@@ -63,7 +65,8 @@ def writes_of(definition: Definition, own: frozenset[str], facts: MethodFacts) -
             target = either
         seen.add(origin)
         steps = (_step(definition, mutation), *mutation.through)
-        yield Write(target, mutation.how, steps, mutation.order, mutation.chosen)
+        adds_first = tests.adds_first(mutation, origin)
+        yield Write(target, mutation.how, steps, mutation.order, mutation.chosen, adds_first)
 
 
 def _written_or_converted(origin: Value, doubted: MappingOf[Value, list[tuple[Guard, ...]]]) -> Value | None:
@@ -136,10 +139,22 @@ class _Tests:
         return _OTHER_BUSINESS.search(text) is None and not any(map(self.is_chosen, _NAME.findall(text)))
 
     @cached_property
+    def parents(self) -> Parents:
+        """The parent of each node of the function."""
+        node = self.definition.unit.slices.find_bare_function(self.definition.qualname)
+        return parents_below(node) if node is not None else {}
+
+    def adds_first(self, mutation: Mutation, origin: Value) -> bool:
+        """Whether a write to an argument adds to it before the function does anything else with its memory."""
+        if not isinstance(origin, Argument) or mutation.name is None or not adds(mutation):
+            return False
+        uses = [each for each in self.parents if is_name(each, mutation.name)]
+        return runs_in_any_case(mutation.guards) and is_first_use(self.parents, uses, mutation)
+
+    @cached_property
     def demanded(self) -> frozenset[tuple[int, bool]]:
         """The guards of what the function does unless it raises: ``block`` and ``holds``."""
-        node = self.definition.unit.slices.find_bare_function(self.definition.qualname)
-        tests = [each for each in parents_below(node) if isinstance(each, cst.If)] if node is not None else []
+        tests = [each for each in self.parents if isinstance(each, cst.If)]
         found = [(each, False) for each in tests if _raises(each.body)]
         found += [(each, True) for each in tests if isinstance(each.orelse, cst.Else) and _raises(each.orelse.body)]
         parts = ((part, answer) for each, holds in found for part, answer in certain_parts(each.test, holds))
