@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 class UnsummedGather(Rule[FunctionClass]):
     """
     ## What it does
-    Reports a Function whose `forward` gathers a tensor from all processes with `torch.distributed.all_gather`, and whose
-    `backward` returns only the part of the gradient that belongs to its own process, as it arrives there.
+    Reports a Function whose `forward` gathers a tensor from all processes with `torch.distributed.all_gather`, also in
+    a function of the project, and whose `backward` returns only the part of the gradient that belongs to its own process, as it arrives there.
 
     ## Why is this bad?
     Each process computes a loss from the tensors of all, so that a tensor has a gradient from each of these losses.
@@ -72,8 +72,7 @@ class UnsummedGather(Rule[FunctionClass]):
 
     ## Known limits
     Off by default: tensor parallelism, and losses that each process computes as a whole, want it like this. A `backward`
-    that calls anything but functions that cut, copy or measure tensors is not checked, and neither is one whose `forward`
-    gathers in another function. Of other libraries, only `all_gather` of torch_xla is known.
+    that calls anything but functions that cut, copy or measure tensors is not checked. Of other libraries, only `all_gather` of torch_xla is known.
 
     ## References
     - [torch.distributed.all_gather](https://pytorch.org/docs/stable/distributed.html#torch.distributed.all_gather)
@@ -88,7 +87,7 @@ class UnsummedGather(Rule[FunctionClass]):
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         backward = fn.judgeable_backward
-        for node, call in [*unsummed_gathers(fn, backward)][:1] if backward is not None else ():
+        for node, gather in [*unsummed_gathers(fn, backward)][:1] if backward is not None else ():
             incoming = quoted([each.name for each in backward.own_params][:1]) if backward is not None else ""
             factor = factor_of_processes(fn, backward, node) if backward is not None else None
             order = f" instead of multiplying by `{code_of(factor)}`" if factor is not None else " on a copy first"
@@ -96,5 +95,5 @@ class UnsummedGather(Rule[FunctionClass]):
                 fn.span(node),
                 f"`backward` of `{fn.name}` returns its own part of {incoming}; unless all processes compute the same loss, "
                 f"the gradients from the losses of the others are silently lost. Call `all_reduce`{order}.",
-                related=at(fn, [call], f"`{last_name(call.func)}` here"),
+                related=at(fn, [gather.call], f"`{last_name(gather.call.func)}` here"),
             )

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import libcst as cst
 
 from ctxlint.model.analyses.returns import names_behind_returns
+from ctxlint.model.analyses.unconditional_gradients import as_method
 from ctxlint.model.index.scopes import resolve_certainly
+from ctxlint.model.interpreter.events import GenericCall
 from ctxlint.model.syntax import children, dotted, keywords_of, last_name, root_name, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.model.function import FunctionClass
+    from ctxlint.model.index.scopes import Scope
     from ctxlint.model.interpreter.method import Method
 
 _GATHERS = {"all_gather": "tensor_list", "all_gather_into_tensor": "output_tensor", "_all_gather_base": "output_tensor"}
@@ -32,58 +35,108 @@ _LOCAL = frozenset(
 """Functions and methods without which ``backward`` cannot choose a part, and that tell the other processes nothing."""
 
 
-def unsummed_gathers(fn: FunctionClass, backward: Method) -> Iterator[tuple[cst.CSTNode, cst.Call]]:
+class Gather(NamedTuple):
+    """A call of forward that gathers the tensor ``name``, perhaps a function of the project."""
+
+    call: cst.Call
+    name: str | None
+
+
+def unsummed_gathers(fn: FunctionClass, backward: Method) -> Iterator[tuple[cst.CSTNode, Gather]]:
     """The gradient that backward returns for a tensor that forward gathers, and that call of forward."""
     forward = fn.forward
-    if forward is None or fn.escapes or not forward.signature_known or not backward.signature_known:
-        return
-    call = next((each for each in forward.nodes_of(cst.Call) if last_name(each.func) in _GATHERS), None)
-    module = module_of(forward, call) if call is not None else ""
-    if call is None or module not in (*_MODULES, _XLA) or not _gives_output(fn, forward, call, module):
-        return
-    if not all(last_name(each.func) in _LOCAL for each in backward.nodes_of(cst.Call)):
+    if forward is None or fn.escapes or not forward.signature_known or not backward.signature_known or not fn.outputs:
         return
     if not any("rank" in word or word in _ORDINALS for word in words_of(backward.node.body)):
         return
-    gathered = _gathered(forward, call, module)
-    for returned in fn.gradients:
+    if not all(last_name(each.func) in _LOCAL for each in backward.nodes_of(cst.Call)):
+        return
+    gather = _own_gather(forward) or _gather_in_helper(forward)
+    for returned in fn.gradients if gather is not None else ():
         for index, slot in enumerate(returned.slots if returned.known else ()):
-            taken = index < len(fn.inputs) and fn.inputs[index].name == gathered and not slot.starred
-            if taken and slot.node is not None and _takes_a_part(backward, slot.node):
-                yield slot.node, call
+            taken = gather and index < len(fn.inputs) and fn.inputs[index].name == gather.name and not slot.starred
+            if gather is not None and taken and slot.node is not None and _takes_a_part(backward, slot.node):
+                yield slot.node, gather
+
+
+def _own_gather(forward: Method) -> Gather | None:
+    """The first collective that forward calls, if it returns what that has gathered."""
+    call = _collective_in(forward)
+    module = module_of(forward, call) if call is not None else ""
+    if call is None or module not in (*_MODULES, _XLA) or not _gives_output(forward, call, module):
+        return None
+    return Gather(call, _gathered(forward, call, module))
+
+
+def _gather_in_helper(forward: Method) -> Gather | None:
+    """The first call of a project function that gathers a tensor which forward passes, and returns the result of."""
+    for call in forward.facts.of(GenericCall):
+        home, node = call.definition, call.node
+        record = home.unit.index.functions.get(home.qualname) if home is not None else None
+        if home is None or record is None or not isinstance(node, cst.Call) or call.guards or call.in_loop:
+            continue
+        code = home.unit.source.lines(record.node.lineno, record.node.end_lineno or record.node.lineno)
+        helper = as_method(forward, home) if any(each in code for each in _GATHERS) else None
+        found = _collective_in(helper) if helper is not None else None
+        if helper is None or found is None:
+            continue
+        module = _module_in(record.scope, found)
+        if module not in (*_MODULES, _XLA) or not _gives_output(helper, found, module):
+            continue
+        inside, given = _gathered(helper, found, module), [each.node for each in call.arguments]
+        names = [each.name for each in helper.params]
+        passed = given[names.index(inside)] if inside in names and names.index(inside) < len(given) else None
+        if passed is not None and _is_returned(forward, node):
+            return Gather(node, _origin(forward, root_name(passed)))
+    return None
 
 
 _ORDINALS = ("get_ordinal", "ordinal")
 """What else than a rank the number of a process is called."""
 
 
+def _collective_in(method: Method) -> cst.Call | None:
+    return next((each for each in method.nodes_of(cst.Call) if last_name(each.func) in _GATHERS), None)
+
+
 def module_of(method: Method, call: cst.Call) -> str:
-    """The module of the function that it certainly calls."""
+    """The module of the function that a call in a method certainly means."""
     record = method.home.record if method.home is not None else None
-    meant = resolve_certainly(dotted(call.func) or "", record.scope) if record is not None else None
-    return (meant or "").rpartition(".")[0]
+    return _module_in(record.scope, call) if record is not None else ""
 
 
-def _gathered(forward: Method, call: cst.Call, module: str) -> str | None:
+def _module_in(scope: Scope, call: cst.Call) -> str:
+    return (resolve_certainly(dotted(call.func) or "", scope) or "").rpartition(".")[0]
+
+
+def _gathered(method: Method, call: cst.Call, module: str) -> str | None:
     """The name of the tensor that is gathered, or copied for that."""
     by_position = [each.value for each in call.args if each.keyword is None and not each.star]
     own = {"all_gather": "tensor"}.get(last_name(call.func), "input_tensor") if module != _XLA else "value"
     at = int(module != _XLA)
     node = by_position[at] if len(by_position) > at else keywords_of(call).get(own)
-    name = root_name(node)
-    bound = forward.bound_to(name) if name is not None else None
+    return _origin(method, root_name(node))
+
+
+def _origin(method: Method, name: str | None) -> str | None:
+    """What a name is computed from, if it is only bound once."""
+    bound = method.bound_to(name) if name is not None else None
     return root_name(bound) if bound is not None else name
 
 
-def _gives_output(fn: FunctionClass, forward: Method, call: cst.Call, module: str) -> bool:
-    """Whether forward returns what it has gathered, or joins."""
+def _gives_output(method: Method, call: cst.Call, module: str) -> bool:
+    """Whether a method returns what it has gathered, or joins."""
     if module == _XLA:
-        made = [name for name, found in forward.assignments.items() if any(each.value_node is call for each in found)]
-        at_once = isinstance(forward.parents[call], cst.Return)
-        return bool(fn.outputs) and (at_once or not names_behind_returns(forward).isdisjoint(made))
+        return _is_returned(method, call)
     first = call.args[0].value if call.args and call.args[0].keyword is None else None
     into = root_name(first if first is not None else keywords_of(call).get(_GATHERS[last_name(call.func)]))
-    return into in names_behind_returns(forward) and bool(fn.outputs)
+    return into in names_behind_returns(method)
+
+
+def _is_returned(method: Method, call: cst.Call) -> bool:
+    """Whether a method returns the result of a call, at once or by a name."""
+    made = [name for name, found in method.assignments.items() if any(each.value_node is call for each in found)]
+    return isinstance(method.parents[call], cst.Return) or not names_behind_returns(method).isdisjoint(made)
 
 
 def _takes_a_part(backward: Method, node: cst.CSTNode) -> bool:
@@ -125,8 +178,13 @@ def _is_number_of_processes(fn: FunctionClass, backward: Method, node: cst.BaseE
         return bound is not None and not isinstance(bound, cst.Name) and _is_number_of_processes(fn, backward, bound)
     owner, _, name = (dotted(node) or "").rpartition(".")
     writes = fn.writes_by_attribute.get(name, ()) if owner == backward.ctx_name else ()
-    given = [each.value_node for each in writes]
+    given = [_behind_name(fn, each.value_node) for each in writes]
     return bool(given) and all(isinstance(each, cst.Call) and last_name(each.func) in _NUMBERS for each in given)
+
+
+def _behind_name(fn: FunctionClass, node: cst.CSTNode | None) -> cst.CSTNode | None:
+    """What a name in forward is bound to, if it is one."""
+    return fn.forward.bound_to(node.value) if isinstance(node, cst.Name) and fn.forward is not None else node
 
 
 _NUMBERS = ("get_world_size", "world_size", "xrt_world_size")
