@@ -123,6 +123,46 @@ def test_a_call_in_a_file_that_does_not_look_like_it(imports: str, call: str) ->
     )
 
 
+LENDING = """
+import torch
+from kernels import scale
+
+
+class Scale(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, out):
+        scale(x, out)
+        return out
+
+    @staticmethod
+    def backward(ctx, grad_out):
+        return 2 * grad_out, None
+
+
+class Layer(torch.nn.Module):
+    def __init__(self, size):
+        super().__init__()
+        self.out = torch.empty(size)
+
+    def forward(self, x):
+        return Scale.apply(x, self.out)
+"""
+
+
+@pytest.mark.parametrize(
+    ("other", "reported"),
+    [
+        ("def run(x):\n    layer = Layer(3)\n    return layer(x), layer(2 * x)\n", True),
+        ("def run(x):\n    layer = Layer(3)\n    return layer(x)\n", False),
+        ("class Other(Layer):\n    pass\n", False),
+    ],
+)
+def test_memory_that_a_module_lends(other: str, reported: bool) -> None:
+    """Another file may make the module for one call, or give a subclass other memory."""
+    write({"layers.py": LENDING, "other.py": f"from layers import Layer\n\n\n{other}"})
+    assert any("CTX315" in each for each in found()) is reported
+
+
 @pytest.mark.parametrize(
     ("otherwise", "reported"),
     [

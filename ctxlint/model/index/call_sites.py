@@ -980,7 +980,10 @@ class CallSites:
         classes = [*self.module_and_bases(owner)]
         if not classes or owner.node.name in self.index.used_at_once or self.index.has_derived(owner):
             return frozenset()
-        return lasting_attributes(classes) - self.index.stored_by_others
+        lasting = lasting_attributes(classes) - self.index.stored_by_others
+        project, path = self.elsewhere.project, self.elsewhere.unit.path
+        asked = {project.ask(deed, path, owner.node.name) for deed in ("derives", "makes")} if lasting else set()
+        return lasting if asked.isdisjoint(project.changed) else frozenset()
 
     def is_handed_back(self, call: ast.Call, scope: Scope) -> bool:
         """Whether the function around a call returns its result as it is."""

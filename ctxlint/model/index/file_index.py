@@ -243,11 +243,12 @@ class FileIndex:
         return frozenset(found)
 
     def _made_for_a_call(self, called: ast.Name, scope: Scope) -> ast.expr | None:
-        """What a function binds a name to, if it is an object of a class of this file, and is called once."""
+        """What a function binds a name to, if it is an object of a class, by its name, and is called once."""
         function = self.function_of(scope)
         bounds = scope.names.get(called.id, ()) if function is not None else ()
         made = bounds[0].value if len(bounds) == 1 else None
-        if function is None or not isinstance(made, ast.Call) or (dotted_name(made.func) or "") not in self.classes:
+        of_class = isinstance(made, ast.Call) and last_name(dotted_name(made.func) or "")[:1].isupper()
+        if function is None or not of_class:
             return None
         inside = [*nodes_in(function.node)]
         again = {each for loop in inside if isinstance(loop, _LOOPS) for each in nodes_in(loop)}

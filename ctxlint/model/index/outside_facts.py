@@ -40,6 +40,7 @@ Deed = Literal[
     "uses",
     "registers",
     "derives",
+    "makes",
     "takes",
     "calls",
     "modifies",
@@ -71,7 +72,7 @@ class ProjectQuestion(NamedTuple):
     - ``differentiates``: may register a gradient, or a kernel for autograd, of an operator with this ``name``;
     - ``changes``: may change a dict;
     - ``uses``: may use a function; ``registers``: the same, of the files that register gradients;
-    - ``derives``: may have a subclass of a class;
+    - ``derives``: may have a subclass of a class; ``makes``: may make an object of a class for one call;
     - ``takes``: may import a name that the file imports itself;
     - ``calls``: call a function in the ``forward`` of a module;
     - ``modifies``: modify in place what a function, or a method of a class, returns;

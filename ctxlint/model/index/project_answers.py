@@ -61,6 +61,8 @@ def times_answered(asked: ProjectQuestion, tree: ast.Module | None) -> int:
             return _changes_table(tree, asked.name)
         case "derives":
             return _derives_from(tree, asked.name)
+        case "makes":
+            return not _index_of(tree).used_at_once.isdisjoint({asked.name, *_names_for(tree, asked.name)})
         case "calls" | "modifies" | "tracks" | "untracks":
             return _calls(_index_of(tree), asked)
         case "takes":
@@ -193,9 +195,7 @@ def is_only_passed(nodes: Sequence[ast.AST], names: Collection[str], attribute: 
 
 def _derives_from(tree: ast.Module, name: str) -> bool:
     """Whether a file may have a subclass of a class that it imports by its name."""
-    nodes = _nodes_of(tree)
-    imports = (alias for node in nodes if isinstance(node, ast.ImportFrom) for alias in node.names)
-    names = {name, *(each.asname for each in imports if each.name == name and each.asname is not None)}
+    nodes, names = _nodes_of(tree), {name, *_names_for(tree, name)}
     bases = (part for node in nodes if isinstance(node, ast.ClassDef) for base in node.bases for part in nodes_in(base))
     return any(getattr(each, "attr", None) == name or getattr(each, "id", None) in names for each in bases)
 
