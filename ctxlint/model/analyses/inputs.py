@@ -283,7 +283,7 @@ def from_calls(index: int, calls: Iterable[ApplyCall]) -> list[Evidence]:
         kind, here = call.arguments[index], None if call.path else call.span
         if kind in (ArgumentKind.NUMBER, ArgumentKind.STRING, ArgumentKind.BOOL):
             found.append(Evidence(False, Trust.PROOF, f"{call.place} passes a {kind.value}", call=here))
-        elif kind in (ArgumentKind.FLAG, ArgumentKind.OPTION):
+        elif kind in (ArgumentKind.FLAG, ArgumentKind.OPTION, ArgumentKind.TUPLE):
             reason = f"{call.place} passes the {kind.value} `{call.names[index]}`"
             found.append(Evidence(False, Trust.STRONG, reason, call=here, by_default=True))
         elif kind in (ArgumentKind.CONTAINER, ArgumentKind.TENSORS):

@@ -205,6 +205,8 @@ class ArgumentKind(Enum):
     """A parameter of the caller with a bool as default."""
     OPTION = "option"
     """A parameter of the caller with a string as default."""
+    TUPLE = "tuple"
+    """A parameter of the caller with a tuple of numbers and the like as default."""
     OTHER = "other"
 
     @property

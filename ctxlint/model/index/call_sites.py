@@ -796,9 +796,7 @@ class CallSites:
         parameters = record.node.args
         if parameters.vararg is not None and parameters.vararg.arg == node.id:
             return ArgumentKind.CONTAINER
-        default = _default_of(parameters, node.id)
-        kind = _BY_DEFAULT.get(type(default.value)) if isinstance(default, ast.Constant) else None
-        return kind if kind is not None else ArgumentKind.OTHER
+        return _kind_by_default(_default_of(parameters, node.id))
 
     def left_to_defaults(self, arguments: list[ast.expr], call: CallRecord) -> Iterator[tuple[int, str]]:
         """The arguments that certainly are parameters with a number or None as default of the function around the call.
@@ -1119,9 +1117,12 @@ class CallSites:
             values = self.attribute_values(node.attr, scope)
             if node.attr in self.index.stored_by_others:
                 return ArgumentKind.OTHER  # other code may set it to something else
-            kinds = {ArgumentKind.OTHER if each is None else self.kind(each, scope, hops + 1) for each in values}
-            of_containers = kinds <= {ArgumentKind.CONTAINER, ArgumentKind.TENSORS}
-            return ArgumentKind.CONTAINER if kinds and of_containers else ArgumentKind.OTHER
+            kinds = {ArgumentKind.OTHER if each is None else self.kind_of_stored(each, scope, hops) for each in values}
+            if len(kinds) == 1 and kinds <= _LASTING:
+                return kinds.pop()
+            if kinds == {ArgumentKind.PLAIN_CONTAINER} and all(isinstance(each, ast.Tuple) for each in values):
+                return ArgumentKind.PLAIN_CONTAINER
+            return ArgumentKind.CONTAINER if kinds and kinds <= _CONTAINING else ArgumentKind.OTHER
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.UAdd)):
             node = node.operand
         if isinstance(node, ast.Constant):
@@ -1134,6 +1135,25 @@ class CallSites:
         if isinstance(node, (ast.Dict, ast.Set, ast.ListComp, ast.DictComp)):
             return ArgumentKind.CONTAINER
         return _kind_of_result(node, scope) if isinstance(node, ast.Call) else ArgumentKind.OTHER
+
+    def kind_of_stored(self, node: ast.expr, scope: Scope, hops: int) -> ArgumentKind:
+        """The certain kind of what ``self.name`` is assigned; a name may be a parameter of ``__init__``."""
+        if not isinstance(node, ast.Name):
+            return self.kind(node, scope, hops + 1)
+        entry = self.index.functions.get(f"{class_around(scope)}.__init__")
+        names = [each for each in nodes_in(entry.node) if isinstance(each, ast.Name)] if entry is not None else []
+        if entry is None or not any(each is node for each in names):
+            return self.kind(node, scope, hops + 1)
+        bound = any(each.id == node.id and isinstance(each.ctx, ast.Store) for each in names)
+        return ArgumentKind.OTHER if bound else _kind_by_default(_default_of(entry.node.args, node.id))
+
+
+def _kind_by_default(default: ast.expr | None) -> ArgumentKind:
+    """What a parameter with this default is passed."""
+    if isinstance(default, ast.Tuple) and default.elts and all(isinstance(each, ast.Constant) for each in default.elts):
+        return ArgumentKind.TUPLE
+    kind = _BY_DEFAULT.get(type(default.value)) if isinstance(default, ast.Constant) else None
+    return kind if kind is not None else ArgumentKind.OTHER
 
 
 def _kind_of_result(call: ast.Call, scope: Scope) -> ArgumentKind:
@@ -1355,6 +1375,12 @@ _CONTAINERS = frozenset(
 )
 """The callables that create a container."""
 
+_LASTING = frozenset(
+    [ArgumentKind.BOOL, ArgumentKind.STRING, ArgumentKind.FLAG, ArgumentKind.OPTION, ArgumentKind.TUPLE]
+)
+"""The kinds of what an attribute holds for as long as there is the object, if nothing else is stored there."""
+
+_CONTAINING = frozenset([ArgumentKind.CONTAINER, ArgumentKind.TENSORS, ArgumentKind.PLAIN_CONTAINER])
 _PLAIN = frozenset([ArgumentKind.NUMBER, ArgumentKind.STRING, ArgumentKind.BOOL, ArgumentKind.NONE])
 
 _CONSTANTS: dict[type, ArgumentKind] = {
