@@ -12,7 +12,7 @@ from ctxlint.model.analyses.helper_places import walk_alone
 from ctxlint.model.analyses.returns import returned_by
 from ctxlint.model.interpreter.events import Assigned, GenericCall, NeedsInputGradRead
 from ctxlint.model.interpreter.values import NONE, Context
-from ctxlint.model.syntax import code_of, dotted, only_target
+from ctxlint.model.syntax import code_of, dotted, is_name, keywords_of, last_name, only_target
 from ctxlint.patterns import pattern
 from ctxlint.records import record
 from ctxlint.torch_api import operations
@@ -47,7 +47,7 @@ class Unconditional:
     ``name`` is that of the gradient, which nothing else reads; None if it is written in the return itself. ``filled``:
     the gradient is a tensor made before, and the expression is what is written into it, or added to it. ``again``:
     other statements compute the gradient, or change its layout, too. ``helper``: a project function computes it, and
-    ``value`` is its call; ``has_ctx``: which passes the ctx.
+    ``value`` is its call, or an element of the mask that it passes; ``has_ctx``: it passes the ctx.
     """
 
     slot: int
@@ -85,6 +85,7 @@ def _untested(backward: Method, gradients: tuple[Returned, ...], inputs: int) ->
         return
     if not tested:
         yield from _in_helpers(backward, slots[:inputs])
+        yield from _in_convolutions(backward, slots[:inputs])
     for at, slot in enumerate(slots[:inputs]):
         if at in tested:
             continue
@@ -130,6 +131,29 @@ def _in_helpers(backward: Method, slots: tuple[Slot, ...]) -> Iterator[Unconditi
                 gradient = slots[at].node
                 name = gradient.value if isinstance(gradient, cst.Name) else None
                 yield Unconditional(at, node, found.operation, name, again=True, helper=home.name, has_ctx=has_ctx)
+
+
+def _in_convolutions(backward: Method, slots: tuple[Slot, ...]) -> Iterator[Unconditional]:
+    """The gradients that ``convolution_backward`` computes since its mask says so: ``(True, True, False)``.
+
+    Each is at its element of the mask.
+    """
+    for call in backward.nodes_of(cst.Call):
+        if last_name(call.func) != "convolution_backward" or not call.args:
+            continue
+        mask = keywords_of(call).get("output_mask", call.args[-1].value)
+        wanted = mask.elements if isinstance(mask, (cst.Tuple, cst.List)) else ()
+        literal = all(is_name(each.value, "True") or is_name(each.value, "False") for each in wanted)
+        placed = _gradients_of(backward, call, slots) if literal and len(wanted) == _OF_A_CONVOLUTION else {}
+        for index, at in sorted(placed.items()):
+            gradient = slots[at].node
+            if index < len(wanted) and is_name(wanted[index].value, "True") and isinstance(gradient, cst.Name):
+                operation = last_name(call.func)
+                yield Unconditional(at, wanted[index].value, operation, gradient.value, again=True, has_ctx=False)
+
+
+_OF_A_CONVOLUTION = 3
+"""The gradients of a convolution: of its input, weight and bias."""
 
 
 def _gradients_of(method: Method, call: cst.Call, slots: tuple[Slot, ...]) -> dict[int, int]:
