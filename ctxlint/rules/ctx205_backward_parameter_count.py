@@ -10,7 +10,6 @@ from ctxlint.model.analyses.outputs import (
     hides_tensors,
     is_read,
     never_wants_gradients,
-    surely_differentiable,
     takes_nothing,
     unfit_flag,
     unfit_outputs,
@@ -136,8 +135,6 @@ class BackwardParameterCount(Rule[FunctionClass]):
             remedy += f", and save {quoted(taken)} in `forward`"
         elif flagged is None and not too_many and (read := _read_beyond(fn, backward, outputs)):
             remedy += f", and change what reads {quoted(read)}"
-        elif flagged is None and too_many and _are_differentiable(fn, most or 0, outputs):
-            remedy += f", and use {'it' if outputs[0].minimum == 1 else 'each'}"
         yield Finding(
             own_place(fn, backward),
             f"`{backward.name}` of `{fn.name}` takes {counted(takes, 'gradient')} but `forward` returns "
@@ -161,12 +158,6 @@ def _read_beyond(fn: FunctionClass, backward: Method, outputs: list[Returned]) -
         return []
     surplus = backward.own_params[max(each.minimum for each in outputs) :]
     return [each.name for each in surplus if is_read(backward, each)]
-
-
-def _are_differentiable(fn: FunctionClass, taken: int, outputs: list[Returned]) -> bool:
-    """Whether the outputs for which backward takes no gradient certainly can have one: it is to be used (CTX211)."""
-    counts = {each.minimum for each in outputs}
-    return len(counts) == 1 and all(surely_differentiable(fn, at) for at in range(taken, max(counts)))
 
 
 def _fix(fn: FunctionClass, outputs: list[Returned]) -> Fix | None:
