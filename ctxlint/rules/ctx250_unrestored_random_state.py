@@ -74,8 +74,9 @@ class UnrestoredRandomState(Rule[FunctionClass]):
 
     ## Known limits
     Off by default: a function without dropout or noise gives the same results again. Only functions that `forward` calls by
-    the name of the input are known, not those that others call for it. Not reported if the ctx is passed to unknown code, or
-    if a method enters a context manager that is not one of torch for grad mode, autocast or devices.
+    the name of the input, or by the attribute of ctx that keeps it, are known, not those that others call for it. Not
+    reported if the ctx is passed to unknown code, or if a method enters a context manager that is not one of torch for grad
+    mode, autocast or devices.
 
     ## References
     - [torch.utils.checkpoint](https://pytorch.org/docs/stable/checkpoint.html)
