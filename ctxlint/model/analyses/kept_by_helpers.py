@@ -10,11 +10,10 @@ from ctxlint.model.analyses.attribute_uses import ASKING, OF_A_TENSOR
 from ctxlint.source.ast_tree import nodes_in, positional_names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     import libcst as cst
 
-    from ctxlint.model.index.file_index import FunctionRecord
     from ctxlint.model.index.project import Definition
 
     _Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -30,38 +29,18 @@ HANDING_OVER = re.compile(
 
 def keeps_argument(definition: Definition, call: cst.Call, argument: cst.Arg) -> bool:
     """Whether a function that is called with this argument may keep the object itself on some path."""
-    name = _parameter(definition, call, argument)
+    name = parameter_of(definition, call, argument)
     return name is not None and _keeps(definition.unit.index.functions[definition.qualname].node, name)
 
 
 def uses_custom_attribute(definition: Definition, call: cst.Call, argument: cst.Arg) -> bool:
-    """Whether a function that is called with this argument uses an attribute of it that no other tensor has.
-
-    Or a function of the same file that it passes the argument on to.
-    """
-    name, functions = _parameter(definition, call, argument), definition.unit.index.functions
-    return name is not None and _uses_custom(functions[definition.qualname].node, name, functions, _MOST_LEVELS)
+    """Whether a function that is called with this argument uses an attribute of it that no other tensor has."""
+    name = parameter_of(definition, call, argument)
+    body = definition.unit.index.functions[definition.qualname].node.body if name is not None else ()
+    return any(is_custom(node, {str(name)}) for statement in body for node in nodes_in(statement))
 
 
-def _uses_custom(function: _Function, name: str, functions: Mapping[str, FunctionRecord], levels: int) -> bool:
-    nodes = [node for statement in function.body for node in nodes_in(statement)]
-    if any(_is_custom(node, {name}) for node in nodes):
-        return True
-    for node in nodes if levels else ():
-        called = functions.get(node.func.id) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else None
-        if called is not None and isinstance(node, ast.Call):
-            given = [*zip(positional_names(called.node.args), node.args), *((k.arg, k.value) for k in node.keywords)]
-            taken = [param for param, value in given if param and isinstance(value, ast.Name) and value.id == name]
-            if any(_uses_custom(called.node, param, functions, levels - 1) for param in taken):
-                return True
-    return False
-
-
-_MOST_LEVELS = 3
-"""Functions that pass it on are followed this far."""
-
-
-def _parameter(definition: Definition, call: cst.Call, argument: cst.Arg) -> str | None:
+def parameter_of(definition: Definition, call: cst.Call, argument: cst.Arg) -> str | None:
     """The name of the parameter that gets an argument; None if that is unknown."""
     record = definition.unit.index.functions.get(definition.qualname)
     if record is None or argument.star:
@@ -150,14 +129,14 @@ def _holds(value: ast.expr, names: set[str]) -> bool:
 
 def _changes(node: ast.AST, names: set[str]) -> bool:
     """Whether an attribute of the object is set, or its gradient or a custom attribute looked at."""
-    if _is_custom(node, names):
+    if is_custom(node, names):
         return True
     if not isinstance(node, ast.Attribute) or not isinstance(node.value, ast.Name) or node.value.id not in names:
         return False
     return node.attr == "grad" or (isinstance(node.ctx, ast.Store) and node.attr != "data")
 
 
-def _is_custom(node: ast.AST, names: set[str]) -> bool:
+def is_custom(node: ast.AST, names: set[str]) -> bool:
     """``x.name`` for a name that not every tensor has, ``getattr(x, "name", None)``."""
     if isinstance(node, ast.Call):
         return isinstance(node.func, ast.Name) and node.func.id in ASKING and _holds_any(node.args[:1], names)

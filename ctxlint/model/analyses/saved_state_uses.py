@@ -11,7 +11,13 @@ import libcst as cst
 
 from ctxlint.effort import spend
 from ctxlint.model.analyses.attribute_uses import OF_A_TENSOR
-from ctxlint.model.analyses.kept_by_helpers import HANDING_OVER, PUTTING, keeps_argument, uses_custom_attribute
+from ctxlint.model.analyses.kept_by_helpers import (
+    HANDING_OVER,
+    PUTTING,
+    keeps_argument,
+    parameter_of,
+    uses_custom_attribute,
+)
 from ctxlint.model.analyses.unread_arguments import asked_by_callee, unread_by_callee
 from ctxlint.model.interpreter.events import ContextLent, ContextRead, Escape, GenericCall
 from ctxlint.model.interpreter.values import ContextAttribute
@@ -323,6 +329,7 @@ class _Uses:
             if self.same and known is not None and known.definition is not None:
                 self.uses.put_away |= keeps_argument(known.definition, call, parent)
                 self.uses.custom |= uses_custom_attribute(known.definition, call, parent)
+                self.uses.custom |= parameter_of(known.definition, call, parent) in known.custom
             elif self.same and isinstance(call.func, cst.Attribute) and name not in PUTTING:
                 alone = len(call.args) == 1 or HANDING_OVER(name) is not None
                 self.uses.put_away |= alone and isinstance(self.method.parents[call], cst.Expr)

@@ -398,6 +398,7 @@ def _function_call(walk: Walk, node: cst.Call, callee: str | None) -> Value:
         statement=walk.statement,
         definition=known[0] if known is not None else None,
         replaceable=known is not None and _has_fallback(walk, node.func),
+        custom=_custom_parameters(walk, known[0], arguments) if known is not None else frozenset(),
     )
     if known is None:
         if callee in WRAP_KERNELS:
@@ -408,6 +409,14 @@ def _function_call(walk: Walk, node: cst.Call, callee: str | None) -> Value:
             read_by(walk, node, arguments, EXTENSION, dotted(node.func) or code_of(node.func))
         return _outside_function(walk, node, callee, arguments)
     return apply_summary(walk, node, known, arguments)
+
+
+def _custom_parameters(walk: Walk, definition: Definition, arguments: Arguments) -> frozenset[str]:
+    """What a ``GenericCall`` says of a function that gets what ctx keeps."""
+    slots = (*arguments.positional, *arguments.keywords.values())
+    if walk.resolver is None or not any(isinstance(each.value, ContextAttribute) for each in slots):
+        return frozenset()
+    return walk.resolver.custom_parameters(definition)
 
 
 def _outside_function(walk: Walk, node: cst.Call, callee: str, arguments: Arguments) -> Value:

@@ -873,7 +873,8 @@ class GenericCall(Event):
     """Any other call, except of a builtin other than ``super``: ``callee`` is the resolved dotted name, if known.
 
     ``definition`` is the project function whose summary was applied. ``replaceable``: an ``except`` clause binds the
-    name to another function.
+    name to another function. ``custom`` are its parameters of whose arguments an attribute is used that no other tensor
+    has, if it gets what ctx keeps.
     """
 
     callee: str | None = None
@@ -882,6 +883,7 @@ class GenericCall(Event):
     statement: cst.CSTNode | None = None
     definition: Definition | None = None
     replaceable: bool = False
+    custom: frozenset[str] = frozenset()
 
 
 @record

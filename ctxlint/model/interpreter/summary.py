@@ -213,6 +213,9 @@ class Resolver(Protocol):
     ) -> tuple[Definition, Summary] | None:
         """Like ``callee``, for a function as a value."""
 
+    def custom_parameters(self, definition: Definition) -> frozenset[str]:
+        """The parameters of a function of whose arguments an attribute is used that no other tensor has."""
+
     def nested(
         self, around: str, name: str, captured: tuple[tuple[str, Slot], ...], defined: bool
     ) -> ProjectFunction | None:

@@ -46,6 +46,7 @@ from ctxlint.model.interpreter.values import (
 from ctxlint.model.summaries.applied import applied_result
 from ctxlint.model.summaries.callables import imported_table, made_callable, owner_of, table_of_functions
 from ctxlint.model.summaries.context_effects import gets_context
+from ctxlint.model.summaries.custom_attributes import custom_parameters
 from ctxlint.model.summaries.declared import declared_as, declared_by
 from ctxlint.model.summaries.in_force import is_in_force
 from ctxlint.model.summaries.kernels import (
@@ -615,6 +616,10 @@ class CalleeResolver:
         writes = tuple(Write(bound[param].value, OPERATOR, (declared.step,)) for param in written)
         body = self._called(definition, _passed({}, arguments, keywords), call, 1) if definition is not None else None
         return OperatorCalled(declared.name, writes, body[1].reads if body is not None else ())
+
+    def custom_parameters(self, definition: Definition) -> frozenset[str]:
+        """The parameters of a function of whose arguments an attribute is used that no other tensor has."""
+        return custom_parameters(self.summaries.project, definition)
 
     def function(self, name: str) -> Definition | None:
         """The project function that a resolved name certainly denotes."""
