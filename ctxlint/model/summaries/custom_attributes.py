@@ -36,8 +36,11 @@ def _found(project: Project, definition: Definition, record: FunctionRecord, lev
     taken = {each.arg for each in (*record.node.args.posonlyargs, *record.node.args.args, *record.node.args.kwonlyargs)}
     scope = Scope("function", definition.qualname, record.scope)
     for node in (node for statement in record.node.body for node in nodes_in(statement)):
-        yield from (name for name in taken if is_custom(node, {name}))
-        if isinstance(node, ast.Call) and levels:
+        if not isinstance(node, (ast.Attribute, ast.Call)):
+            continue
+        if is_custom(node, taken):
+            yield from (name for name in taken if is_custom(node, {name}))
+        elif isinstance(node, ast.Call) and levels:
             given = [*enumerate(node.args), *((each.arg, each.value) for each in node.keywords)]
             passed = {place: each.id for place, each in given if isinstance(each, ast.Name) and each.id in taken}
             called = _called(project, definition, node, scope) if passed else None
