@@ -138,6 +138,7 @@ def test_every_such_rule_is_tried() -> None:
         "CTX501",
         "CTX502",
         "CTX503",
+        "CTX506",
         "CTX323",
         "CTX325",
         "CTX326",

@@ -168,6 +168,16 @@ def second_derivative_of(fn: FunctionClass, used: Intermediate) -> str:
     return ""
 
 
+def second_derivative_of_marked(fn: FunctionClass) -> str:
+    """Where a caller certainly differentiates a gradient that backward may return; or empty."""
+    for call in fn.calls:
+        for first, second, line in call.second_derivatives if not call.expects_error else ():
+            asked = fn.inputs[max(first, second) : max(first, second) + 1]
+            if asked and all(fn.inputs[at].gradient is not Tri.NO for at in (first, second)):
+                return call.place.replace(call.line, line, 1)
+    return ""
+
+
 def _is_computed_on(method: Method, assigned: Assigned, bound: Bindings) -> bool:
     """Whether a name has one value, or each later one certainly has a derivative with respect to the one before."""
     name = assigned.name
