@@ -93,7 +93,7 @@ def _trials_of(project: Project, definition: Definition) -> Trials | None:
 def added_to_by(project: Project, definition: Definition) -> frozenset[str]:
     """The parameters that a kernel only adds to, atomically; none under a decorator that may set any of them."""
     defined = definition.unit.index.functions.get(definition.qualname)
-    if defined is None or not _mentions_additions(defined.node) or len(defined.node.decorator_list) != 1:
+    if defined is None or len(defined.node.decorator_list) != 1 or not _mentions_additions(defined.node):
         return frozenset()
     aliases = aliases_in(project, definition.unit, definition.qualname)
     return parameters_added_to(defined.node, defined.scope, aliases)
@@ -101,7 +101,8 @@ def added_to_by(project: Project, definition: Definition) -> frozenset[str]:
 
 @lru_cache(maxsize=64)
 def _mentions_additions(kernel: Kernel) -> bool:
-    return any(isinstance(each, ast.Attribute) and each.attr == "atomic_add" for each in nodes_of_kernel(kernel))
+    attributes = [each.attr for each in nodes_of_kernel(kernel) if type(each) is ast.Attribute]  # the fastest test
+    return "atomic_add" in attributes
 
 
 def _kept_between_runs(project: Project, unit: Unit, tuning: ast.Call, scope: Scope) -> list[frozenset[str]] | None:
