@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -9,7 +10,7 @@ import libcst as cst
 from ctxlint.model.analyses.unwritten_gradients import allocates
 from ctxlint.model.interpreter.events import Mutation, Question
 from ctxlint.model.interpreter.values import Fresh, before_views
-from ctxlint.model.syntax import compares_identity
+from ctxlint.model.syntax import compares_identity, last_name
 from ctxlint.records import record
 from ctxlint.torch_api import operations
 
@@ -88,7 +89,15 @@ def is_first_use(parents: Parents, uses: Sequence[cst.CSTNode], added: Mutation)
         return False
     real = [each for each in uses if not _is_harmless(parents, each)]
     inside = [each for each in real if place in _above(parents, each)]
-    return len(inside) == 1 and real[0] is inside[0]
+    return len(inside) == 1 and real[0] is inside[0] and not _is_filled_on_the_way(parents, inside[0], place)
+
+
+def _is_filled_on_the_way(parents: Parents, use: cst.CSTNode, place: cst.CSTNode) -> bool:
+    """Whether a call between a name and the write that gets it may fill the memory: ``add(out.zero_(), x)``."""
+    calls = (
+        each for each in takewhile(lambda each: each is not place, _above(parents, use)) if isinstance(each, cst.Call)
+    )
+    return any(last_name(each.func) not in operations.VIEW_METHODS | operations.USUAL_VIEW_METHODS for each in calls)
 
 
 def _above(parents: Parents, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
