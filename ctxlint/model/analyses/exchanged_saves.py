@@ -8,15 +8,15 @@ import libcst as cst
 
 from ctxlint.model.analyses.flattened import before_copies
 from ctxlint.model.analyses.saved_tensors import mismatched, saving_call
-from ctxlint.model.interpreter.values import SavedTensor
-from ctxlint.model.syntax import only_target
+from ctxlint.model.interpreter.values import SavedTensor, is_input
+from ctxlint.model.syntax import names_in, only_target
 from ctxlint.records import record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.model.function import FunctionClass
-    from ctxlint.model.interpreter.events import Assigned
+    from ctxlint.model.interpreter.events import Assigned, ContextCall
     from ctxlint.model.interpreter.method import Method
 
 
@@ -41,8 +41,34 @@ def exchanged_saves(fn: FunctionClass, method: Method) -> Iterator[ExchangedSave
         other = saved.index(name) if saved.count(name) == 1 else at
         second = found.get(other)
         if at < other and second is not None and at < len(saved) and second.value == saved[at] != name:
-            if all(len(method.named.get(each.value, ())) > 1 for each in (first, second)):
+            both = (first.value, second.value)
+            kept = _keeps_its_names(fn, calls[0], both) and not _exchanges(method, both)
+            if kept and all(len(method.named.get(each, ())) > 1 for each in both):
                 yield ExchangedSaves(first, second)
+
+
+def _keeps_its_names(fn: FunctionClass, call: ContextCall, names: tuple[str, str]) -> bool:
+    """Whether each name has one meaning until it is saved: that of the input, if there is one, and never another."""
+    saving = next((each for each in fn.context_methods if call.node in each.parents), None)
+    if saving is None:
+        return False
+    given = [each.name for each in saving.params]
+    inputs = {each.name: each.index for each in fn.inputs}
+    for name in names:
+        bound = given.count(name) + len(saving.binders.get(name, ()))
+        value = saving.value_of(name) if name in inputs else None
+        if bound > 1 or (name in saving.binders and is_input(value) and value.index != inputs[name]):
+            return False
+    return True
+
+
+def _exchanges(method: Method, names: tuple[str, str]) -> bool:
+    """Whether a method binds one of two names again to what it computes from the other."""
+    for name, other in (names, names[::-1]):
+        for each in method.assignments[name][1:]:
+            if each.value_node is None or other in names_in(each.value_node):
+                return True
+    return False
 
 
 def _name_of(node: cst.BaseExpression | None) -> str:
