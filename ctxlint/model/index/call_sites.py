@@ -6,7 +6,6 @@ import ast
 import re
 from dataclasses import replace
 from functools import cached_property, partial
-from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctxlint.model.index.apply_calls import APPLIES, ApplyCall, ArgumentKind, Modified
@@ -14,7 +13,7 @@ from ctxlint.model.index.autocast_calls import may_be_under_autocast
 from ctxlint.model.index.certain_calls import certain_calls
 from ctxlint.model.index.file_index import FileIndex, Patch, last_name
 from ctxlint.model.index.fitting_sizes import MAY_FIT, may_fit_sizes
-from ctxlint.model.index.frozen_modules import REQUEST, frozen_by, frozen_in
+from ctxlint.model.index.frozen_modules import INITIAL, REQUEST, Freezing, frozen_in, thawing
 from ctxlint.model.index.inplace_calls import overwritten
 from ctxlint.model.index.joined_results import JOIN, is_joined
 from ctxlint.model.index.lasting_memory import handed_back, lasting_attributes
@@ -112,8 +111,10 @@ class CallSites:
         """By class, once requested, the names of its buffers."""
         self.tested: dict[str, frozenset[str]] = {}
         """By function, once requested, the names in its tests."""
-        self.freezing: dict[str, frozenset[Frozen]] = {}
-        """By class, once requested, what it freezes; by function, if it freezes nothing."""
+        self.frozen: dict[str, frozenset[Frozen]] = {}
+        """By class, once requested, what it freezes."""
+        self.freezing: dict[str, Freezing] = {}
+        """By function, once requested, what it freezes, and where."""
         self.fitting: dict[str, bool] = {}
         """By outermost function or class, once requested, whether it may make sizes fit."""
         self.testing: dict[Scope, bool] = {}
@@ -130,7 +131,7 @@ class CallSites:
         followed = tuple(self.is_made(patch) for part in self.index.parts for patch in part.patches if patch.by)
         depends_on: tuple[object, ...] = ()
         if self.index.parts:
-            others = (self.index.stored_by_others, self.index.used_at_once)
+            others = (self.index.stored_by_others, self.index.used_at_once, self.thawing)
             depends_on = (matter, self.functions, self.elsewhere.depends_on, self._classes(), *others, followed)
         concerned = (
             part
@@ -954,16 +955,33 @@ class CallSites:
         """What the function around an argument freezes before it; for ``self``, what its class does."""
         owner = self.index.classes.get(class_around(scope) or "") if name == "self" else None
         if owner is not None:
-            if owner.qualname not in self.freezing:
-                self.freezing[owner.qualname] = frozen_in(owner.node) if self.mentions_flag(owner.node) else frozenset()
-            return self.freezing[owner.qualname]
+            if owner.qualname not in self.frozen:
+                self.frozen[owner.qualname] = self.frozen_for_good(owner)
+            return self.frozen[owner.qualname]
         record = self.index.function_of(scope) if scope.owner(name) is scope else None
-        if record is None or scope.qualname in self.freezing:
+        if record is None:
             return frozenset()
-        if not self.mentions_flag(record.node):
-            self.freezing[scope.qualname] = frozenset()
+        if scope.qualname not in self.freezing:
+            freezes = self.mentions_flag(record.node) and not _tests(scope)
+            self.freezing[scope.qualname] = Freezing(record.node.body if freezes else ())
+        return self.freezing[scope.qualname].at(name, node.lineno)
+
+    def frozen_for_good(self, owner: ClassRecord) -> frozenset[Frozen]:
+        """What a class certainly freezes of its objects, if no subclass, nor other code of the project, may thaw it."""
+        found = frozen_in(owner.node) if self.mentions_flag(owner.node) else None
+        if not found or self.index.has_derived(owner) or self.thawing - {f"{owner.qualname}.{INITIAL}"}:
             return frozenset()
-        return frozen_by(takewhile(lambda each: (each.end_lineno or each.lineno) < node.lineno, record.node.body))
+        project, path = self.elsewhere.project, self.elsewhere.unit.path
+        asked = {project.ask("derives", path, owner.node.name), project.ask("thaws", path, REQUEST)}
+        return found if asked.isdisjoint(project.changed) else frozenset()
+
+    @cached_property
+    def thawing(self) -> frozenset[str]:
+        """Where the file may request gradients of what other code has made: the methods of classes, or empty."""
+        if not self.may_freeze:
+            return frozenset()
+        statements = (each for part in self.index.parts or (self.index,) for each in part.statements)
+        return frozenset[str]().union(*(thawing(each) for each in statements if self.mentions_flag(each)))
 
     def mentions_flag(self, node: ast.stmt) -> bool:
         """Whether the code of a class or function mentions what freezes tensors and modules."""
@@ -1345,6 +1363,11 @@ def _sets_up(method: str) -> bool:
 
 
 _METADATA = frozenset(["device", "dim", "dtype", "ndim", "numel", "shape", "size"])
+
+
+def _tests(scope: Scope) -> bool:
+    """Whether a scope is in a test: what is frozen there says nothing about the use."""
+    return any(each.lower().startswith("test") for each in scope.qualname.split("."))
 
 
 def _mentions_flag(record: ClassRecord) -> bool:

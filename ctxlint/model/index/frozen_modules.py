@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import ast
+from bisect import bisect_left
+from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
-from ctxlint.model.index.scopes import dotted_name, is_on_self
+from ctxlint.model.index.scopes import dotted_name
 from ctxlint.source.ast_tree import bound_names, nodes_in
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 REQUEST = "requires_grad"
 """What the text of code contains that freezes anything."""
+
+INITIAL = "__init__"
 
 
 class Frozen(NamedTuple):
@@ -21,38 +25,163 @@ class Frozen(NamedTuple):
     path: str
     whole: bool
 
+    @property
+    def head(self) -> str:
+        """The first part of its name."""
+        return self.path.partition(".")[0]
+
     def has(self, path: str) -> bool:
         """Whether a dotted name is that of it, or of a part of it."""
         return path == self.path or (self.whole and path.startswith(f"{self.path}."))
 
 
-def frozen_by(statements: Iterable[ast.stmt]) -> frozenset[Frozen]:
-    """What is certainly frozen after these statements, which run in this order."""
-    found = frozenset[Frozen]()
-    for statement in statements:
-        frozen = frozenset(_frozen(statement))
-        if not found and not frozen:
-            continue
+class Freezing:
+    """What is certainly frozen while some statements run one after the other, by the first part of its name."""
+
+    def __init__(self, statements: Iterable[ast.stmt]) -> None:
+        """Each name is noted with the last line of every statement that changes what is frozen of it."""
+        self._noted: dict[str, list[tuple[int, frozenset[Frozen], int]]] = {}
+        self._now: dict[str, frozenset[Frozen]] = {}
+        self._others: dict[str, str] = {}
+        for statement in statements:
+            self._run(statement)
+
+    def at(self, name: str, line: int) -> frozenset[Frozen]:
+        """What is frozen of a name on a line: before the statement there, and after it, as that may be a loop."""
+        noted = self._noted.get(name, ())
+        at = bisect_left(noted, line, key=itemgetter(0))
+        before = noted[at - 1][1] if at else frozenset[Frozen]()
+        return before & noted[at][1] if at < len(noted) and noted[at][2] <= line else before
+
+    def at_end(self, name: str) -> frozenset[Frozen]:
+        """What is frozen of a name in the end."""
+        return self._now.get(name, frozenset())
+
+    def _run(self, statement: ast.stmt) -> None:
+        frozen = list(_frozen(statement))
+        match statement:
+            case ast.Assign([ast.Attribute() as target], ast.Name(name)):
+                self._others[name] = dotted_name(target) or ""
+        if not self._now and not frozen:
+            return
         nodes = nodes_in(statement)
-        if not frozen and any(map(_sets_flag, nodes)):
-            found = frozenset()  # it may be about any of them
-        replaced = {*bound_names(nodes), *_attributes_set(nodes)}
-        found = frozen.union(
-            each for each in found if not any(f"{each.path}.".startswith(f"{one}.") for one in replaced)
-        )
-    return found
+        if not frozen and any(map(_sets_flag, nodes)):  # it may be about any of them
+            for name in [*self._now]:
+                self._note(statement, name, frozenset())
+            return
+        deeds = _Deeds.of(nodes, self._others)
+        for name in deeds.heads & self._now.keys():
+            self._note(statement, name, deeds.leave(self._now[name]))
+        for each in frozen:
+            self._note(statement, each.head, self.at_end(each.head) | {each})
+
+    def _note(self, statement: ast.stmt, name: str, found: frozenset[Frozen]) -> None:
+        if found == self.at_end(name):
+            return
+        entry = (statement.end_lineno or statement.lineno, found, statement.lineno)
+        self._noted.setdefault(name, []).append(entry)
+        self._now[name] = found
+        if not found:
+            del self._now[name]
+
+
+class _Deeds(NamedTuple):
+    """What code does to objects, by their dotted names, that may change whether all in them is frozen."""
+
+    bound: frozenset[str]
+    """It binds these, or changes the values of these tensors."""
+    run: frozenset[str]
+    """It calls a method of these, which may add to a module."""
+    handed: frozenset[str]
+    """Other code gets these."""
+
+    @property
+    def heads(self) -> frozenset[str]:
+        """The first parts of the names."""
+        return frozenset(each.partition(".")[0] for each in (*self.bound, *self.run, *self.handed))
+
+    @classmethod
+    def of(cls, nodes: Sequence[ast.AST], others: Mapping[str, str]) -> _Deeds:
+        """``others`` are the attributes that names are kept as."""
+        bound = frozenset([*bound_names(nodes), *_attributes_set(nodes), *_modified(nodes)])
+        run, handed = (_also(found, others) for found in (_run(nodes), _handed(nodes)))
+        return cls(bound, run, handed)
+
+    def leave(self, frozen: frozenset[Frozen], *, below: bool = False) -> frozenset[Frozen]:
+        """What of it is still frozen. ``below``: code that gets the owner of a module does not add to the module."""
+        found = (each for each in frozen if not any(_is_within(each.path, one) for one in self.bound))
+        return frozenset(each._replace(whole=False) if self._may_add_to(each.path, below) else each for each in found)
+
+    def _may_add_to(self, path: str, below: bool) -> bool:
+        """Whether a module may get other parameters."""
+        if path in self.handed or any(_is_within(each, path) for each in (*self.bound, *self.run)):
+            return True
+        return not below and any(_is_within(path, each) for each in (*self.run, *self.handed))
+
+
+def _also(found: Iterable[str], others: Mapping[str, str]) -> frozenset[str]:
+    """Dotted names, and those of the attributes which some of their first parts are kept as."""
+    parts = [each.partition(".") for each in found]
+    kept = ((others[head], dot, rest) for head, dot, rest in parts if head in others)
+    return frozenset(map("".join, (*parts, *kept)))
+
+
+def _is_within(path: str, other: str) -> bool:
+    """Whether a dotted name is another one, or that of a part of it."""
+    return f"{path}.".startswith(f"{other}.")
 
 
 def frozen_in(module: ast.ClassDef) -> frozenset[Frozen]:
     """The attributes of ``self`` that a class certainly freezes when it is made, if no method of it may undo that."""
     methods = [each for each in module.body if isinstance(each, (ast.FunctionDef, ast.AsyncFunctionDef))]
-    initial = next((each for each in methods if each.name == "__init__"), None)
+    initial = next((each for each in methods if each.name == INITIAL), None)
     others = [node for method in methods if method is not initial for node in nodes_in(method)]
-    if initial is None or any(map(_sets_flag, others)):
+    leaves = initial is not None and any(isinstance(each, ast.Return) for each in nodes_in(initial))
+    if initial is None or leaves or any(map(_sets_flag, others)):
         return frozenset()
-    replaced = {*_attributes_set(each for each in others if is_on_self(each))}
-    found = (each for each in frozen_by(initial.body) if each.path.partition(".")[0] == "self")
-    return frozenset(each for each in found if not any(f"{each.path}.".startswith(f"{one}.") for one in replaced))
+    found = Freezing(initial.body).at_end("self")
+    return _Deeds.of(others, {}).leave(found, below=True) if found else found
+
+
+def thawing(statement: ast.stmt) -> frozenset[str]:
+    """The methods in which a statement of the module may request gradients of what other code has made.
+
+    Empty for other code. A tensor that is made for that, as ``torch.ones(2).requires_grad_()``, is none of them.
+    """
+    parts = statement.body if isinstance(statement, ast.ClassDef) else [statement]
+    found = (each for each in parts if any(map(_thaws, nodes_in(each))))
+    of_class = f"{statement.name}." if isinstance(statement, ast.ClassDef) else ""
+    return frozenset(of_class + each.name if of_class and isinstance(each, ast.FunctionDef) else "" for each in found)
+
+
+def _thaws(node: ast.AST) -> bool:
+    """Whether it may request a gradient: it sets the flag to something, or asks for it, other than False."""
+    match node:
+        case ast.Call(ast.Attribute(owner, "requires_grad_"), arguments, keywords):
+            values = [*arguments, *(each.value for each in keywords)]
+            return not _is_new(owner) and not (values and all(map(_is_false, values)))
+        case ast.Assign(targets, value) if not _is_false(value):
+            return any(map(_is_flag, targets))
+        case ast.AnnAssign(target) | ast.AugAssign(target):
+            return _is_flag(target)
+        case ast.Call(ast.Name("setattr"), [_, ast.Constant("requires_grad"), value]):
+            return not _is_false(value)
+    return False
+
+
+def _is_new(node: ast.expr) -> bool:
+    """Whether an expression makes a tensor: ``torch.ones(2)``, ``x.detach()``."""
+    func = node.func if isinstance(node, ast.Call) else None
+    copies = isinstance(func, ast.Attribute) and func.attr in ("clone", "detach")
+    return copies or (func is not None and (dotted_name(func) or "").startswith("torch."))
+
+
+def _is_false(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is False
+
+
+def _is_flag(node: ast.expr) -> bool:
+    return any(isinstance(each, ast.Attribute) and each.attr == "requires_grad" for each in nodes_in(node))
 
 
 def _sets_flag(node: ast.AST) -> bool:
@@ -67,9 +196,10 @@ def _frozen(statement: ast.stmt) -> Iterator[Frozen]:
     match statement:
         case ast.For(target, ast.Call(ast.Attribute(owner, "parameters" | "named_parameters"), [], []), body):
             names = target.elts if isinstance(target, ast.Tuple) else [target]
-            inside = frozen_by(body) if not any(isinstance(each, _LEAVING) for each in nodes_in(statement)) else ()
-            path = dotted_name(owner)
-            if path is not None and any(each.path == getattr(names[-1], "id", "") for each in inside):
+            leaves = any(isinstance(each, _LEAVING) for each in nodes_in(statement))
+            name, path = getattr(names[-1], "id", ""), dotted_name(owner)
+            inside = Freezing(body).at_end(name) if path is not None and not leaves else ()
+            if path is not None and any(each.path == name for each in inside):
                 yield Frozen(path, whole=True)
         case ast.Expr(ast.Call(ast.Attribute(owner, "requires_grad_"), [ast.Constant(False)], [])):
             yield from (Frozen(path, whole=True) for path in [dotted_name(owner)] if path is not None)
@@ -85,3 +215,36 @@ def _attributes_set(nodes: Iterable[ast.AST]) -> Iterator[str]:
     for each in nodes:
         if isinstance(each, ast.Attribute) and not isinstance(each.ctx, ast.Load):
             yield from (path for path in [dotted_name(each)] if path is not None)
+
+
+def _modified(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    """The dotted names of what code modifies in place, other than its flag."""
+    for each in nodes:
+        match each:
+            case ast.Call(ast.Attribute(owner, name)) if name.endswith("_") and name not in ("requires_grad_", "__"):
+                yield from (path for path in [dotted_name(owner)] if path is not None)
+            case ast.Subscript(owner, ctx=ast.Store() | ast.Del()):
+                yield from (path for path in [dotted_name(owner)] if path is not None)
+
+
+def _run(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    """The dotted names of what code calls a method of that may change what it consists of."""
+    for each in nodes:
+        func = each.func if isinstance(each, ast.Call) else None
+        if isinstance(func, ast.Attribute) and func.attr not in _HARMLESS:
+            yield from (path for path in [dotted_name(func.value)] if path is not None)
+
+
+def _handed(nodes: Sequence[ast.AST]) -> Iterator[str]:
+    """The dotted names of what code passes on, or keeps."""
+    used = {id(each.value) for each in nodes if isinstance(each, ast.Attribute)}
+    used |= {id(each.func) for each in nodes if isinstance(each, ast.Call)}
+    for each in nodes:
+        if isinstance(each, (ast.Name, ast.Attribute)) and isinstance(each.ctx, ast.Load) and id(each) not in used:
+            yield from (path for path in [dotted_name(each)] if path is not None)
+
+
+_HARMLESS = frozenset(
+    ["cuda", "eval", "half", "named_parameters", "parameters", "register_buffer", "requires_grad_", "to", "train"]
+)
+"""The methods of a module that leave it with the same parameters."""

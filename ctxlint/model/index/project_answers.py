@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from ctxlint.model.index.file_index import last_name
+from ctxlint.model.index.frozen_modules import thawing
 from ctxlint.model.index.indexer import index_module
 from ctxlint.model.index.joined_results import is_joined
 from ctxlint.model.index.method_calls import calls_of_method
@@ -62,8 +63,8 @@ def times_answered(asked: ProjectQuestion, tree: ast.Module | None) -> int:
             return _changes_table(tree, asked.name)
         case "derives":
             return _derives_from(tree, asked.name)
-        case "makes":
-            return not _index_of(tree).used_at_once.isdisjoint({asked.name, *_names_for(tree, asked.name)})
+        case "makes" | "thaws":
+            return _makes(tree, asked.name) if asked.deed == "makes" else any(map(thawing, tree.body))
         case "calls" | "joins" | "modifies" | "tracks" | "untracks":
             return _calls(_index_of(tree), asked)
         case "takes":
@@ -192,6 +193,11 @@ def is_only_passed(nodes: Sequence[ast.AST], names: Collection[str], attribute: 
     return all(isinstance(each.ctx, ast.Store) or id(each) in passed for each in named) and all(
         id(each) in passed for each in read
     )
+
+
+def _makes(tree: ast.Module, name: str) -> bool:
+    """Whether a file makes an object of a class for one call."""
+    return not _index_of(tree).used_at_once.isdisjoint({name, *_names_for(tree, name)})
 
 
 def _derives_from(tree: ast.Module, name: str) -> bool:
