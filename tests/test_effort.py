@@ -195,9 +195,24 @@ def chained_kernels(functions: int) -> str:
     )
 
 
+def squares(names: int) -> str:
+    """Each is the square of the one before, and the last one is multiplied with a gradient that lacks a dimension."""
+    chained = "".join(f"{IND}a{at + 1} = a{at} * a{at}\n" for at in range(names))
+    forward = f"{IND}n, c = x.shape\n{IND}ctx.save_for_backward(x)\n{IND}return x.sum(1)\n"
+    return HEAD + function(forward, f"{IND}(a0,) = ctx.saved_tensors\n{chained}{IND}return g * a{names}\n")
+
+
 @pytest.mark.parametrize(
     ("program", "size"),
-    [(diamond, 60), (circle, 80), (conditional_names, 480), (growing, 12), (pointers, 60), (chained_kernels, 40)],
+    [
+        (diamond, 60),
+        (circle, 80),
+        (conditional_names, 480),
+        (growing, 12),
+        (pointers, 60),
+        (chained_kernels, 40),
+        (squares, 60),
+    ],
 )
 def test_what_branches_is_not_followed_along_every_way(program: Callable[[int], str], size: int) -> None:
     assert calls_in(lambda: lint_everything(program(size)), builtins=False) < 2_000_000

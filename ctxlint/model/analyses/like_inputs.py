@@ -30,38 +30,44 @@ _FOR_EACH_ELEMENT = frozenset(
 )
 """Functions and methods of one tensor, whose result has its shape."""
 _MODULES = ("torch", "F", "torch.nn.functional")
-_ITSELF = "itself"
-"""What a name is like whose assignments are being followed: ``x = x / 2`` keeps the shape."""
 
 
 def input_like(fn: FunctionClass, method: Method, node: cst.BaseExpression) -> str:
     """The name of the input whose shape an expression certainly has in a method; empty if that is unknown."""
-    found = _like(fn, method, node, frozenset())
-    return "" if found == _ITSELF else found
+    return _only(_like(fn, method, node, set()))
 
 
-def _like(fn: FunctionClass, method: Method, node: cst.BaseExpression, followed: frozenset[str]) -> str:
+def _only(found: set[str]) -> str:
+    return next(iter(found)) if len(found) == 1 else ""
+
+
+def _like(fn: FunctionClass, method: Method, node: cst.BaseExpression, seen: set[tuple[str, str]]) -> set[str]:
+    """What an expression is like: inputs, and an empty string for what is unknown.
+
+    The names that are ``seen`` add nothing more: ``x = x / 2`` keeps the shape.
+    """
     spend()
     node = before_copies(node)
     if isinstance(node, cst.Name):
-        return _name_like(fn, method, node.value, followed)
+        return _name_like(fn, method, node.value, seen)
     if isinstance(node, cst.UnaryOperation):
-        return _like(fn, method, node.expression, followed)
+        return _like(fn, method, node.expression, seen)
     if isinstance(node, cst.BinaryOperation) and not isinstance(node.operator, cst.MatrixMultiply):
-        return _both_like(fn, method, node, followed)
+        tensors = [each for each in (node.left, node.right) if not _is_number(method, each)]
+        return {like for each in tensors for like in _like(fn, method, each, seen)} if tensors else {""}
     if isinstance(node, cst.Attribute) and method.is_on_ctx(node):
-        return _kept_like(fn, method, node.attr.value)
+        return _kept_like(fn, method, node.attr.value, seen)
     if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute):
-        return ""
+        return {""}
     name, given = node.func.attr.value, [each.value for each in node.args if each.keyword is None and not each.star]
     of_module = dotted(node.func.value) in _MODULES
     if name in LAYOUT_KEEPING_FACTORIES or name in _FOR_EACH_ELEMENT:
         of = given[:1] if of_module else [node.func.value]
-        return _like(fn, method, of[0], followed) if of else ""
+        return _like(fn, method, of[0], seen) if of else {""}
     if (name in CONTIGUOUS_FACTORIES and of_module) or name in CONTIGUOUS_FACTORY_METHODS:
         whose = whose_shape(given[0]) if given else None
-        return _like(fn, method, whose, followed) if whose is not None else ""
-    return _like(fn, method, given[0], followed) if name in ("expand_as", "view_as", "reshape_as") and given else ""
+        return _like(fn, method, whose, seen) if whose is not None else {""}
+    return _like(fn, method, given[0], seen) if name in ("expand_as", "view_as", "reshape_as") and given else {""}
 
 
 def whose_shape(node: cst.BaseExpression) -> cst.BaseExpression | None:
@@ -70,14 +76,6 @@ def whose_shape(node: cst.BaseExpression) -> cst.BaseExpression | None:
     func = node.func if isinstance(node, cst.Call) and called else node
     named = isinstance(func, cst.Attribute) and func.attr.value == ("size" if called else "shape")
     return func.value if isinstance(func, cst.Attribute) and named else None
-
-
-def _both_like(fn: FunctionClass, method: Method, node: cst.BinaryOperation, followed: frozenset[str]) -> str:
-    """What both operands are like, or one, if the other is a number."""
-    sides = (node.left, node.right)
-    found = {like for each in sides if not _is_number(method, each) for like in (_like(fn, method, each, followed),)}
-    found -= {_ITSELF} if len(found) > 1 else set()
-    return found.pop() if len(found) == 1 else ""
 
 
 def _is_number(method: Method, node: cst.BaseExpression) -> bool:
@@ -92,37 +90,36 @@ def _is_number(method: Method, node: cst.BaseExpression) -> bool:
     return isinstance(value, (Constant, Scalar))
 
 
-def _name_like(fn: FunctionClass, method: Method, name: str, followed: frozenset[str]) -> str:
-    if name in followed:
-        return _ITSELF
+def _name_like(fn: FunctionClass, method: Method, name: str, seen: set[tuple[str, str]]) -> set[str]:
+    if (method.name, name) in seen:
+        return set()
+    seen.add((method.name, name))
     bound = [each for each in method.assignments.get(name, ()) if not each.augmented]
     binders = [each for each in method.binders.get(name, ()) if not isinstance(each, cst.AugAssign)]
     found = {name} if method is fn.forward and any(each.name == name for each in fn.inputs) else set()
     if len(bound) != len(binders) or not (bound or found):
-        return ""
+        return {""}
     for each in bound:
         saved = saved_slot(fn, each.value)
         if saved is not None:
-            found.add(_in_forward(fn, saved.node))
+            found |= _in_forward(fn, saved.node, seen)
         else:
-            found.add(_like(fn, method, each.value_node, followed | {name}) if each.value_node is not None else "")
-    found.discard(_ITSELF)
-    return found.pop() if len(found) == 1 else ""
+            found |= _like(fn, method, each.value_node, seen) if each.value_node is not None else {""}
+    return found
 
 
-def _kept_like(fn: FunctionClass, method: Method, attribute: str) -> str:
-    """The input whose shape a tensor has that forward keeps on ctx."""
+def _kept_like(fn: FunctionClass, method: Method, attribute: str, seen: set[tuple[str, str]]) -> set[str]:
+    """What a tensor is like that forward keeps on ctx."""
     writes = [*fn.writes_by_attribute.get(attribute, ())]
     once = len(writes) == 1 and method is not fn.forward and not writes[0].by
-    return _in_forward(fn, writes[0].value_node) if once else ""
+    return _in_forward(fn, writes[0].value_node, seen) if once else {""}
 
 
-def _in_forward(fn: FunctionClass, node: cst.BaseExpression | None) -> str:
-    """The input whose shape an expression of forward has; empty if it is one of another method."""
+def _in_forward(fn: FunctionClass, node: cst.BaseExpression | None, seen: set[tuple[str, str]]) -> set[str]:
+    """What an expression is like if it is one of forward."""
     forward = fn.forward
-    if forward is None or node is None or node not in forward.parents:
-        return ""
-    return _like(fn, forward, node, frozenset())
+    known = forward is not None and node is not None and node in forward.parents
+    return _like(fn, forward, node, seen) if forward is not None and node is not None and known else {""}
 
 
 class Dimensions(NamedTuple):
@@ -159,7 +156,7 @@ def _readers(fn: FunctionClass, method: Method, name: str) -> Iterator[tuple[ast
     if own is not None:
         yield (
             own.node,
-            frozenset(each for each in _names(fn, method) if _name_like(fn, method, each, frozenset()) == name),
+            frozenset(each for each in _names(fn, method) if _only(_name_like(fn, method, each, set())) == name),
         )
     for call in method.facts.of(GenericCall):
         if call.definition is None:
