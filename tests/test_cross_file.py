@@ -199,6 +199,8 @@ def test_a_weight_that_a_module_freezes(other: str, reported: bool) -> None:
         ("def run(x):\n    layer = Layer(3)\n    return layer(x), layer(2 * x)\n", True),
         ("def run(x):\n    layer = Layer(3)\n    return layer(x)\n", False),
         ("class Other(Layer):\n    pass\n", False),
+        ("def test_shape():\n    layer = Layer(3)\n    assert layer(torch.ones(3)).shape == (3,)\n", True),
+        ("def run(x):\n    layer = Layer(3)\n    return layer(x)\n\n\nlayers = [Layer(3), Layer(4)]\n", True),
     ],
 )
 def test_memory_that_a_module_lends(other: str, reported: bool) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import libcst as cst
 
 from ctxlint.effort import spend
+from ctxlint.model.analyses.grad_mode import may_be_on
 from ctxlint.model.analyses.mutations import input_written
 from ctxlint.model.analyses.saved_state import single_save
 from ctxlint.model.analyses.second_order import differentiable_backward
@@ -255,6 +256,8 @@ def _stored(fn: FunctionClass) -> Iterator[tuple[Value, Value]]:
 def _kinds_of_intermediate(fn: FunctionClass, value: Value) -> Iterator[tuple[Making, frozenset[int]]]:
     """How forward made what it stored, and the inputs that it depends on; nothing if not an intermediate."""
     made, origin = _making(value)
+    if made is not Making.DETACHED and _may_be_recorded(fn, value):
+        return
     if is_input(origin) and origin.index < len(fn.inputs) and made is not Making.COMPUTED:
         entry = fn.inputs[origin.index]
         returned = any(same_object(value, each) is not Tri.NO for each in fn.outputs_values())
@@ -263,6 +266,12 @@ def _kinds_of_intermediate(fn: FunctionClass, value: Value) -> Iterator[tuple[Ma
             yield made, frozenset([origin.index])
     elif inputs := _inputs_of_intermediate(fn, value):
         yield Making.COMPUTED, inputs
+
+
+def _may_be_recorded(fn: FunctionClass, value: Value) -> bool:
+    """Whether forward may compute a value with grad mode on, so that it leads to the input."""
+    node = value.node if isinstance(value, (Fresh, Single, View)) else None
+    return node is not None and any(node in each.parents and may_be_on(each, node) for each in fn.earlier_methods)
 
 
 def _making(value: Value) -> tuple[Making, Value]:

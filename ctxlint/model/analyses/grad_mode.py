@@ -415,6 +415,15 @@ def is_on(method: Method, node: cst.CSTNode) -> bool:
     return False
 
 
+def may_be_on(method: Method, node: cst.CSTNode) -> bool:
+    """Whether something in a method that switches grad mode may have enabled it for a node."""
+    if any(not _SWITCHES.isdisjoint(words_of(each.node.decorator)) for each in method.decorators):
+        return True
+    switches = [each for each in method.nodes_of(cst.Name) if _switches(each)]
+    around = {*method.above(node)} if switches else set()
+    return any(not _is_with_item(method, each) or method.around(each, cst.With) in around for each in switches)
+
+
 def _leaves_it_off(node: cst.BaseExpression) -> bool:
     name = dotted(node.func if isinstance(node, cst.Call) else node)
     return name is not None and name.rpartition(".")[2].removeprefix("autocast_") in _LEAVE_IT_OFF

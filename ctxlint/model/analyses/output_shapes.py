@@ -154,8 +154,26 @@ def unexpanded_gradients(fn: FunctionClass) -> Iterator[tuple[int, cst.BaseExpre
 
 def _asserts_one(forward: Method) -> bool:
     """Whether forward raises unless a size is 1: ``assert x.size(1) == 1``. Then there may be nothing to reduce."""
-    words = [{*words_of(each.test)} for each in forward.nodes_of(cst.Assert)]
-    return any("1" in each and not each.isdisjoint(("numel", "shape", "size")) for each in words)
+    refused = {*forward.raising_tests}
+    for node in forward.nodes_of(cst.Comparison):
+        around = (node, *forward.above(node))
+        by_assert = any(isinstance(each, cst.Assert) for each in around)
+        raises = by_assert or not refused.isdisjoint(around)
+        if raises and _compares_size_with_one(forward, node, cst.Equal if by_assert else cst.NotEqual):
+            return True
+    return False
+
+
+def _compares_size_with_one(forward: Method, node: cst.Comparison, operator: type[cst.BaseCompOp]) -> bool:
+    sizes = [forward.behind_name(each) for each in (node.left, *(part.comparator for part in node.comparisons))]
+    with_one = any(isinstance(each.operator, operator) for each in node.comparisons) and any(
+        isinstance(each, cst.Integer) and each.value == "1" for each in sizes
+    )
+    plain = (each for each in sizes if isinstance(each, (cst.Attribute, cst.Call, cst.Subscript)))
+    return with_one and any(not _SIZES.isdisjoint(words_of(each)) for each in plain)
+
+
+_SIZES = frozenset(("len", "numel", "shape", "size"))
 
 
 def _reduced_inputs(fn: FunctionClass, forward: Method) -> frozenset[str]:

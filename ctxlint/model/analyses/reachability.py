@@ -30,13 +30,13 @@ from ctxlint.model.interpreter.values import (
     is_tensor,
     kind_of,
 )
-from ctxlint.model.syntax import dotted, literal_text
+from ctxlint.model.syntax import dotted, is_name, literal_text
 from ctxlint.torch_api import operations
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from ctxlint.model.function import FunctionClass, Method, MethodFacts, Returned
+    from ctxlint.model.function import FunctionClass, Input, Method, MethodFacts, Returned
     from ctxlint.model.interpreter.events import Guard
     from ctxlint.model.interpreter.values import Value
 
@@ -135,7 +135,7 @@ def returns_no_gradient(fn: FunctionClass, returned: Returned) -> bool:
     """Whether no output of a return of forward has a gradient."""
     calls = fn.context_calls("mark_non_differentiable")
     marked = tuple(argument.value for call in calls for argument in call.arguments if not argument.starred)
-    known = returned.exact and all(_without_gradient(slot.value, marked) for slot in returned.slots)
+    known = returned.exact and all(_without_gradient(fn, slot.value, marked) for slot in returned.slots)
     return known or returned.value in marked
 
 
@@ -143,21 +143,49 @@ def _returns_nothing(forward: Method) -> bool:
     return forward.facts.modelled and forward.facts.falls_through is Tri.YES and not forward.raises_only
 
 
-def _without_gradient(output: Value, marked: tuple[Value, ...]) -> bool:
+def _without_gradient(fn: FunctionClass, output: Value, marked: tuple[Value, ...]) -> bool:
     if output in marked or (is_tensor(output) is Tri.NO and is_container(output) is Tri.NO):
         return True
-    return all(_holds_no_floats(each) for each in output.options())
+    return all(_holds_no_floats(fn, each) for each in output.options())
 
 
-def _holds_no_floats(value: Value) -> bool:
-    """Whether a value certainly is a tensor of integers or bools; or would be, if it were one: ``x.argmax(-1)``."""
+def _holds_no_floats(fn: FunctionClass, value: Value) -> bool:
+    """Whether a value certainly is a tensor of integers or bools: ``x.argmax(-1)`` and ``x | y`` of tensors."""
     if is_tensor(value) is Tri.YES and kind_of(value) is Kind.INTEGRAL:
         return True
     node = value.node if isinstance(value, (Fresh, Single)) else None
     if isinstance(node, cst.BinaryOperation):
-        return isinstance(node.operator, (cst.BitAnd, cst.BitOr, cst.BitXor))
+        bitwise = isinstance(node.operator, (cst.BitAnd, cst.BitOr, cst.BitXor))
+        return bitwise and (_is_computed(fn, node.left) or _is_computed(fn, node.right))
     func = node.func if isinstance(value, Single) and isinstance(node, cst.Call) else None
-    return isinstance(func, cst.Attribute) and func.attr.value in operations.INTEGRAL_METHODS
+    integral = isinstance(func, cst.Attribute) and func.attr.value in operations.INTEGRAL_METHODS
+    return integral and isinstance(func, cst.Attribute) and _is_computed(fn, func.value)
+
+
+def _is_computed(fn: FunctionClass, node: cst.BaseExpression) -> bool:
+    """Whether an expression of forward is an input that is a tensor, or computed from one; or compares something."""
+    if isinstance(node, cst.Name):
+        bound = fn.forward.assignments.get(node.value, ()) if fn.forward is not None else ()
+        if bound:
+            return all(each.value is not None and is_tensor(each.value) is Tri.YES for each in bound)
+        return any(each.name == node.value and _is_differentiated(fn, each) for each in fn.inputs)
+    if isinstance(node, cst.BinaryOperation):
+        return _is_computed(fn, node.left) or _is_computed(fn, node.right)
+    if isinstance(node, cst.UnaryOperation):
+        return _is_computed(fn, node.expression)
+    if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
+        return is_name(node.func.value, "torch") or _is_computed(fn, node.func.value)
+    if isinstance(node, cst.Subscript):
+        return _is_computed(fn, node.value)
+    return isinstance(node, cst.Comparison)
+
+
+def _is_differentiated(fn: FunctionClass, entry: Input) -> bool:
+    """Whether an input is a tensor: the only one, or backward returns something in its place, however many."""
+    if entry.is_tensor is not Tri.UNKNOWN:
+        return entry.is_tensor is Tri.YES
+    slots = (slot for each in fn.gradients for slot in each.slots[entry.index : entry.index + 1])
+    return len(fn.inputs) == 1 or any(is_none(each.value) is not Tri.YES for each in slots)
 
 
 def without_untaken_arms(fn: FunctionClass) -> FunctionClass:

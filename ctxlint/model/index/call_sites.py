@@ -76,12 +76,13 @@ if TYPE_CHECKING:
     from ctxlint.model.index.foreign_functions import Elsewhere
     from ctxlint.model.index.frozen_modules import Frozen
     from ctxlint.model.index.module_unit import Unit
-    from ctxlint.model.index.outside_facts import Target
+    from ctxlint.model.index.outside_facts import Deed, Target
     from ctxlint.model.index.project import Project
     from ctxlint.model.index.results import CallPlace, Differentiation, Written
 
 _MODULE = "torch.nn.Module"
 _MOST_BASES = 8
+_ABOUT_MODULES: tuple[Deed, ...] = ("derives", "makes", "keeps")
 _GRADIENTS = pattern(
     r"req\w*grad|need\w*grad|grad_?(?:enabled?|mode|required)|^grad(?:s|ients?)?$|autograd|checkpoint|training|inference"
     r"|(?:^|_)(?:is|no|with|wants?|enable|disable|ignore|compute|has|use|return)_(?:\w+_)?grad",
@@ -131,7 +132,8 @@ class CallSites:
         followed = tuple(self.is_made(patch) for part in self.index.parts for patch in part.patches if patch.by)
         depends_on: tuple[object, ...] = ()
         if self.index.parts:
-            others = (self.index.stored_by_others, self.index.used_at_once, self.thawing)
+            kept = self.index.made_to_last.intersection(each.node.name for each in self.index.classes.values())
+            others = (self.index.stored_by_others, self.index.used_at_once, self.thawing, kept)
             depends_on = (matter, self.functions, self.elsewhere.depends_on, self._classes(), *others, followed)
         concerned = (
             part
@@ -1000,13 +1002,15 @@ class CallSites:
 
     def memory_of(self, owner: ClassRecord) -> frozenset[str]:
         """The attributes that hold the same memory in all calls of a module that is not made again for each."""
-        classes = [*self.module_and_bases(owner)]
-        if not classes or owner.node.name in self.index.used_at_once or self.index.has_derived(owner):
+        name, classes = owner.node.name, [*self.module_and_bases(owner)]
+        lasting = lasting_attributes(classes) - self.index.stored_by_others if classes else frozenset()
+        if not lasting or self.index.has_derived(owner):
             return frozenset()
-        lasting = lasting_attributes(classes) - self.index.stored_by_others
         project, path = self.elsewhere.project, self.elsewhere.unit.path
-        asked = {project.ask(deed, path, owner.node.name) for deed in ("derives", "makes")} if lasting else set()
-        return lasting if asked.isdisjoint(project.changed) else frozenset()
+        derives, makes, keeps = (project.ask(deed, path, name) in project.changed for deed in _ABOUT_MODULES)
+        at_once = makes or name in self.index.used_at_once
+        kept = keeps or name in self.index.made_to_last
+        return frozenset() if derives or (at_once and not kept) else lasting
 
     def is_handed_back(self, call: ast.Call, scope: Scope) -> bool:
         """Whether the function around a call returns its result as it is."""

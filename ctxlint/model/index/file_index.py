@@ -154,6 +154,11 @@ _NOT_NUMBERED = sys.maxsize
 """The ordinal of a lambda: it is not a statement."""
 
 
+def _is_of_a_test(scope: Scope) -> bool:
+    """Whether a function is a test, or that of a class of tests, by its name."""
+    return any(each.lower().startswith("test") for each in scope.qualname.split("."))
+
+
 def lambda_record(name: str, node: ast.Lambda, scope: Scope, statement: int, conditional: bool) -> FunctionRecord:
     """A lambda as a function that returns its expression."""
     body = ast.copy_location(ast.Return(node.body), node.body)
@@ -231,15 +236,25 @@ class FileIndex:
 
         Also where the result has a name in a function that calls it once, and does not hand it on.
         """
-        found = set[str]()
+        return frozenset(last_name(dotted_name(each.func) or "") for each in self._made_at_once)
+
+    @cached_property
+    def made_to_last(self) -> frozenset[str]:
+        """The names of what is called, and its result kept, handed on or used again: ``Layer`` of ``a = Layer(n)``."""
+        calls = (each for each in self.calls if not _is_of_a_test(each.scope))
+        return frozenset(each.name for each in calls if each.node not in self._made_at_once)
+
+    @cached_property
+    def _made_at_once(self) -> frozenset[ast.Call]:
+        """The calls whose result is called at once. What a test does tells nothing about the others that use it."""
+        found = set[ast.Call]()
         for call in self.calls:
             func = call.node.func
             made: ast.expr | None = func.value if isinstance(func, ast.Attribute) else func
             if isinstance(made, ast.Name):
                 made = self._made_for_a_call(made, call.scope)
-            name = dotted_name(made.func) if isinstance(made, ast.Call) else None
-            if name is not None:
-                found.add(last_name(name))
+            if isinstance(made, ast.Call) and not _is_of_a_test(call.scope):
+                found.add(made)
         return frozenset(found)
 
     def _made_for_a_call(self, called: ast.Name, scope: Scope) -> ast.expr | None:

@@ -41,6 +41,7 @@ Deed = Literal[
     "registers",
     "derives",
     "makes",
+    "keeps",
     "thaws",
     "takes",
     "calls",
@@ -75,6 +76,7 @@ class ProjectQuestion(NamedTuple):
     - ``changes``: may change a dict;
     - ``uses``: may use a function; ``registers``: the same, of the files that register gradients;
     - ``derives``: may have a subclass of a class; ``makes``: may make an object of a class for one call;
+      ``keeps``: make one otherwise;
     - ``thaws``: may request gradients of what other files have made, by this ``name`` of the flag;
     - ``takes``: may import a name that the file imports itself;
     - ``calls``: call a function in the ``forward`` of a module;

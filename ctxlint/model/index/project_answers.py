@@ -55,7 +55,7 @@ def times_answered(asked: ProjectQuestion, tree: ast.Module | None) -> int:
     A file that cannot be parsed may do anything but that.
     """
     if tree is None:
-        return asked.deed not in ("declares", "joins", "modifies", "tracks")
+        return asked.deed not in ("declares", "joins", "keeps", "modifies", "tracks")
     match asked.deed:
         case "declares":
             return _declarations(tree, asked.name)
@@ -63,8 +63,8 @@ def times_answered(asked: ProjectQuestion, tree: ast.Module | None) -> int:
             return _changes_table(tree, asked.name)
         case "derives":
             return _derives_from(tree, asked.name)
-        case "makes" | "thaws":
-            return _makes(tree, asked.name) if asked.deed == "makes" else any(map(thawing, tree.body))
+        case "makes" | "keeps" | "thaws":
+            return _about_modules(tree, asked)
         case "calls" | "joins" | "modifies" | "tracks" | "untracks":
             return _calls(_index_of(tree), asked)
         case "takes":
@@ -174,6 +174,16 @@ def _changes_table(tree: ast.Module, name: str) -> bool:
     )
 
 
+def _about_modules(tree: ast.Module, asked: ProjectQuestion) -> bool:
+    """Whether a file may make a module for one call, makes one that is to last, or may request gradients of others."""
+    if asked.deed == "thaws":
+        return any(map(thawing, tree.body))
+    index, names = _index_of(tree), _names_for(tree, asked.name)
+    if asked.deed == "keeps":
+        return not index.made_to_last.isdisjoint(names | ({asked.name} - index.classes.keys()))
+    return not index.used_at_once.isdisjoint({asked.name, *names})
+
+
 def _names_for(tree: ast.Module, name: str) -> set[str]:
     """The names under which a file imports a name."""
     imported = (alias for node in _nodes_of(tree) if isinstance(node, ast.ImportFrom) for alias in node.names)
@@ -193,11 +203,6 @@ def is_only_passed(nodes: Sequence[ast.AST], names: Collection[str], attribute: 
     return all(isinstance(each.ctx, ast.Store) or id(each) in passed for each in named) and all(
         id(each) in passed for each in read
     )
-
-
-def _makes(tree: ast.Module, name: str) -> bool:
-    """Whether a file makes an object of a class for one call."""
-    return not _index_of(tree).used_at_once.isdisjoint({name, *_names_for(tree, name)})
 
 
 def _derives_from(tree: ast.Module, name: str) -> bool:
