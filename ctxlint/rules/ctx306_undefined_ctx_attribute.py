@@ -11,7 +11,7 @@ from ctxlint.model.analyses.conditional_code import Runs, runs
 from ctxlint.model.analyses.legacy import attributes_set_by
 from ctxlint.model.analyses.undefined_attributes import absent_inputs, undefined_reads
 from ctxlint.model.function import Binding, FunctionClass
-from ctxlint.model.interpreter.values import Tri, is_tensor
+from ctxlint.model.interpreter.values import Tri, is_container, is_tensor
 from ctxlint.model.syntax import is_name, only_target
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.related import way_to
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ctxlint.config.settings import Settings
     from ctxlint.model.interpreter.events import ContextRead
     from ctxlint.model.interpreter.method import Method
+    from ctxlint.model.interpreter.values import Value
 
 
 class UndefinedCtxAttribute(Rule[FunctionClass]):
@@ -230,12 +231,26 @@ def _is_tensor_of(fn: FunctionClass, writer: Method | None, name: str) -> bool:
     """
     bound = writer.assignments.get(name, ()) if writer is not None else ()
     is_input = any(each.name == name and each.surely_differentiable for each in fn.inputs)
-    returned = (*(each.value for each in fn.outputs), *fn.outputs_values())
-    given = {option for value in returned for option in value.options()}
+    given = {*_differentiated_outputs(fn)}
     values = [each.value for each in bound]
     return (
         all(is_tensor(each) is Tri.YES or each in given for each in values if each is not None) if bound else is_input
     )
+
+
+def _differentiated_outputs(fn: FunctionClass) -> Iterator[Value]:
+    """The outputs that may be tensors, and whose gradients backward reads: so they are."""
+    backward = fn.backward
+    if backward is None or backward.variadic is not None:
+        return
+    read = [each.name in backward.facts.names_read for each in backward.positional]
+    for returned in fn.outputs:
+        values = [slot.value for slot in returned.slots] if returned.known else [returned.value]
+        if len(values) != len(read):
+            continue
+        for option in (option for value, used in zip(values, read) if used for option in value.options()):
+            if is_tensor(option) is not Tri.NO and is_container(option) is not Tri.YES:
+                yield option
 
 
 _NAMES = autograd.CONTEXT_METHODS | {"saved_tensors", "needs_input_grad"}
