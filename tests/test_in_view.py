@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -246,93 +247,40 @@ def test_an_assertion_that_runs_at_each_backward(test: str) -> None:
     assert _codes(ASSERTED.replace("        assert", f"        if {test}:\n            assert")) == ["CTX502"]
 
 
-CHECKED = """
+JOINED = """
 import torch
-from torch import nn
 
 
-def volume(a, b):
-    return torch.stack([(a * b).mean(1), (a - b).mean(1)], 1)
-
-
-class Correlation(torch.autograd.Function):
+class Doubled(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, a, b):
-        ctx.save_for_backward(a, b)
-        return volume(a, b)
+    def forward(ctx, x):
+        return x.half() * 2
 
     @staticmethod
     def backward(ctx, grad_output):
         assert grad_output.is_contiguous()
-        with torch.enable_grad():
-            a, b = (each.detach().requires_grad_() for each in ctx.saved_tensors)
-            out = volume(a, b)
-        return torch.autograd.grad(out, (a, b), grad_output)
+        return grad_output.float() * 2
+
+
+def one_sample(x, first):
+    y = Doubled.apply(x.unsqueeze(0))
+    return torch.cat([first, y], dim=1)
+
+
+def promoted(x, others):
+    return torch.cat([others.float(), Doubled.apply(x)], dim=1)
 """
 
-MODULE = """
-class Correlate(nn.Module):
-    def forward(self, a, b):
-        return Correlation.apply(a, b)
-"""
 
-JOINED = """
-class Head(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.context = nn.Conv2d(4, 3, 1)
-
-    def forward(self, a, b):
-        out = Correlation.apply(a, b)
-        rows = out.shape[0]
-        merged = torch.cat([self.context(a), out], dim=1)
-        return merged.reshape(rows, -1)
-"""
-
-THROUGH = JOINED.replace("out = Correlation.apply(a, b)", "out = self.correlate(a, b)").replace(
-    "        self.context", "        self.correlate = Correlate()\n        self.context"
-)
-
-
-def test_an_assertion_that_fails_for_a_slice() -> None:
-    assert _codes(CHECKED + MODULE) == []
-    assert _codes(CHECKED + JOINED) == ["CTX502"]
-    at_once = JOINED.replace("        out = Correlation.apply(a, b)\n        rows = out", "        rows = a")
-    assert _codes(CHECKED + at_once.replace("(a), out", "(a), Correlation.apply(a, b)")) == ["CTX502"]
-    assert _codes(CHECKED + MODULE + THROUGH) == ["CTX502"]
-    assert _codes("DEBUG = False\n" + CHECKED.replace("assert grad", "assert DEBUG or grad") + JOINED) == []
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("dim=1", "dim=0"),
-        ("dim=1", "dim=-1"),
-        (", dim=1", ""),
-        ("self.context(a), out", "out"),
-        ("self.context(a), out", "self.context(a), out.relu()"),
-        ("return merged", "return out.mean() + merged"),
-        ("        rows = ", "        out = out + 1\n        rows = "),
-        ("        merged = ", "        with torch.no_grad():\n            merged = "),
-        ("        merged = ", "        merged = out\n        if self.training:\n            merged = "),
-        ("    def forward(self, a", "    @torch.no_grad()\n    def forward(self, a"),
-        ("torch.cat", "self.cat"),
-    ],
-)
-def test_a_result_that_may_get_another_gradient(old: str, new: str) -> None:
-    for text in (CHECKED + JOINED, CHECKED + MODULE + THROUGH):
-        before, after = text.rsplit(old, 1)
-        assert _codes(before + new + after) == []
-
-
-def test_a_slice_in_another_file(tmp_path: Path) -> None:
-    (tmp_path / ".git").mkdir()
-    imports = "import torch\nfrom torch import nn\n\nfrom ops import Correlate, Correlation\n"
-    for text in (JOINED, THROUGH):
-        (tmp_path / "ops.py").write_text(CHECKED + MODULE, encoding="utf-8")
-        (tmp_path / "train.py").write_text(imports + text, encoding="utf-8")
-        results = lint_paths([str(tmp_path)], Configuration())
-        assert [each.code for result in results for each in result.diagnostics] == ["CTX502"]
+def test_a_slice_may_be_contiguous() -> None:
+    assert _codes(JOINED) == []
+    torch = pytest.importorskip("torch")
+    space: dict[str, Any] = {}
+    exec(JOINED, space)
+    x = torch.ones(4, 3, requires_grad=True)
+    for joined, others in ((space["one_sample"], torch.ones(1, 4, 3).half()), (space["promoted"], torch.ones(4, 2))):
+        joined(x, others).square().sum().backward()
+    assert x.grad.shape == x.shape
 
 
 PROJECTED = """\

@@ -42,12 +42,10 @@ from ctxlint.model.index.attribute_stores import stored_on_others, unset_attribu
 from ctxlint.model.index.class_finder import conditional_methods, differ_only_in_code, members
 from ctxlint.model.index.decorator_summaries import may_change_methods
 from ctxlint.model.index.file_answers import is_replaced
-from ctxlint.model.index.method_calls import changes_calls
 from ctxlint.model.index.project import MAX_ANCESTORS, Definition
-from ctxlint.model.index.project_answers import joins_result
 from ctxlint.model.index.scopes import LOCAL, Scope, resolve, resolve_certainly
 from ctxlint.model.index.version_tests import releases_with
-from ctxlint.model.interpreter.events import ContextRead, Escape, GenericCall, LayoutAsked, Mutation
+from ctxlint.model.interpreter.events import ContextRead, Escape, GenericCall, Mutation
 from ctxlint.model.interpreter.interpret import interpret
 from ctxlint.model.interpreter.local_names import bound_names
 from ctxlint.model.interpreter.parameter_binding import bound_parameters
@@ -185,8 +183,6 @@ class Builder:
         forward = methods.get("forward")
         outputs = tuple(returned_by(forward)) if forward is not None else ()
         calls = self.with_callers(calls, forward, outputs)
-        if "backward" in methods and any(methods["backward"].facts.of(LayoutAsked)):
-            calls = tuple(map(self._with_joins, calls))
         names = tuple(_decorator_name(decorator, record.scope) for decorator in node.decorators)
         patched = self.is_patched(record, map(find, ancestry), class_attributes)
         stored = self.stored_for(ancestry) | self.not_asked_for(record, methods)
@@ -279,18 +275,6 @@ class Builder:
         asked = {each: self.project.ask(deed, path, call.inside, call.rest) for each, deed in _PASSING.items()}
         found = (each for each, question in asked.items() if question in self.project.changed)
         return replace(call, relayed=next(found, ""))
-
-    def _with_joins(self, call: ApplyCall) -> ApplyCall:
-        """A call whose result a function of the file returns, and the callers of that join with other tensors."""
-        if call.joined or not call.returned_by or call.path or call.gradients_off:
-            return call
-        owner, _, method = call.returned_by.rpartition(".")
-        record = self.unit.index.classes.get(owner)
-        if method == "forward" and record is not None and changes_calls(record):
-            return call
-        here = joins_result(self.unit.index, LOCAL + call.returned_by)
-        asked = self.project.ask("joins", self.unit.path, call.returned_by)
-        return replace(call, joined=here or asked in self.project.changed)
 
     def _with_callers(self, call: ApplyCall, modified: Container[int]) -> ApplyCall:
         path = os.path.join(os.path.dirname(self.unit.path), call.path) if call.path else self.unit.path

@@ -81,7 +81,7 @@ class NonContiguousGradOutput(Rule[FunctionClass]):
     ## Known limits
     Off by default: for many shapes, `view` works with any strides, and compiled code may handle them. Reported by default are
     an assertion without a message and `dist.send` with the gradient of an output that is created like an input, with its sizes, or with a size above 1,
-    as they fail after `y.sum()`, and an assertion where a caller in view only joins the output with other tensors, `torch.cat([a, y], dim=1)`; not behind a flag, under `try`, or with `memory_format`. A `backward` under
+    as they fail after `y.sum()`; not behind a flag, under `try`, or with `memory_format`. A `backward` under
     a decorator of the project, which may make the gradient contiguous, is not checked. Extensions are known by the names
     of their modules (`_C`, `_ext`, `..._cuda`), because the file loads them with `torch.utils.cpp_extension.load` or by
     such a name, `load_ext("_ext", …)`, or because the function is called `backward`, or similar, in a top-level module that the project does not have.
@@ -107,7 +107,6 @@ class NonContiguousGradOutput(Rule[FunctionClass]):
             return
         uses = list(layout_uses(fn.backward, fn.outputs))
         silent = {use.name for use in uses if use.silent}
-        joined = _is_joined(fn)
         for use in uses:
             if use.silent or ((use.compiled or use.by) and use.name in silent):
                 continue  # of CTX410
@@ -117,32 +116,18 @@ class NonContiguousGradOutput(Rule[FunctionClass]):
                 asserts = "has it asserted" if len(use.through) > 1 else "asserts"
                 fact = f"{by} {asserts} that the incoming gradient `{use.name}` is contiguous"
                 effect = "it raises AssertionError for transposed or expanded ones, such as that of a sum"
-                if joined:
-                    effect = "it raises AssertionError for slices, such as that of an output which a caller gives to `torch.cat`"
                 message = fitting(
                     f"{fact}; {effect}. Call `.contiguous()` first.",
                     f"{fact}; {effect.partition(',')[0]}. Call `.contiguous()` first.",
                 )
             fix = allow_any_layout(fn, use)
             yield Finding(
-                fn.span(use.node),
-                message,
-                related=way_to(fn, use),
-                fix=fix,
-                in_view=_certainly_fails(fn, use, joined=joined),
+                fn.span(use.node), message, related=way_to(fn, use), fix=fix, in_view=_certainly_fails(fn, use)
             )
 
 
-def _is_joined(fn: FunctionClass) -> bool:
-    """Whether a caller certainly joins the only output with other tensors, so that its gradient is a slice."""
-    alone = fn.backward is not None and fn.backward.variadic is None and len(fn.backward.own_params) == 1
-    return alone and any(each.joined and not (each.expects_error or each.gradients_off) for each in fn.calls)
-
-
-def _certainly_fails(fn: FunctionClass, use: LayoutUse, *, joined: bool) -> bool:
+def _certainly_fails(fn: FunctionClass, use: LayoutUse) -> bool:
     """Whether an assertion without a message of its own, or what sends, fails for the gradient of a sum of that output.
-
-    Or for a slice, if the only output is ``joined`` with other tensors.
 
     Unless ``try`` handles the error.
     """
@@ -156,7 +141,7 @@ def _certainly_fails(fn: FunctionClass, use: LayoutUse, *, joined: bool) -> bool
     asked = [each for each in fn.backward.facts.of(LayoutAsked) if each.node is use.node]
     reads = [each for each in fn.backward.facts.of(MemoryRead) if each.value_node is use.node]
     guards = [guard for each in (*asked, *reads) for guard in each.guards]
-    return all(map(_is_usual, guards)) and ((joined and use.how == ASSERTED) or has_several_elements(fn, use.position))
+    return all(map(_is_usual, guards)) and has_several_elements(fn, use.position)
 
 
 def _is_usual(guard: Guard) -> bool:

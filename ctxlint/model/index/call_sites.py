@@ -15,7 +15,6 @@ from ctxlint.model.index.file_index import FileIndex, Patch, last_name
 from ctxlint.model.index.fitting_sizes import MAY_FIT, may_fit_sizes
 from ctxlint.model.index.frozen_modules import INITIAL, REQUEST, Freezing, frozen_in, thawing
 from ctxlint.model.index.inplace_calls import overwritten
-from ctxlint.model.index.joined_results import JOIN, is_joined
 from ctxlint.model.index.lasting_memory import handed_back, lasting_attributes
 from ctxlint.model.index.origins import origins
 from ctxlint.model.index.passed_layouts import may_have_any_layout
@@ -548,7 +547,6 @@ class CallSites:
                 (first, second, self.source.line_name(statement.lineno))
                 for first, second, statement in (second_derivatives(place) if place is not None else ())
             ),
-            joined=how in APPLIES and self.may_join and is_joined(self.index, record),
             line=self.source.line_name(self.source.span_of(node).start.line),
         )
 
@@ -662,11 +660,6 @@ class CallSites:
             return ""
         leaving = [each for each in nodes_in(found.node) if isinstance(each, _LEAVING)]
         return scope.qualname if leaving == [returned] else ""
-
-    @cached_property
-    def may_join(self) -> bool:
-        """Whether the text mentions the function that joins tensors."""
-        return self.source.holds(JOIN.rpartition(".")[2])
 
     @cached_property
     def may_overwrite(self) -> bool:

@@ -46,7 +46,6 @@ Deed = Literal[
     "takes",
     "calls",
     "modifies",
-    "joins",
     "tracks",
     "untracks",
     "sets",
@@ -81,7 +80,6 @@ class ProjectQuestion(NamedTuple):
     - ``takes``: may import a name that the file imports itself;
     - ``calls``: call a function in the ``forward`` of a module;
     - ``modifies``: modify in place what a function, or a method of a class, returns;
-    - ``joins``: join with other tensors what a function, or a method of a class, returns;
     - ``tracks``, ``untracks``: call a function where grad mode may be on, or where it is off;
     - ``sets``: may set an attribute of torch that it lacks; ``replaces``: may set the one that it has, or the module
       that it is in; ``assigns``: may set some name of a module of the project. The answers are about the names: one is
@@ -156,7 +154,7 @@ class Own(NamedTuple):
 
         A detached tensor or a leaf among the arguments adds nothing: it only qualifies findings that there are already.
         """
-        if call.frozen or call.transforms or call.differentiated_again or call.second_derivatives or call.joined:
+        if call.frozen or call.transforms or call.differentiated_again or call.second_derivatives:
             return True
         pairs = (*call.incoming, *call.enclosed)
         passed_on = (*call.trained, *call.lasting, *call.differentiated_inputs, *(at for at, _name in pairs))

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from ctxlint.model.index.file_index import last_name
 from ctxlint.model.index.frozen_modules import thawing
 from ctxlint.model.index.indexer import index_module
-from ctxlint.model.index.joined_results import is_joined
 from ctxlint.model.index.method_calls import calls_of_method
 from ctxlint.model.index.module_stores import may_set
 from ctxlint.model.index.operator_signatures import rejections
@@ -55,7 +54,7 @@ def times_answered(asked: ProjectQuestion, tree: ast.Module | None) -> int:
     A file that cannot be parsed may do anything but that.
     """
     if tree is None:
-        return asked.deed not in ("declares", "joins", "keeps", "modifies", "tracks")
+        return asked.deed not in ("declares", "keeps", "modifies", "tracks")
     match asked.deed:
         case "declares":
             return _declarations(tree, asked.name)
@@ -65,7 +64,7 @@ def times_answered(asked: ProjectQuestion, tree: ast.Module | None) -> int:
             return _derives_from(tree, asked.name)
         case "makes" | "keeps" | "thaws":
             return _about_modules(tree, asked)
-        case "calls" | "joins" | "modifies" | "tracks" | "untracks":
+        case "calls" | "modifies" | "tracks" | "untracks":
             return _calls(_index_of(tree), asked)
         case "takes":
             return _takes(tree, asked.name)
@@ -257,8 +256,6 @@ def _calls(index: FileIndex, asked: ProjectQuestion) -> bool:
     """Whether a file calls a function in the way that a question is about."""
     if asked.deed == "calls":
         return is_called_in_module(index, asked.name)
-    if asked.deed == "joins":
-        return joins_result(index, asked.name)
     if asked.deed == "modifies":
         return any(True for _ in modifying_functions(index, asked.name))
     return asked.deed in tracked_calls(index, asked.name)
@@ -285,11 +282,6 @@ def modifying_functions(index: FileIndex, name: str) -> Iterator[str]:
             continue
         if modifies_result(index.body_of(call.scope), call.node, index, call.scope):
             yield call.scope.qualname if call.scope.kind == "function" and "." not in call.scope.qualname else ""
-
-
-def joins_result(index: FileIndex, name: str) -> bool:
-    """Whether a file joins with other tensors what a function or method returns, where grad mode may be on."""
-    return any(is_joined(index, call) and not _is_untracked(index, call) for call in _calls_of(index, name))
 
 
 def runners_in(tree: ast.Module, name: str) -> Iterator[tuple[str, bool]]:
