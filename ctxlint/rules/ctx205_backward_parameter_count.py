@@ -157,7 +157,14 @@ def _read_beyond(fn: FunctionClass, backward: Method, outputs: list[Returned]) -
     if any(each.name == entry.name for each in backward.own_params for entry in fn.inputs):
         return []
     surplus = backward.own_params[max(each.minimum for each in outputs) :]
-    return [each.name for each in surplus if is_read(backward, each)]
+    return [each.name for each in surplus if is_read(backward, each) and _reads_argument(backward, each.name)]
+
+
+def _reads_argument(backward: Method, name: str) -> bool:
+    """Whether backward may read a parameter before it binds the name to something else."""
+    bound = {*backward.binders.get(name, ()), *(each.node for each in backward.params)}
+    uses = (each for each in backward.named.get(name, ()) if bound.isdisjoint((each, backward.parents.get(each))))
+    return any(backward.holds_argument(name, each) for each in uses)
 
 
 def _fix(fn: FunctionClass, outputs: list[Returned]) -> Fix | None:

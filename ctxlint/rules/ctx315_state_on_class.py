@@ -152,10 +152,12 @@ def _of_lent_outputs(outputs: list[LentMemory]) -> str:
     """The message for the outputs that are memory of a caller."""
     names = [*dict.fromkeys(code_of(each.node) for each in outputs)]
     given, place = [*dict.fromkeys(each.given for each in outputs)], outputs[0].call.place
-    saved = any(each.saved for each in outputs)
+    saved = [*dict.fromkeys(code_of(each.node) for each in outputs if each.saved)]
     if len(names) > 1:
-        deed = "returns and saves" if saved else "returns"
-        copies = "Save and return copies" if saved else "Return copies"
+        deed = "returns and saves" if saved == names else "returns"
+        copies = "Save and return copies" if saved == names else "Return copies"
+        if saved and saved != names:
+            copies = f"{copies}, and save that of {quoted(saved)}"
         fact = f"`forward` {deed} the inputs {quoted(names)}, for which {place} passes {quoted(given)}"
         return f"{fact}; the next call silently replaces their values. {copies}."
     deed, what, advice = "returns", "the values of this output", "Return"
