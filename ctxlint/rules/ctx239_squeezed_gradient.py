@@ -72,7 +72,7 @@ class SqueezedGradient(Rule[FunctionClass]):
     The fixes are safe: for other sizes, the gradient stays the same. If a comment would be lost, they are unsafe.
 
     ## Known limits
-    Shapes are not tracked in general. For `squeeze()`, the dimension must be an argument of `apply`, or a negative number, and `unsqueeze` or `keepdim=True` must show it. Otherwise, the gradient must be a sum or mean over the first dimension of a matrix, which `mm` or
+    Shapes are not tracked in general. For `squeeze()`, the dimension must be an argument of `apply`, or a negative number, and `unsqueeze` or `keepdim=True` must show it, and no code may ask how many dimensions there are. Otherwise, the gradient must be a sum or mean over the first dimension of a matrix, which `mm` or
     `t` shows it to be, or over all dimensions but the second of a batch, as in `grad_output.sum((0, 2, 3))`, or one after another. Not reported
     if `forward` or `backward` cuts or joins tensors, which then have several columns.
 

@@ -147,6 +147,26 @@ def dimensions_of(fn: FunctionClass, name: str) -> Dimensions:
     return Dimensions(least, exactly.pop() if len(exactly) == 1 else 0)
 
 
+def are_matrices(fn: FunctionClass, name: str) -> bool:
+    """Whether code that gets an input shows that it has two dimensions at most, or compares their number."""
+    if dimensions_of(fn, name).exactly in (1, 2):
+        return True
+    methods = [each for each in (fn.forward, fn.backward) if each is not None]
+    readers = [function for method in methods for function, _names in _readers(fn, method, name)]
+    return any(isinstance(each, ast.Compare) and _asks_for_number(each) for node in readers for each in nodes_in(node))
+
+
+def _asks_for_number(compared: ast.Compare) -> bool:
+    attributes = {each.attr for each in ast.walk(compared) if isinstance(each, ast.Attribute)}
+    called = {
+        each.func.id for each in ast.walk(compared) if isinstance(each, ast.Call) and isinstance(each.func, ast.Name)
+    }
+    return not attributes.isdisjoint(_NUMBERS) or ("len" in called and not attributes.isdisjoint(("shape", "size")))
+
+
+_NUMBERS = ("dim", "ndim", "ndimension")
+
+
 def _readers(fn: FunctionClass, method: Method, name: str) -> Iterator[tuple[ast.AST, frozenset[str]]]:
     """The code of a method, and of the functions that it calls, with their names for tensors like an input."""
     if method.home is None:
@@ -185,7 +205,7 @@ def _dimensions(function: ast.AST, names: frozenset[str]) -> Dimensions | None:
         if not isinstance(node, ast.Name) or node.id not in names or node not in parents:
             continue
         above = parents[node]
-        if isinstance(above, ast.Attribute) and above.attr in ("dim", "ndim", "ndimension"):
+        if isinstance(above, ast.Attribute) and above.attr in _NUMBERS:
             exactly = _asserted(above, parents)
             if not exactly:
                 return None

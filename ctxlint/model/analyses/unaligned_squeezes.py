@@ -8,11 +8,12 @@ import libcst as cst
 
 from ctxlint.model.analyses.flattened import before_copies
 from ctxlint.model.analyses.kept_values import kept_value, saved_slot
+from ctxlint.model.analyses.like_inputs import are_matrices
 from ctxlint.model.analyses.shape_unpackings import present_unit
 from ctxlint.model.analyses.squeezed import keeps_dimensions
 from ctxlint.model.index.kept_dimensions import REDUCTIONS, chosen_dimension
 from ctxlint.model.interpreter.events import GenericCall
-from ctxlint.model.interpreter.values import ContextAttribute, Fresh, before_views, is_input
+from ctxlint.model.interpreter.values import ContextAttribute, Fresh, Tri, before_views, is_input
 from ctxlint.model.syntax import is_name, keywords_of, signed_integer
 from ctxlint.records import record
 from ctxlint.source.ast_tree import parameter_names
@@ -37,11 +38,19 @@ class UnalignedSqueeze:
 def unaligned_squeezes(fn: FunctionClass) -> Iterator[UnalignedSqueeze]:
     """Such calls, if forward saves the tensor with size 1 along that very dimension, and an argument tells which it is.
 
-    A negative number tells as well that the tensors have as many dimensions as callers like.
+    A negative number tells as well that the tensors have as many dimensions as callers like, unless the code tells that
+    there are two at most, where nothing follows the other one.
     """
     forward, backward = fn.forward, fn.judgeable_backward
     if forward is None or backward is None or forward.inherited:
         return
+    found = [*_found(fn, forward, backward)]
+    tensors = [each.name for each in fn.inputs if each.gradient is not Tri.NO] if found else []
+    if not any(are_matrices(fn, each) for each in tensors):
+        yield from found
+
+
+def _found(fn: FunctionClass, forward: Method, backward: Method) -> Iterator[UnalignedSqueeze]:
     for call in backward.nodes_of(cst.Call):
         if call.args or not isinstance(call.func, cst.Attribute) or call.func.attr.value != "squeeze":
             continue
