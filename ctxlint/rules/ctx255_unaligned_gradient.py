@@ -67,9 +67,10 @@ class UnalignedGradient(Rule[FunctionClass]):
     There is no fix.
 
     ## Known limits
-    Shapes are not tracked in general. The output must be new memory of one size, the first of an input, or a reduction of a tensor
+    Off by default where the output has that shape only on some paths, as callers may never take them. Reported by default if `forward` itself names
+    the choice, as `"none"` in the list of those that it accepts, and nothing refuses it. Shapes are not tracked in general. The output must be new memory of one size, the first of an input, or a reduction of a tensor
     with the shape of an input along a literal dimension; code must show that the input has two dimensions or more, as `x.shape[1]` does.
-    Not reported if `backward` asks for the shape of the gradient, or multiplies under a condition other than `ctx.needs_input_grad`.
+    Not reported if `backward` asks for the shape of the gradient, or multiplies under a condition other than `ctx.needs_input_grad`, and if `forward` demands that two sizes of the input are equal, or that one is 1.
 
     ## References
     - [Broadcasting semantics](https://pytorch.org/docs/stable/notes/broadcasting.html)
@@ -78,11 +79,13 @@ class UnalignedGradient(Rule[FunctionClass]):
     code = "CTX255"
     name = "unaligned-gradient"
     subject = FunctionClass
+    default = False
+    default_in_view = True
     about_backward = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         for each in unaligned_products(fn):
-            yield Finding(fn.span(each.node), _message(each))
+            yield Finding(fn.span(each.node), _message(each), in_view=each.shown)
 
 
 def _message(product: UnalignedProduct) -> str:

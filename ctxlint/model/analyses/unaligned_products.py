@@ -10,9 +10,11 @@ from ctxlint.model.analyses.conditional_code import Runs, condition
 from ctxlint.model.analyses.flattened import before_copies
 from ctxlint.model.analyses.like_inputs import dimensions_of, input_like, whose_shape
 from ctxlint.model.analyses.squeezed import keeps_dimensions
+from ctxlint.model.analyses.unreduced_paths import ABOUT_TENSORS, leaves_unreduced
 from ctxlint.model.interpreter.events import DataReplaced, Reshaped
-from ctxlint.model.interpreter.values import Fresh, View
+from ctxlint.model.interpreter.values import Fresh, Tri, View
 from ctxlint.model.syntax import (
+    children,
     dotted,
     is_name,
     keywords_of,
@@ -38,7 +40,7 @@ class UnalignedProduct:
     """A product ``node`` of the incoming ``gradient`` with ``other``, which has the shape of an ``input``.
 
     The output has one dimension, if ``missing`` is None, or lacks that one of the input; ``always``: on every path.
-    ``dimensions`` is how many the input has, 0 if that is unknown.
+    ``dimensions`` is how many the input has, 0 if that is unknown. ``shown``: forward shows that callers get there.
     """
 
     node: cst.CSTNode
@@ -48,6 +50,7 @@ class UnalignedProduct:
     missing: int | None
     always: bool
     dimensions: int
+    shown: bool
 
 
 @record
@@ -62,6 +65,8 @@ def unaligned_products(fn: FunctionClass) -> Iterator[UnalignedProduct]:
     """Such products, if the input has several dimensions, and backward does not ask for those of the gradient."""
     forward, backward = fn.forward, fn.judgeable_backward
     if forward is None or backward is None or forward.inherited or not (forward.arguments_known and fn.outputs):
+        return
+    if fn.context_calls("mark_non_differentiable"):
         return
     found = [each for position in range(len(backward.positional)) for each in _found(fn, forward, backward, position)]
     methods = (forward, backward, *fn.context_methods) if found else ()
@@ -78,11 +83,63 @@ def _found(fn: FunctionClass, forward: Method, backward: Method, position: int) 
         return
     output, always = lacking.pop(), None not in outputs
     products = [each for each in _products(backward, gradient) if input_like(fn, backward, each[1]) == output.of]
+    shown = Tri.YES if always else leaves_unreduced(fn, forward) if products else Tri.NO
+    if shown is Tri.NO or any(_is_about_sizes(fn, forward, output.of, each) for each in forward.raising_tests):
+        return
     dimensions = dimensions_of(fn, output.of) if products else None
-    if dimensions is None or max(dimensions.least, (output.missing or 0) + 1) < 2:
+    if (
+        dimensions is None
+        or max(dimensions.least, (output.missing or 0) + 1) < 2
+        or _holds_columns(fn, forward, output)
+    ):
         return
     for node, other in products:
-        yield UnalignedProduct(node, gradient, other, output.of, output.missing, always, dimensions.exactly)
+        yield UnalignedProduct(
+            node, gradient, other, output.of, output.missing, always, dimensions.exactly, shown is Tri.YES
+        )
+
+
+def _is_about_sizes(fn: FunctionClass, forward: Method, name: str, test: cst.CSTNode) -> bool:
+    """Whether a refusal is about two sizes of an input, which have to be equal, or one that has to be 1."""
+    sides = [test.left, *(each.comparator for each in test.comparisons)] if isinstance(test, cst.Comparison) else []
+    sizes = sum(_size_of(fn, forward, each) == name for each in sides)
+    fixed = sizes > 1 or (sizes == 1 and any(signed_integer(each) == 1 for each in sides))
+    return fixed or any(_is_about_sizes(fn, forward, name, each) for each in children(test))
+
+
+def _size_of(fn: FunctionClass, forward: Method, node: cst.BaseExpression) -> str:
+    """The input of which an expression is a size, whichever: ``x.shape[1]``, ``n`` after ``n, c = x.shape``."""
+    bound = forward.only_assignment(node.value) if isinstance(node, cst.Name) else None
+    if bound is not None and isinstance(bound.statement, cst.Assign):
+        node = bound.statement.value
+    tensor = whose_shape(node.value if isinstance(node, cst.Subscript) else node)
+    if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value == "size":
+        tensor = node.func.value
+    return input_like(fn, forward, tensor) if tensor is not None else ""
+
+
+def _holds_columns(fn: FunctionClass, forward: Method, output: _Output) -> bool:
+    """Whether forward uses an input as a square matrix, or adds a row of it, or a sum over the rows, to new memory."""
+    squares = any(each.attr.value in _OF_SQUARES for each in forward.nodes_of(cst.Attribute))
+    rows = (before_copies(each.value) for each in forward.nodes_of(cst.AugAssign)) if output.missing is None else ()
+    return squares or any(_is_of_columns(fn, forward, output.of, each) for each in rows)
+
+
+_OF_SQUARES = frozenset(
+    str.split("cholesky det inverse linalg logdet matrix_exp matrix_power slogdet trace trapz tril triu")
+)
+
+
+def _is_of_columns(fn: FunctionClass, forward: Method, name: str, node: cst.BaseExpression) -> bool:
+    """Whether it is ``x[i]``, ``x[i, :]``, ``x.sum(0)`` of a tensor like an input."""
+    if isinstance(node, cst.Subscript):
+        first = node.slice[0].slice
+        return not isinstance(first, cst.Slice) and input_like(fn, forward, node.value) == name
+    if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute):
+        return False
+    given = [node.func.value, *(each.value for each in node.args)]
+    zero = any(signed_integer(each) in (0, -2) for each in given)
+    return zero and any(input_like(fn, forward, each) == name for each in given)
 
 
 def _outputs(fn: FunctionClass, forward: Method, position: int) -> set[_Output | None]:
@@ -210,8 +267,9 @@ def _factors(node: cst.CSTNode) -> tuple[cst.BaseExpression, cst.BaseExpression]
 def _is_reached(backward: Method, node: cst.CSTNode) -> bool:
     """Whether backward evaluates a node whenever the gradient is needed for which it does."""
     around = {*backward.above(node)}
-    before = [each for each in backward.nodes_of(cst.Return) if backward.is_written_before(each, node)]
-    leaving = [each for each in before if each not in around]
+    asserts = [each for each in backward.nodes_of(cst.Assert) if ABOUT_TENSORS.isdisjoint(words_of(each))]
+    jumps = [*backward.nodes_of(cst.Return), *backward.nodes_of(cst.Raise), *asserts]
+    leaving = [each for each in jumps if backward.is_written_before(each, node) and each not in around]
     tried = any(isinstance(each, (cst.Try, cst.TryStar)) for each in around)
     return (
         not tried
