@@ -78,10 +78,11 @@ class DifferentiatedOnceDifferentiable(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    There is no fix: a `backward` that autograd does not record needs a Function of its own for the second derivative.
+    There is no fix: what autograd does not record would need a Function of its own for the second derivative.
 
     ## Known limits
-    Only where one block of one function calls `apply` and differentiates twice.
+    Off by default: torch itself raises in most such programs. Only where one block of one function calls `apply` and differentiates twice, and
+    where `backward` computes that gradient with a saved tensor that depends on the input, by operations that autograd records.
 
     ## References
     - [Double backward with custom Functions](https://pytorch.org/tutorials/intermediate/custom_function_double_backward_tutorial.html)
@@ -90,6 +91,7 @@ class DifferentiatedOnceDifferentiable(Rule[FunctionClass]):
     code = "CTX506"
     name = "differentiated-once-differentiable"
     subject = FunctionClass
+    default = False
     about_backward = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:

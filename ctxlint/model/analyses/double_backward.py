@@ -11,7 +11,7 @@ from ctxlint.effort import spend
 from ctxlint.model.analyses.grad_mode import may_be_on
 from ctxlint.model.analyses.mutations import input_written
 from ctxlint.model.analyses.saved_state import single_save
-from ctxlint.model.analyses.second_order import differentiable_backward
+from ctxlint.model.analyses.second_order import differentiable_backward, leaves_autograd
 from ctxlint.model.interpreter.events import Assigned, GenericCall, Mutation
 from ctxlint.model.interpreter.values import (
     CONVERTING,
@@ -170,13 +170,37 @@ def second_derivative_of(fn: FunctionClass, used: Intermediate) -> str:
 
 
 def second_derivative_of_marked(fn: FunctionClass) -> str:
-    """Where a caller certainly differentiates a gradient that backward may return; or empty."""
-    for call in fn.calls:
-        for first, second, line in call.second_derivatives if not call.expects_error else ():
-            asked = fn.inputs[max(first, second) : max(first, second) + 1]
-            if asked and all(fn.inputs[at].gradient is not Tri.NO for at in (first, second)):
-                return call.place.replace(call.line, line, 1)
-    return ""
+    """Where a caller certainly differentiates a gradient that depends on what it differentiates it by; or empty.
+
+    Backward computes it with a saved tensor, by operations that autograd records without the mark.
+    """
+    again = [(call, *each) for call in fn.calls if not call.expects_error for each in call.second_derivatives]
+    backward = fn.backward
+    if not again or backward is None or fn.escapes or leaves_autograd(fn, backward) is not None:
+        return ""
+    bound = _bindings(backward)
+    stored = {value: _inputs_behind(fn, origin) for value, origin in _stored(fn)}
+    used = {
+        each.name: stored[each.value]
+        for each in backward.facts.of(Assigned)
+        if each.value in stored and _is_computed_on(backward, each, bound)
+    }
+    for attribute in backward.context_attributes:
+        used[f"{backward.ctx_name}.{attribute}"] = stored.get(ContextAttribute(attribute), frozenset())
+    pairs = {
+        (slot, at) for name, inputs in used.items() if inputs for slot in _slots_with(fn, name, bound) for at in inputs
+    }
+    found = (call.place.replace(call.line, line, 1) for call, first, second, line in again if (first, second) in pairs)
+    return next(found, "")
+
+
+def _inputs_behind(fn: FunctionClass, value: Value) -> frozenset[int]:
+    """The inputs with gradients that a stored value is, or certainly depends on; also if it is an output."""
+    origin = before_views(value)
+    if is_input(origin):
+        named = [each for each in fn.inputs if each.index == origin.index and each.gradient is not Tri.NO]
+        return frozenset(each.index for each in named)
+    return _inputs_reached(fn, value)
 
 
 def _is_computed_on(method: Method, assigned: Assigned, bound: Bindings) -> bool:
@@ -300,9 +324,14 @@ def _is_overwritten(fn: FunctionClass, origin: Parameter) -> bool:
 
 def _inputs_of_intermediate(fn: FunctionClass, value: Value) -> frozenset[int]:
     """The inputs with gradients that an intermediate certainly depends on; none if it is not one."""
-    if not isinstance(value, (Fresh, Single)) or kind_of(value) is Kind.INTEGRAL:
-        return frozenset()
     if any(same_object(value, each) is not Tri.NO for each in fn.outputs_values()):
+        return frozenset()
+    return _inputs_reached(fn, value)
+
+
+def _inputs_reached(fn: FunctionClass, value: Value) -> frozenset[int]:
+    """The inputs with gradients that a new tensor certainly depends on."""
+    if not isinstance(value, (Fresh, Single)) or kind_of(value) is Kind.INTEGRAL:
         return frozenset()
     method = next((each for each in fn.earlier_methods if value.node in each.parents), None)
     if method is None or not isinstance(value.node, cst.BaseExpression):
