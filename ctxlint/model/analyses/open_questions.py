@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ctxlint.model.analyses.absent_inputs import absent_reason
 from ctxlint.model.analyses.decided_tests import decided_by_calls
+from ctxlint.model.analyses.reachability import backward_never_runs
 from ctxlint.model.function import Trust
 from ctxlint.model.index.outside_facts import OpenInput, Own
 from ctxlint.model.interpreter.events import NeedsInputGradRead
@@ -25,9 +26,14 @@ def own(fn: FunctionClass) -> Own:
         inputs,
         waits=_depends_on_apply(fn),
         has_backward=fn.backward is not None,
-        decided=decided_by_calls(fn) or any(call.settled for call in fn.calls),
+        decided=decided_by_calls(fn) or any(call.settled for call in fn.calls) or _is_run_without_gradients(fn),
         marks=bool(fn.context_calls("mark_dirty")),
     )
+
+
+def _is_run_without_gradients(fn: FunctionClass) -> bool:
+    """Whether no call in its own file leads to backward, as far as calls decide that."""
+    return bool(fn.calls) and backward_never_runs(fn)
 
 
 def _numbers(fn: FunctionClass) -> tuple[int, ...] | None:

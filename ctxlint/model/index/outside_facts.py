@@ -152,12 +152,20 @@ class Own(NamedTuple):
     def learns_from(self, call: ApplyCall) -> bool:
         """Whether a call passes something of a known kind, frozen or optional inputs, or misses a backward or more.
 
-        A detached tensor or a leaf among the arguments adds nothing: it only qualifies findings that there are already.
+        A detached tensor among the arguments adds nothing, nor does a leaf for an input that gets a gradient: they only
+        qualify findings that there are already.
         """
         if call.frozen or call.transforms or call.differentiated_again or call.second_derivatives:
             return True
+        if call.how.startswith("construct") or "self" in call.names:  # what has state
+            return True
+        if call.defaults or call.of_module or call.relayed or call.uncast:
+            return True
+        if any(code == "None" for _at, code in call.literals):
+            return True
         pairs = (*call.incoming, *call.enclosed)
-        passed_on = (*call.trained, *call.lasting, *call.differentiated_inputs, *(at for at, _name in pairs))
+        at_inputs = (*call.trained, *call.leaves, *call.lasting, *call.differentiated_inputs)
+        passed_on = (*at_inputs, *(at for at, _name in pairs))
         if any(at < len(self.inputs) and self.inputs[at].never_gets_gradient for at in passed_on):
             return True
         if not call.applies or call.expects_error:
