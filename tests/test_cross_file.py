@@ -149,50 +149,6 @@ class Layer(torch.nn.Module):
 """
 
 
-FREEZING = """
-import torch
-
-
-class Linear(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x, weight):
-        ctx.save_for_backward(x, weight)
-        return x @ weight.t()
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        x, weight = ctx.saved_tensors
-        grad_weight = grad_output.t() @ x
-        return grad_output @ weight, grad_weight
-
-
-class Layer(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.weight = torch.nn.Parameter(torch.ones(3, 4))
-        self.weight.requires_grad = False
-
-    def forward(self, x):
-        return Linear.apply(x, self.weight)
-"""
-
-
-@pytest.mark.parametrize(
-    ("other", "reported"),
-    [
-        ("def run(x):\n    return Layer()(x.detach().requires_grad_())\n", True),
-        ("def freeze(layer):\n    layer.weight.requires_grad_(False)\n", True),
-        ("def thaw(layer):\n    layer.weight.requires_grad_()\n", False),
-        ("def thaw(layer):\n    for each in layer.parameters():\n        each.requires_grad = True\n", False),
-        ("from layers import Layer\n\n\nclass Other(Layer):\n    pass\n", False),
-    ],
-)
-def test_a_weight_that_a_module_freezes(other: str, reported: bool) -> None:
-    """Another file may thaw it, or a class in it may."""
-    write({"layers.py": FREEZING, "other.py": other})
-    assert any("CTX222" in each for each in found()) is reported
-
-
 @pytest.mark.parametrize(
     ("other", "reported"),
     [

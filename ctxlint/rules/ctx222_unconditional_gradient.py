@@ -74,8 +74,8 @@ class UnconditionalGradient(Rule[FunctionClass]):
 
     ## Known limits
     Off by default, as most Functions train all their inputs. Reported by default where a call of `apply` passes a frozen tensor, next to others that may need a
-    gradient: a buffer, `Parameter(..., requires_grad=False)`, or what `requires_grad_(False)` froze, or a loop over `parameters()`, in `__init__` of
-    the module or before the call in the same function, unless other code of the project may request its gradient. Only matrix products, convolutions, and sums of products or of what one call writes into a new tensor
+    gradient: a buffer, `Parameter(..., requires_grad=False)`, or what `requires_grad_(False)` froze, or a loop over `parameters()`,
+    before the call in the same function. Only matrix products, convolutions, and sums of products or of what one call writes into a new tensor
     count as expensive, also where they are written into a new tensor, or computed by a function of the project that
     returns several gradients; and only a `backward` with one `return` is checked. Not reported if the flags are used as a whole, or under a test that mentions gradients or
     training.

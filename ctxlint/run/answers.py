@@ -360,7 +360,7 @@ def _is_passed_on(asked: ProjectQuestion) -> bool:
     return bool(asked.path) and asked.deed not in _WITHOUT_IMPORTS
 
 
-_WITHOUT_IMPORTS = ("assigns", "chooses", "differentiates", "passes-created", "replaces", "sets", "thaws")
+_WITHOUT_IMPORTS = ("assigns", "chooses", "differentiates", "passes-created", "replaces", "sets")
 """The deeds of files that need not import the name."""
 
 
@@ -404,8 +404,6 @@ def _mentions(data: bytes, asked: ProjectQuestion) -> bool:
         return may_set_any(data, module_name(asked.path))
     if asked.deed == "chooses":
         return any(each in data for each in (b"ersion", b"ERSION", b"hasattr"))
-    if asked.deed == "thaws":
-        return True
     if asked.deed == "passes-created":  # it may import the name from a package that does, as the answer only silences
         return True
     named = _imported(asked).encode() in data or b"import *" in data

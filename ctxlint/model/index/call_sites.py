@@ -13,7 +13,7 @@ from ctxlint.model.index.autocast_calls import may_be_under_autocast
 from ctxlint.model.index.certain_calls import certain_calls
 from ctxlint.model.index.file_index import FileIndex, Patch, last_name
 from ctxlint.model.index.fitting_sizes import MAY_FIT, may_fit_sizes
-from ctxlint.model.index.frozen_modules import INITIAL, REQUEST, Freezing, frozen_in, thawing
+from ctxlint.model.index.frozen_modules import REQUEST, Freezing
 from ctxlint.model.index.inplace_calls import overwritten
 from ctxlint.model.index.lasting_memory import handed_back, lasting_attributes
 from ctxlint.model.index.origins import origins
@@ -111,8 +111,6 @@ class CallSites:
         """By class, once requested, the names of its buffers."""
         self.tested: dict[str, frozenset[str]] = {}
         """By function, once requested, the names in its tests."""
-        self.frozen: dict[str, frozenset[Frozen]] = {}
-        """By class, once requested, what it freezes."""
         self.freezing: dict[str, Freezing] = {}
         """By function, once requested, what it freezes, and where."""
         self.fitting: dict[str, bool] = {}
@@ -132,7 +130,7 @@ class CallSites:
         depends_on: tuple[object, ...] = ()
         if self.index.parts:
             kept = self.index.made_to_last.intersection(each.node.name for each in self.index.classes.values())
-            others = (self.index.stored_by_others, self.index.used_at_once, self.thawing, kept)
+            others = (self.index.stored_by_others, self.index.used_at_once, kept)
             depends_on = (matter, self.functions, self.elsewhere.depends_on, self._classes(), *others, followed)
         concerned = (
             part
@@ -947,36 +945,14 @@ class CallSites:
         return self.source.holds(REQUEST)
 
     def frozen_before(self, node: ast.expr, name: str, scope: Scope) -> frozenset[Frozen]:
-        """What the function around an argument freezes before it; for ``self``, what its class does."""
-        owner = self.index.classes.get(class_around(scope) or "") if name == "self" else None
-        if owner is not None:
-            if owner.qualname not in self.frozen:
-                self.frozen[owner.qualname] = self.frozen_for_good(owner)
-            return self.frozen[owner.qualname]
-        record = self.index.function_of(scope) if scope.owner(name) is scope else None
+        """What the function around an argument freezes before it: other code may thaw what an object keeps."""
+        record = self.index.function_of(scope) if scope.owner(name) is scope and name != "self" else None
         if record is None:
             return frozenset()
         if scope.qualname not in self.freezing:
             freezes = self.mentions_flag(record.node) and not _tests(scope)
             self.freezing[scope.qualname] = Freezing(record.node.body if freezes else ())
         return self.freezing[scope.qualname].at(name, node.lineno)
-
-    def frozen_for_good(self, owner: ClassRecord) -> frozenset[Frozen]:
-        """What a class certainly freezes of its objects, if no subclass, nor other code of the project, may thaw it."""
-        found = frozen_in(owner.node) if self.mentions_flag(owner.node) else None
-        if not found or self.index.has_derived(owner) or self.thawing - {f"{owner.qualname}.{INITIAL}"}:
-            return frozenset()
-        project, path = self.elsewhere.project, self.elsewhere.unit.path
-        asked = {project.ask("derives", path, owner.node.name), project.ask("thaws", path, REQUEST)}
-        return found if asked.isdisjoint(project.changed) else frozenset()
-
-    @cached_property
-    def thawing(self) -> frozenset[str]:
-        """Where the file may request gradients of what other code has made: the methods of classes, or empty."""
-        if not self.may_freeze:
-            return frozenset()
-        statements = (each for part in self.index.parts or (self.index,) for each in part.statements)
-        return frozenset[str]().union(*(thawing(each) for each in statements if self.mentions_flag(each)))
 
     def mentions_flag(self, node: ast.stmt) -> bool:
         """Whether the code of a class or function mentions what freezes tensors and modules."""
@@ -1139,7 +1115,7 @@ class CallSites:
             values = self.attribute_values(node.attr, scope)
             if node.attr in self.index.stored_by_others:
                 return ArgumentKind.OTHER  # other code may set it to something else
-            kinds = {ArgumentKind.OTHER if each is None else self.kind_of_stored(each, scope, hops) for each in values}
+            kinds = {ArgumentKind.OTHER if each is None else self.kind(each, scope, hops + 1) for each in values}
             if len(kinds) == 1 and kinds <= _LASTING:
                 return kinds.pop()
             if kinds == {ArgumentKind.PLAIN_CONTAINER} and all(isinstance(each, ast.Tuple) for each in values):
@@ -1157,17 +1133,6 @@ class CallSites:
         if isinstance(node, (ast.Dict, ast.Set, ast.ListComp, ast.DictComp)):
             return ArgumentKind.CONTAINER
         return _kind_of_result(node, scope) if isinstance(node, ast.Call) else ArgumentKind.OTHER
-
-    def kind_of_stored(self, node: ast.expr, scope: Scope, hops: int) -> ArgumentKind:
-        """The certain kind of what ``self.name`` is assigned; a name may be a parameter of ``__init__``."""
-        if not isinstance(node, ast.Name):
-            return self.kind(node, scope, hops + 1)
-        entry = self.index.functions.get(f"{class_around(scope)}.__init__")
-        names = [each for each in nodes_in(entry.node) if isinstance(each, ast.Name)] if entry is not None else []
-        if entry is None or not any(each is node for each in names):
-            return self.kind(node, scope, hops + 1)
-        bound = any(each.id == node.id and isinstance(each.ctx, ast.Store) for each in names)
-        return ArgumentKind.OTHER if bound else _kind_by_default(_default_of(entry.node.args, node.id))
 
 
 def _kind_by_default(default: ast.expr | None) -> ArgumentKind:

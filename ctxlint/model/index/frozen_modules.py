@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 REQUEST = "requires_grad"
 """What the text of code contains that freezes anything."""
 
-INITIAL = "__init__"
-
 
 class Frozen(NamedTuple):
     """What is frozen, by its dotted name; ``whole``: with all parameters in it, if it is a module."""
@@ -129,59 +127,6 @@ def _also(found: Iterable[str], others: Mapping[str, str]) -> frozenset[str]:
 def _is_within(path: str, other: str) -> bool:
     """Whether a dotted name is another one, or that of a part of it."""
     return f"{path}.".startswith(f"{other}.")
-
-
-def frozen_in(module: ast.ClassDef) -> frozenset[Frozen]:
-    """The attributes of ``self`` that a class certainly freezes when it is made, if no method of it may undo that."""
-    methods = [each for each in module.body if isinstance(each, (ast.FunctionDef, ast.AsyncFunctionDef))]
-    initial = next((each for each in methods if each.name == INITIAL), None)
-    others = [node for method in methods if method is not initial for node in nodes_in(method)]
-    leaves = initial is not None and any(isinstance(each, ast.Return) for each in nodes_in(initial))
-    if initial is None or leaves or any(map(_sets_flag, others)):
-        return frozenset()
-    found = Freezing(initial.body).at_end("self")
-    return _Deeds.of(others, {}).leave(found, below=True) if found else found
-
-
-def thawing(statement: ast.stmt) -> frozenset[str]:
-    """The methods in which a statement of the module may request gradients of what other code has made.
-
-    Empty for other code. A tensor that is made for that, as ``torch.ones(2).requires_grad_()``, is none of them.
-    """
-    parts = statement.body if isinstance(statement, ast.ClassDef) else [statement]
-    found = (each for each in parts if any(map(_thaws, nodes_in(each))))
-    of_class = f"{statement.name}." if isinstance(statement, ast.ClassDef) else ""
-    return frozenset(of_class + each.name if of_class and isinstance(each, ast.FunctionDef) else "" for each in found)
-
-
-def _thaws(node: ast.AST) -> bool:
-    """Whether it may request a gradient: it sets the flag to something, or asks for it, other than False."""
-    match node:
-        case ast.Call(ast.Attribute(owner, "requires_grad_"), arguments, keywords):
-            values = [*arguments, *(each.value for each in keywords)]
-            return not _is_new(owner) and not (values and all(map(_is_false, values)))
-        case ast.Assign(targets, value) if not _is_false(value):
-            return any(map(_is_flag, targets))
-        case ast.AnnAssign(target) | ast.AugAssign(target):
-            return _is_flag(target)
-        case ast.Call(ast.Name("setattr"), [_, ast.Constant("requires_grad"), value]):
-            return not _is_false(value)
-    return False
-
-
-def _is_new(node: ast.expr) -> bool:
-    """Whether an expression makes a tensor: ``torch.ones(2)``, ``x.detach()``."""
-    func = node.func if isinstance(node, ast.Call) else None
-    copies = isinstance(func, ast.Attribute) and func.attr in ("clone", "detach")
-    return copies or (func is not None and (dotted_name(func) or "").startswith("torch."))
-
-
-def _is_false(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is False
-
-
-def _is_flag(node: ast.expr) -> bool:
-    return any(isinstance(each, ast.Attribute) and each.attr == "requires_grad" for each in nodes_in(node))
 
 
 def _sets_flag(node: ast.AST) -> bool:

@@ -42,7 +42,6 @@ Deed = Literal[
     "derives",
     "makes",
     "keeps",
-    "thaws",
     "takes",
     "calls",
     "modifies",
@@ -76,7 +75,6 @@ class ProjectQuestion(NamedTuple):
     - ``uses``: may use a function; ``registers``: the same, of the files that register gradients;
     - ``derives``: may have a subclass of a class; ``makes``: may make an object of a class for one call;
       ``keeps``: make one otherwise;
-    - ``thaws``: may request gradients of what other files have made, by this ``name`` of the flag;
     - ``takes``: may import a name that the file imports itself;
     - ``calls``: call a function in the ``forward`` of a module;
     - ``modifies``: modify in place what a function, or a method of a class, returns;

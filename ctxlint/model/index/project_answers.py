@@ -10,7 +10,6 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from ctxlint.model.index.file_index import last_name
-from ctxlint.model.index.frozen_modules import thawing
 from ctxlint.model.index.indexer import index_module
 from ctxlint.model.index.method_calls import calls_of_method
 from ctxlint.model.index.module_stores import may_set
@@ -62,7 +61,7 @@ def times_answered(asked: ProjectQuestion, tree: ast.Module | None) -> int:
             return _changes_table(tree, asked.name)
         case "derives":
             return _derives_from(tree, asked.name)
-        case "makes" | "keeps" | "thaws":
+        case "makes" | "keeps":
             return _about_modules(tree, asked)
         case "calls" | "modifies" | "tracks" | "untracks":
             return _calls(_index_of(tree), asked)
@@ -174,9 +173,7 @@ def _changes_table(tree: ast.Module, name: str) -> bool:
 
 
 def _about_modules(tree: ast.Module, asked: ProjectQuestion) -> bool:
-    """Whether a file may make a module for one call, makes one that is to last, or may request gradients of others."""
-    if asked.deed == "thaws":
-        return any(map(thawing, tree.body))
+    """Whether a file may make a module for one call, or makes one that is to last."""
     index, names = _index_of(tree), _names_for(tree, asked.name)
     if asked.deed == "keeps":
         return not index.made_to_last.isdisjoint(names | ({asked.name} - index.classes.keys()))
