@@ -145,9 +145,16 @@ def _may_be(value: Value, made: list[Fresh]) -> bool:
 
 
 def allocates(node: cst.CSTNode) -> bool:
-    """Whether a node is ``torch.empty_like(x)`` and the like, of a size that is not written as 0."""
+    """Whether a node is ``torch.empty_like(x)`` and the like, not with a size written as 0 or on the meta device."""
     path = dotted(node.func) if isinstance(node, cst.Call) else None
-    return path is not None and path.rpartition(".")[2] in operations.ALLOCATIONS and "0" not in words_of(node)
+    return (
+        path is not None
+        and path.rpartition(".")[2] in operations.ALLOCATIONS
+        and _WITHOUT_VALUES.isdisjoint(words_of(node))
+    )
+
+
+_WITHOUT_VALUES = frozenset(["0", '"meta"', "'meta'"])
 
 
 def is_harmless(method: Method, use: cst.CSTNode) -> bool:
