@@ -535,7 +535,8 @@ class FunctionClass:
         """Does backward get zeros for undefined gradients? Yes unless ``set_materialize_grads`` disables it."""
         calls = self.context_calls("set_materialize_grads")
         literals = [argument.value for call in calls for argument in call.arguments]
-        hidden = self.escapes or "materialize_grads" in self.stored_attributes or len(literals) < len(calls)
+        flags = not self.stored_attributes.isdisjoint(("materialize_grads", "_materialize_non_diff_grads"))
+        hidden = self.escapes or flags or len(literals) < len(calls)
         return Tri.UNKNOWN if hidden or any(each != constant(True) for each in literals) else Tri.YES
 
     def outputs_values(self) -> Iterator[Value]:

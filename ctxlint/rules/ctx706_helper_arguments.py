@@ -144,7 +144,10 @@ def _remedy(fn: FunctionClass, found: MisfitFound) -> str:
     """What to write; one tuple of all arguments has a pair of parentheses too many."""
     misfit = found.misfit
     if (graph := _graph_not_given(found)) is not None:
-        return f"Return a node from `{graph}.op(...)` instead"
+        node = f"a node from `{graph}.op(...)`"
+        return (
+            f"Take the inputs of `forward`, and return {node}" if _lacks_inputs(fn, found) else f"Return {node} instead"
+        )
     if misfit.missing and found.method.name == "symbolic" and _lacks_inputs(fn, found):
         graph = found.method.own_params[0].name
         return f"Take the inputs of `forward` after `{graph}`, and pass {them(misfit.missing)} too"
