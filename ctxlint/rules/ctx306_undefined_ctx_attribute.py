@@ -233,9 +233,8 @@ def _is_tensor_of(fn: FunctionClass, writer: Method | None, name: str) -> bool:
     is_input = any(each.name == name and each.surely_differentiable for each in fn.inputs)
     given = {*_differentiated_outputs(fn)}
     values = [each.value for each in bound]
-    return (
-        all(is_tensor(each) is Tri.YES or each in given for each in values if each is not None) if bound else is_input
-    )
+    known = all(each is not None and (is_tensor(each) is Tri.YES or each in given) for each in values)
+    return known if bound else is_input
 
 
 def _differentiated_outputs(fn: FunctionClass) -> Iterator[Value]:
