@@ -554,7 +554,12 @@ class Builder:
             return ()
         return (
             Evidence(
-                False, Trust.STRONG, f"it is annotated `{record.node.name}`, a record", param.node, container=True
+                False,
+                Trust.STRONG,
+                f"it is annotated `{record.node.name}`, a record",
+                param.node,
+                container=True,
+                annotated=True,
             ),
         )
 

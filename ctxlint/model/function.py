@@ -83,7 +83,8 @@ class Evidence:
 
     ``container``: the input is a container, which may hold tensors. ``own_gradient``: the reason is what backward
     returns for this very input. ``call`` is the span of a call in this file that shows it; all other spans are those of
-    ``node``. ``by_default``: the caller passes a parameter of its own, which has this kind by default.
+    ``node``. ``by_default``: the caller passes a parameter of its own, which has this kind by default. ``annotated``:
+    the reason is its annotation.
     """
 
     tensor: bool
@@ -94,6 +95,7 @@ class Evidence:
     call: Span | None = None
     container: bool = False
     by_default: bool = False
+    annotated: bool = False
 
 
 class InputKind(Enum):
@@ -139,15 +141,18 @@ class Input:
     @property
     def only_annotated(self) -> bool:
         """Whether nothing but an annotation says that it is a tensor: callers may pass a number all the same."""
-        said = [each for each in self.evidence if each.tensor and each.trust is not Trust.HINT]
-        return bool(said) and all(each.reason.startswith("it is annotated") for each in said)
+        said = self._said_to_be_tensor
+        return bool(said) and all(each.annotated for each in said)
 
     @property
     def counts(self) -> bool:
         """Whether its name is that of a number, and only annotation or gradient say that it is a tensor."""
-        said = (each for each in self.evidence if each.tensor and each.trust is not Trust.HINT)
-        unsure = all(each.own_gradient or each.reason.startswith("it is annotated") for each in said)
+        unsure = all(each.own_gradient or each.annotated for each in self._said_to_be_tensor)
         return unsure and _COUNT.search(self.name) is not None
+
+    @property
+    def _said_to_be_tensor(self) -> list[Evidence]:
+        return [each for each in self.evidence if each.tensor and each.trust is not Trust.HINT]
 
     @cached_property
     def against_a_gradient(self) -> tuple[Evidence, ...]:

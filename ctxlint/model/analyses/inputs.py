@@ -191,7 +191,8 @@ def _from_annotation(annotation: str, param: Param) -> Evidence | None:
     trust = min((trust for _, trust in judged), key=lambda each: each.value)
     container = all(each.partition("[")[0] in types.CONTAINER_ANNOTATIONS for each in kinds)
     reason = f"it is annotated `{_short(annotation)}`" + (", a container" if container else "")
-    return Evidence(tensor, trust, reason, param.node, container=container and any(map(_may_hold_tensors, kinds)))
+    holding = container and any(map(_may_hold_tensors, kinds))
+    return Evidence(tensor, trust, reason, param.node, container=holding, annotated=True)
 
 
 def _may_hold_tensors(annotation: str) -> bool:
@@ -246,7 +247,8 @@ def none_from_signature(param: Param) -> list[Evidence]:
     found: list[Evidence] = []
     annotation = param.annotation or ""
     if "None" in annotation or "Optional" in annotation:
-        found.append(Evidence(False, Trust.STRONG, f"it is annotated `{_short(annotation)}`", param.node))
+        reason = f"it is annotated `{_short(annotation)}`"
+        found.append(Evidence(False, Trust.STRONG, reason, param.node, annotated=True))
     if isinstance(param.default, Constant) and param.default.value is None:
         found.append(Evidence(False, Trust.STRONG, "its default is `None`", param.node))
     return found

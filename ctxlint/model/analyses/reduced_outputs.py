@@ -13,6 +13,7 @@ from ctxlint.model.analyses.unconditional_gradients import as_method
 from ctxlint.model.index.kernel_parameters import always_reads_several, gets_bare_address, reads_only_first
 from ctxlint.model.interpreter.events import Assigned, GenericCall, GradientLaunch
 from ctxlint.model.interpreter.values import Fresh, Parameter, before_views
+from ctxlint.torch_api.operations import SAME_ELEMENTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -104,7 +105,7 @@ def _may_tell_size(backward: Method, use: cst.Name) -> bool:
     node: cst.CSTNode = use
     for around in backward.above(use):
         if isinstance(around, cst.Attribute):
-            if around.value is not node or around.attr.value not in _KEEPING:
+            if around.value is not node or around.attr.value not in SAME_ELEMENTS:
                 return True
         elif isinstance(around, cst.Call):
             if around.func is not node:
@@ -115,6 +116,3 @@ def _may_tell_size(backward: Method, use: cst.Name) -> bool:
             return True
         node = around
     return False
-
-
-_KEEPING = frozenset(["contiguous", "flatten", "ravel", "reshape", "view"])

@@ -950,7 +950,7 @@ class CallSites:
         if record is None:
             return frozenset()
         if scope.qualname not in self.freezing:
-            freezes = self.mentions_flag(record.node) and not _tests(scope)
+            freezes = self.mentions_flag(record.node) and not scope.is_of_a_test
             self.freezing[scope.qualname] = Freezing(record.node.body if freezes else ())
         return self.freezing[scope.qualname].at(name, node.lineno)
 
@@ -1116,10 +1116,8 @@ class CallSites:
             if node.attr in self.index.stored_by_others:
                 return ArgumentKind.OTHER  # other code may set it to something else
             kinds = {ArgumentKind.OTHER if each is None else self.kind(each, scope, hops + 1) for each in values}
-            if len(kinds) == 1 and kinds <= _LASTING:
+            if len(kinds) == 1 and kinds <= _LASTING and all(each is not None and _is_fixed(each) for each in values):
                 return kinds.pop()
-            if kinds == {ArgumentKind.PLAIN_CONTAINER} and all(isinstance(each, ast.Tuple) for each in values):
-                return ArgumentKind.PLAIN_CONTAINER
             return ArgumentKind.CONTAINER if kinds and kinds <= _CONTAINING else ArgumentKind.OTHER
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.UAdd)):
             node = node.operand
@@ -1133,6 +1131,11 @@ class CallSites:
         if isinstance(node, (ast.Dict, ast.Set, ast.ListComp, ast.DictComp)):
             return ArgumentKind.CONTAINER
         return _kind_of_result(node, scope) if isinstance(node, ast.Call) else ArgumentKind.OTHER
+
+
+def _is_fixed(stored: ast.expr) -> bool:
+    """Whether what an attribute holds is no list, which may be filled later, and no name, which means another here."""
+    return not any(isinstance(each, (ast.List, ast.Name)) for each in nodes_in(stored))
 
 
 def _kind_by_default(default: ast.expr | None) -> ArgumentKind:
@@ -1327,11 +1330,6 @@ def _sets_up(method: str) -> bool:
 _METADATA = frozenset(["device", "dim", "dtype", "ndim", "numel", "shape", "size"])
 
 
-def _tests(scope: Scope) -> bool:
-    """Whether a scope is in a test: what is frozen there says nothing about the use."""
-    return any(each.lower().startswith("test") for each in scope.qualname.split("."))
-
-
 def _mentions_flag(record: ClassRecord) -> bool:
     """Whether a class mentions ``requires_grad``."""
     for node in nodes_in(record.node):
@@ -1367,9 +1365,7 @@ _CONTAINERS = frozenset(
 )
 """The callables that create a container."""
 
-_LASTING = frozenset(
-    [ArgumentKind.BOOL, ArgumentKind.STRING, ArgumentKind.FLAG, ArgumentKind.OPTION, ArgumentKind.TUPLE]
-)
+_LASTING = frozenset([ArgumentKind.BOOL, ArgumentKind.STRING, ArgumentKind.PLAIN_CONTAINER])
 """The kinds of what an attribute holds for as long as there is the object, if nothing else is stored there."""
 
 _CONTAINING = frozenset([ArgumentKind.CONTAINER, ArgumentKind.TENSORS, ArgumentKind.PLAIN_CONTAINER])

@@ -154,11 +154,6 @@ _NOT_NUMBERED = sys.maxsize
 """The ordinal of a lambda: it is not a statement."""
 
 
-def _is_of_a_test(scope: Scope) -> bool:
-    """Whether a function is a test, or that of a class of tests, by its name."""
-    return any(each.lower().startswith("test") for each in scope.qualname.split("."))
-
-
 def lambda_record(name: str, node: ast.Lambda, scope: Scope, statement: int, conditional: bool) -> FunctionRecord:
     """A lambda as a function that returns its expression."""
     body = ast.copy_location(ast.Return(node.body), node.body)
@@ -241,7 +236,7 @@ class FileIndex:
     @cached_property
     def made_to_last(self) -> frozenset[str]:
         """The names of what is called, and its result kept, handed on or used again: ``Layer`` of ``a = Layer(n)``."""
-        calls = (each for each in self.calls if not _is_of_a_test(each.scope))
+        calls = (each for each in self.calls if not each.scope.is_of_a_test)
         return frozenset(each.name for each in calls if each.node not in self._made_at_once)
 
     @cached_property
@@ -253,7 +248,7 @@ class FileIndex:
             made: ast.expr | None = func.value if isinstance(func, ast.Attribute) else func
             if isinstance(made, ast.Name):
                 made = self._made_for_a_call(made, call.scope)
-            if isinstance(made, ast.Call) and not _is_of_a_test(call.scope):
+            if isinstance(made, ast.Call) and not call.scope.is_of_a_test:
                 found.add(made)
         return frozenset(found)
 

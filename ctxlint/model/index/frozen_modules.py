@@ -105,16 +105,16 @@ class _Deeds(NamedTuple):
         run, handed = (_also(found, others) for found in (_run(nodes), _handed(nodes)))
         return cls(bound, run, handed)
 
-    def leave(self, frozen: frozenset[Frozen], *, below: bool = False) -> frozenset[Frozen]:
-        """What of it is still frozen. ``below``: code that gets the owner of a module does not add to the module."""
+    def leave(self, frozen: frozenset[Frozen]) -> frozenset[Frozen]:
+        """What of it is still frozen."""
         found = (each for each in frozen if not any(_is_within(each.path, one) for one in self.bound))
-        return frozenset(each._replace(whole=False) if self._may_add_to(each.path, below) else each for each in found)
+        return frozenset(each._replace(whole=False) if self._may_add_to(each.path) else each for each in found)
 
-    def _may_add_to(self, path: str, below: bool) -> bool:
+    def _may_add_to(self, path: str) -> bool:
         """Whether a module may get other parameters."""
         if path in self.handed or any(_is_within(each, path) for each in (*self.bound, *self.run)):
             return True
-        return not below and any(_is_within(path, each) for each in (*self.run, *self.handed))
+        return any(_is_within(path, each) for each in (*self.run, *self.handed))
 
 
 def _also(found: Iterable[str], others: Mapping[str, str]) -> frozenset[str]:

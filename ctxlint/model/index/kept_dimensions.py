@@ -31,12 +31,8 @@ def chosen_dimension(unit: Unit, definition: Definition, part: int | None) -> st
         made = [each.value for each in assigned if ast.unparse(each.targets[0]) == value.id]
         value = made[0] if made else None
     dimension = _dimension(value) if value is not None else None
-    known = isinstance(dimension, ast.Name) and dimension.id not in stored
-    return (
-        dimension.id
-        if isinstance(dimension, ast.Name) and known and dimension.id in parameter_names(record.node.args)
-        else ""
-    )
+    name = dimension.id if isinstance(dimension, ast.Name) else ""
+    return name if name not in stored and name in parameter_names(record.node.args) else ""
 
 
 def _dimension(made: ast.expr) -> ast.expr | None:

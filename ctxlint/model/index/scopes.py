@@ -74,6 +74,11 @@ class Scope:
     fallback: bool = False
     """Whether the function or class is defined in an ``except`` clause."""
 
+    @property
+    def is_of_a_test(self) -> bool:
+        """Whether it is that of a test, or of a class of tests, by its name, which says little about other uses."""
+        return any(each.lower().startswith("test") for each in self.qualname.split("."))
+
     def bind(self, name: str, bound: Bound) -> None:
         """Add a binding."""
         found = self.names.get(name)

@@ -33,6 +33,7 @@ from ctxlint.model.interpreter.values import (
     View,
 )
 from ctxlint.model.syntax import code_of, dotted, last_name, root_name, single_index
+from ctxlint.torch_api.operations import SAME_ELEMENTS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -200,12 +201,9 @@ def read_by(
 
 def _whole_gradient(value: Value) -> Parameter | None:
     """The incoming gradient of which a value certainly has all elements, and no others."""
-    while isinstance(value, View) and isinstance(value.node, cst.Call) and last_name(value.node.func) in _OF_ALL:
+    while isinstance(value, View) and isinstance(value.node, cst.Call) and last_name(value.node.func) in SAME_ELEMENTS:
         value = value.of
     return value if isinstance(value, Parameter) and value.role == "gradient" else None
-
-
-_OF_ALL = frozenset(["contiguous", "flatten", "ravel", "reshape", "view"])
 
 
 def is_launch(launcher: cst.BaseExpression) -> bool:
