@@ -1134,7 +1134,7 @@ class CallSites:
 
 
 def _is_fixed(stored: ast.expr) -> bool:
-    """Whether what an attribute holds is no list, which may be filled later, and no name, which means another here."""
+    """Whether what an attribute holds is not a list, which may be filled later, and no name, which means another here."""
     return not any(isinstance(each, (ast.List, ast.Name)) for each in nodes_in(stored))
 
 
