@@ -44,8 +44,6 @@ def requirements() -> list[str]:
         "--quiet",
         "--no-annotate",
         "--no-header",
-        "--extra",
-        "lsp",
         *lowest,
         str(ROOT / "pyproject.toml"),
     )
