@@ -31,7 +31,7 @@ other commands:
   ctxlint explain FILE[::CLASS]
                            show the contract of each Function: inputs, gradients, outputs, saved state
   ctxlint config [KEY]     list the options of [tool.ctxlint], or describe one
-  ctxlint server           run the language server for editors
+  ctxlint server           run the language server (needs `pip install "ctxlint[lsp]"`)
   ctxlint clean [PATH]     remove caches
   ctxlint generate-shell-completion bash|fish|zsh
                            print a shell completion script

@@ -17,6 +17,15 @@ def run(arguments: Sequence[str]) -> int:
     """Serve one client on standard input and output until it ends; returns the exit code."""
     options = parser().parse_args(arguments)
     gc.disable()  # for the imports; the worker collects garbage
+    try:
+        import lsprotocol  # noqa: F401
+        import pygls  # noqa: F401
+    except ImportError as error:
+        print(
+            f'ctxlint: error: the language server needs {error.name}; run `pip install "ctxlint[lsp]"`',
+            file=sys.stderr,
+        )
+        return 2
     logging.basicConfig(
         level=logging.DEBUG if options.verbose else logging.ERROR,
         format="%(asctime)s %(levelname)s %(name)s: %(message)s",
@@ -26,6 +35,10 @@ def run(arguments: Sequence[str]) -> int:
 
     second = SecondProcess()  # before there are threads, and before it would have what it does not need
     import_asyncio()
+    if not options.verbose:
+        from ctxlint.editor.protocol_types import import_protocol_types
+
+        import_protocol_types()
     from ctxlint.editor import language_server as server
 
     return server.run(second)

@@ -1,1 +1,1 @@
-"""The language server. Only ``ctxlint.commands.server`` imports from here."""
+"""The language server. Only ``ctxlint.commands.server`` imports from here: pygls and lsprotocol are an extra."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ctxlint.editor import lsp
-from ctxlint.editor.connection import INVALID_PARAMETERS, Refusal
+from lsprotocol import types as lsp
+
 from ctxlint.editor.diagnostics import diagnostic_at
 from ctxlint.editor.documents import NotebookDocument
 from ctxlint.fix import Applicability, is_safe
@@ -19,7 +22,6 @@ if TYPE_CHECKING:
     from ctxlint.editor.session import Session
 
 FIX_ALL = "source.fixAll"
-_QUICK_FIX = "quickfix"
 OWN_FIX_ALL = "source.fixAll.ctxlint"
 WHOLE_NOTEBOOK = "notebook."
 APPLY_EDIT = "ctxlint.applyEdit"
@@ -29,22 +31,23 @@ _MARKS = {Applicability.UNSAFE: " (unsafe)", Applicability.DISPLAY: " (suggestio
 
 def register(session: Session) -> None:
     """Add the features."""
-    kinds = [_QUICK_FIX, *_FIX_ALL_KINDS]
-    session.capabilities["codeActionProvider"] = {"codeActionKinds": kinds, "resolveProvider": True}
+    options = lsp.CodeActionOptions(
+        code_action_kinds=[lsp.CodeActionKind.QuickFix, *_FIX_ALL_KINDS], resolve_provider=True
+    )
 
-    @session.feature("textDocument/codeAction")
+    @session.feature(lsp.TEXT_DOCUMENT_CODE_ACTION, options)
     async def offer(params: lsp.CodeActionParams) -> list[lsp.CodeAction] | list[lsp.Command]:
         found = await actions(params)
         return found if takes_actions(session) else list(_as_commands(session, found))
 
     async def actions(params: lsp.CodeActionParams) -> list[lsp.CodeAction]:
         uri = params.text_document.uri
-        only = params.context.only or []
+        only = [str(getattr(each, "value", each)) for each in params.context.only or ()]
         checked = await session.checked(uri)
         if checked is None:
             return []
         found: list[lsp.CodeAction] = []
-        if _wanted(_QUICK_FIX, only):
+        if _wanted("quickfix", only):
             found += _quick_fixes(session, checked, uri, params)
         settings = session.settings.client_settings_for(checked.document.path)
         kind = _fix_all_kind(only) if settings.fix_all else None
@@ -53,7 +56,7 @@ def register(session: Session) -> None:
             found.append(action if _resolves(session) else await _with_all_fixes(session, action))
         return found
 
-    @session.feature("codeAction/resolve")
+    @session.feature(lsp.CODE_ACTION_RESOLVE)
     async def resolve(action: lsp.CodeAction) -> lsp.CodeAction:
         return action if action.edit is not None else await _with_all_fixes(session, action)
 
@@ -70,20 +73,55 @@ def takes_actions(session: Session) -> bool:
 
 def register_command(session: Session) -> None:
     """Add the command that applies an edit. Only for clients without code actions, as the others would list it."""
-    session.capabilities["executeCommandProvider"] = {"commands": [APPLY_EDIT]}
 
-    @session.feature("workspace/executeCommand")
-    def apply(params: lsp.ExecuteCommandParams) -> None:
-        if params.command != APPLY_EDIT or params.arguments is None or len(params.arguments) != 1:
-            raise Refusal(INVALID_PARAMETERS, f"expected {APPLY_EDIT} with one argument")
-        session.request("workspace/applyEdit", {"edit": params.arguments[0]})
+    @session.command(APPLY_EDIT)
+    def apply(edit: lsp.WorkspaceEdit) -> None:
+        session.workspace_apply_edit(lsp.ApplyWorkspaceEditParams(edit))
 
 
 def _as_commands(session: Session, found: Iterable[lsp.CodeAction]) -> Iterator[lsp.Command]:
     """Actions as commands; none if the client cannot apply the edit that the server sends then."""
     workspace = session.client_capabilities.workspace
     for each in found if workspace is not None and workspace.apply_edit else ():
-        yield lsp.Command(each.title, APPLY_EDIT, arguments=[each.edit])
+        yield lsp.Command(each.title, APPLY_EDIT, arguments=[_written(session, each.edit)])
+
+
+# The first request
+
+_SECONDS_BETWEEN_STEPS = 0.25
+_RANGE = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 0}}
+_REQUESTS = {
+    lsp.TEXT_DOCUMENT_CODE_ACTION: {
+        "textDocument": {"uri": ""},
+        "range": _RANGE,
+        "context": {"diagnostics": [], "only": [FIX_ALL]},
+    },
+    lsp.CODE_ACTION_RESOLVE: {
+        "title": "",
+        "kind": FIX_ALL,
+        "data": {},
+        "edit": {"changes": {"": [{"range": _RANGE, "newText": ""}]}},
+    },
+}
+
+
+async def prepare(session: Session) -> None:
+    """Read and write what a client sends at a save: compiling the types takes longer than most checks.
+
+    Twice, because each type that is met first makes the converter forget the others; after the first findings, which
+    would wait for it.
+    """
+    for method, params in (*_REQUESTS.items(), *_REQUESTS.items()):
+        await asyncio.sleep(_SECONDS_BETWEEN_STEPS)
+        await session.after_check()
+        message = session.protocol.structure_message({"jsonrpc": "2.0", "id": 0, "method": method, "params": params})
+        await asyncio.sleep(_SECONDS_BETWEEN_STEPS)
+        json.dumps(message, default=partial(_written, session))
+
+
+def _written(session: Session, message: object) -> object:
+    converter: Any = session.protocol._converter  # noqa: SLF001
+    return converter.unstructure(message)
 
 
 # One finding
@@ -111,7 +149,7 @@ def _quick_fixes(
         if each.fix is not None and each.fix.edits and settings.quick_fixes:
             yield lsp.CodeAction(
                 f"ctxlint ({each.code}): {each.fix.message}{_MARKS.get(each.fix.applicability, '')}",
-                _QUICK_FIX,
+                lsp.CodeActionKind.QuickFix,
                 diagnostics=shown,
                 is_preferred=True if each.fix.applicability is Applicability.SAFE else None,
                 edit=_workspace_edit(session, view.edits(sorted(each.fix.edits))),
@@ -120,7 +158,7 @@ def _quick_fixes(
         if each.code not in NOT_TO_HIDE and settings.noqa_actions:
             yield lsp.CodeAction(
                 f"ctxlint ({each.code}): Disable for this line",
-                _QUICK_FIX,
+                lsp.CodeActionKind.QuickFix,
                 diagnostics=shown,
                 edit=_workspace_edit(session, view.edits(list(noqa_edits(source, [each], rule_names())))),
             )

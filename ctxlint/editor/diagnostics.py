@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+from lsprotocol import types as lsp
+
 from ctxlint.diagnostic import Severity
-from ctxlint.editor import lsp
 from ctxlint.editor.documents import Document, NotebookDocument
 
 if TYPE_CHECKING:
@@ -29,28 +30,25 @@ def register(session: Session) -> None:
     session.on_refresh.append(publisher.refresh)
     session.on_close.append(publisher.closed)
 
-    session.capabilities["diagnosticProvider"] = {
-        "interFileDependencies": False,
-        "workspaceDiagnostics": False,
-        "identifier": SOURCE,
-    }
-
-    @session.feature("textDocument/diagnostic")
+    @session.feature(
+        lsp.TEXT_DOCUMENT_DIAGNOSTIC,
+        lsp.DiagnosticOptions(inter_file_dependencies=False, workspace_diagnostics=False, identifier=SOURCE),
+    )
     async def pull(params: lsp.DocumentDiagnosticParams) -> lsp.DocumentDiagnosticReport:
         uri, before = params.text_document.uri, params.previous_result_id
         if before is not None and session.waits_for_save(uri):
-            return lsp.DocumentDiagnosticReport("unchanged", before)
+            return lsp.RelatedUnchangedDocumentDiagnosticReport(result_id=before)
         checked = await session.checked(uri)
         if checked is None or isinstance(checked.document, NotebookDocument):
-            return lsp.DocumentDiagnosticReport("full", items=[])
+            return lsp.RelatedFullDocumentDiagnosticReport(items=[])
         newest = session.documents.holder(uri)
         name = str(checked.serial)
         if isinstance(newest, Document) and checked.document is not newest:
             name, checked = f"{name} of {newest.version}", checked.moved_to(newest)
         if before == name:
-            return lsp.DocumentDiagnosticReport("unchanged", name)
+            return lsp.RelatedUnchangedDocumentDiagnosticReport(result_id=name)
         items = to_client(session, checked).get(checked.document.uri, [])
-        return lsp.DocumentDiagnosticReport("full", name, items)
+        return lsp.RelatedFullDocumentDiagnosticReport(items=items, result_id=name)
 
 
 class _Publisher:
@@ -84,7 +82,7 @@ class _Publisher:
         """Ask a client that pulls to pull again."""
         workspace = self.session.client_capabilities.workspace
         if pulls(self.session) and workspace and workspace.diagnostics and workspace.diagnostics.refresh_support:
-            self.session.request("workspace/diagnostic/refresh")
+            self.session.workspace_diagnostic_refresh(None)
 
     def closed(self, uri: str) -> None:
         """A document was closed."""
@@ -92,7 +90,7 @@ class _Publisher:
             self._push(uri, [])
 
     def _push(self, uri: str, items: list[lsp.Diagnostic], version: int | None = None) -> None:
-        self.session.notify("textDocument/publishDiagnostics", lsp.PublishDiagnosticsParams(uri, items, version))
+        self.session.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, items, version))
 
 
 class _Shown:
@@ -168,16 +166,16 @@ def diagnostic_at(diagnostic: Diagnostic, where: lsp.Range, view: DocumentView) 
 
 
 _SEVERITIES = {
-    Severity.ERROR: lsp.DiagnosticSeverity.ERROR,
-    Severity.WARNING: lsp.DiagnosticSeverity.WARNING,
+    Severity.ERROR: lsp.DiagnosticSeverity.Error,
+    Severity.WARNING: lsp.DiagnosticSeverity.Warning,
 }
 
 
 TAGS = {
-    "CTX312": lsp.DiagnosticTag.UNNECESSARY,
-    "CTX601": lsp.DiagnosticTag.DEPRECATED,
-    "CTX602": lsp.DiagnosticTag.DEPRECATED,
-    "CTX603": lsp.DiagnosticTag.DEPRECATED,
-    "CTX910": lsp.DiagnosticTag.UNNECESSARY,
+    "CTX312": lsp.DiagnosticTag.Unnecessary,
+    "CTX601": lsp.DiagnosticTag.Deprecated,
+    "CTX602": lsp.DiagnosticTag.Deprecated,
+    "CTX603": lsp.DiagnosticTag.Deprecated,
+    "CTX910": lsp.DiagnosticTag.Unnecessary,
 }
 """What the rules say of themselves: importing them all takes longer than finding earlier results."""

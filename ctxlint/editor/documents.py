@@ -7,8 +7,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
+from lsprotocol import types as lsp
+from pygls.uris import to_fs_path
+
 from ctxlint.editor.position_encoding import EncodedPlaces
-from ctxlint.editor.uris import path_of
 from ctxlint.source.discover import PYTHON_SUFFIXES
 from ctxlint.source.notebook import notebook_of
 from ctxlint.source.recorded import RecordedSource
@@ -17,11 +19,16 @@ from ctxlint.source.source import Source
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from ctxlint.editor import lsp
-
 _BOM = "\ufeff"
-_CODE = 2
-"""The kind of a cell with code."""
+NOTEBOOK_SYNCHRONISATION = lsp.NotebookDocumentSyncOptions(
+    notebook_selector=[
+        lsp.NotebookDocumentFilterWithNotebook(
+            notebook="jupyter-notebook", cells=[lsp.NotebookCellLanguage(language="python")]
+        )
+    ],
+    save=True,
+)
+"""The notebooks that the client should synchronise: their cells are checked together, as one module."""
 _NOT_THE_FILE = frozenset({"conflictResolution", "git", "gitlens", "output", "review", "vscode-local-history"})
 """The URI schemes of texts that are not files being edited, but are shown like them."""
 
@@ -60,7 +67,7 @@ class Document:
         """The document after a client's changes: usually whole texts, ranges in the cells of notebooks."""
         text = self.text
         for change in changes:
-            if change.range is not None:
+            if isinstance(change, lsp.TextDocumentContentChangePartial):
                 known = text is self.source.text  # and where its lines start
                 places = EncodedPlaces(self.source if known else Source(self.path, text), encoding)
                 start, end = places.offset(change.range.start), places.offset(change.range.end)
@@ -127,7 +134,7 @@ class Documents:
 
     def open(self, item: lsp.TextDocumentItem) -> Document:
         """Add a document that was opened."""
-        document = Document(item.uri, item.text, item.version, item.language_id)
+        document = Document(item.uri, item.text, item.version, str(item.language_id))
         self._by_key[unquote(item.uri)] = document
         return document
 
@@ -197,7 +204,7 @@ class _Notebook:
         self.current = NotebookDocument(self.uri, cells, self.version)
         return self.current
 
-    def apply(self, changes: lsp.NotebookCellChanges, documents: Documents) -> list[str]:
+    def apply(self, changes: lsp.NotebookDocumentCellChanges, documents: Documents) -> list[str]:
         gone: list[str] = []
         structure = changes.structure
         if structure is not None:
@@ -216,4 +223,12 @@ class _Notebook:
 
 
 def _is_code(cell: lsp.NotebookCell) -> bool:
-    return cell.kind == _CODE
+    return cell.kind == lsp.NotebookCellKind.Code
+
+
+def path_of(uri: str) -> str:
+    """The file of a URI; the URI itself if it is not a file."""
+    try:
+        return to_fs_path(uri) or uri
+    except ValueError:  # an invalid URI
+        return uri

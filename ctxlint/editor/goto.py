@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxlint.editor import lsp
+from lsprotocol import types as lsp
+from pygls.uris import from_fs_path
+
 from ctxlint.editor.position_encoding import EncodedPlaces
-from ctxlint.editor.uris import uri_of
 from ctxlint.source.decode import decode
 from ctxlint.source.reading import NotPython, Undecodable, Unreadable, read_bytes
 
@@ -24,10 +25,9 @@ if TYPE_CHECKING:
 
 def register(session: Session) -> None:
     """Add the features."""
-    session.capabilities.update(definitionProvider=True, referencesProvider=True)
 
-    @session.feature("textDocument/definition")
-    async def go_to(params: lsp.TextDocumentPositionParams) -> list[lsp.Location]:
+    @session.feature(lsp.TEXT_DOCUMENT_DEFINITION)
+    async def go_to(params: lsp.DefinitionParams) -> list[lsp.Location]:
         def find(file: SourceFile, line: int, column: int) -> Iterable[PlaceRow]:
             from ctxlint.explain.definitions import definition  # on the worker, which has imported LibCST
 
@@ -35,7 +35,7 @@ def register(session: Session) -> None:
 
         return await _found(session, params.text_document.uri, params.position, find)
 
-    @session.feature("textDocument/references")
+    @session.feature(lsp.TEXT_DOCUMENT_REFERENCES)
     async def find(params: lsp.ReferenceParams) -> list[lsp.Location]:
         def wanted(file: SourceFile, line: int, column: int) -> Iterable[PlaceRow]:
             from ctxlint.explain.definitions import references  # as above
@@ -68,9 +68,10 @@ def location(session: Session, checked: Checked, place: PlaceRow) -> lsp.Locatio
     if place.path == checked.source.path:
         return session.view(checked).location(place.span)
     source = _other(session, place.path)
-    if source is None:
+    uri = from_fs_path(place.path)
+    if source is None or uri is None:
         return None
-    return lsp.Location(uri_of(place.path), EncodedPlaces(source, session.documents.encoding).range(place.span))
+    return lsp.Location(uri, EncodedPlaces(source, session.documents.encoding).range(place.span))
 
 
 def _other(session: Session, path: str) -> Source | None:

@@ -6,7 +6,8 @@ import inspect
 import re
 from typing import TYPE_CHECKING
 
-from ctxlint.editor import lsp
+from lsprotocol import types as lsp
+
 from ctxlint.patterns import pattern
 from ctxlint.rules import all_rules
 
@@ -21,16 +22,15 @@ _COMMENT = pattern(r"(?P<code>[^#]*)#.*(?:noqa|ctxlint)", re.IGNORECASE)
 
 def register(session: Session) -> None:
     """Add the feature."""
-    session.capabilities["hoverProvider"] = True
 
-    @session.feature("textDocument/hover")
-    async def show(params: lsp.TextDocumentPositionParams) -> lsp.Hover | None:
+    @session.feature(lsp.TEXT_DOCUMENT_HOVER)
+    async def show(params: lsp.HoverParams) -> lsp.Hover | None:
         checked = await session.checked(params.text_document.uri)
         if checked is None or not session.settings.client_settings_for(checked.document.path).hover:
             return None
         found = await session.on_worker(lambda: hover_at(session, checked, params))
-        if found is not None and not _reads_markdown(session):
-            found.contents.kind = "plaintext"
+        if found is not None and isinstance(found.contents, lsp.MarkupContent) and not _reads_markdown(session):
+            found.contents.kind = lsp.MarkupKind.PlainText
         return found
 
 
@@ -38,10 +38,10 @@ def _reads_markdown(session: Session) -> bool:
     """Whether the client supports Markdown, or does not declare what it supports."""
     documents = session.client_capabilities.text_document
     formats = documents.hover.content_format if documents is not None and documents.hover is not None else None
-    return formats is None or "markdown" in formats
+    return formats is None or lsp.MarkupKind.Markdown in formats
 
 
-def hover_at(session: Session, checked: Checked, params: lsp.TextDocumentPositionParams) -> lsp.Hover | None:
+def hover_at(session: Session, checked: Checked, params: lsp.HoverParams) -> lsp.Hover | None:
     """The hover text at a position in a document. For the worker, which has imported LibCST."""
     from ctxlint.explain.hover_text import hover
 
@@ -52,12 +52,12 @@ def hover_at(session: Session, checked: Checked, params: lsp.TextDocumentPositio
     position = checked.source.position(offset)
     page = _page_at(checked, position)
     if page is not None:
-        return lsp.Hover(lsp.MarkupContent("markdown", page))
+        return lsp.Hover(lsp.MarkupContent(lsp.MarkupKind.Markdown, page))
     file = session.checker.model_of(checked.document)
     found = hover(file, *position) if file is not None else None
     if found is None:
         return None
-    return lsp.Hover(lsp.MarkupContent("markdown", found.markdown), view.location(found.span).range)
+    return lsp.Hover(lsp.MarkupContent(lsp.MarkupKind.Markdown, found.markdown), view.location(found.span).range)
 
 
 def _page_at(checked: Checked, position: Position) -> str | None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from ctxlint.editor import lsp
+from lsprotocol import types as lsp
+
 from ctxlint.editor.moving import half_typed_lines
 from ctxlint.source.changes import change_between
 
@@ -28,9 +29,7 @@ def register(session: Session) -> None:
 
     session.on_close.append(forget)
 
-    session.capabilities["inlayHintProvider"] = {"resolveProvider": False}
-
-    @session.feature("textDocument/inlayHint")
+    @session.feature(lsp.TEXT_DOCUMENT_INLAY_HINT, lsp.InlayHintOptions(resolve_provider=False))
     async def show(params: lsp.InlayHintParams) -> list[lsp.InlayHint]:
         checked = await session.checked(params.text_document.uri)
         if checked is None or not session.settings.client_settings_for(checked.document.path).inlay_hints:
@@ -40,7 +39,7 @@ def register(session: Session) -> None:
     def refresh() -> None:
         workspace = session.client_capabilities.workspace
         if workspace and workspace.inlay_hint and workspace.inlay_hint.refresh_support:
-            session.request("workspace/inlayHint/refresh")
+            session.workspace_inlay_hint_refresh(None)
 
     session.on_refresh.append(refresh)
 

@@ -4,32 +4,33 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lsprotocol import types as lsp
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ctxlint.editor import lsp
     from ctxlint.editor.session import Session
 
 
 def register(session: Session) -> None:
     """Add the features."""
 
-    @session.feature("notebookDocument/didOpen")
+    @session.feature(lsp.NOTEBOOK_DOCUMENT_DID_OPEN)
     def did_open(params: lsp.DidOpenNotebookDocumentParams) -> None:
         session.changed(session.documents.open_notebook(params))
 
-    @session.feature("notebookDocument/didChange")
+    @session.feature(lsp.NOTEBOOK_DOCUMENT_DID_CHANGE)
     def did_change(params: lsp.DidChangeNotebookDocumentParams) -> None:
         notebook, gone = session.documents.change_notebook(params)
         _closed(session, gone)
         if notebook is not None:
             session.changed(notebook)
 
-    @session.feature("notebookDocument/didSave")
-    def did_save(_: object) -> None:
+    @session.feature(lsp.NOTEBOOK_DOCUMENT_DID_SAVE)
+    def did_save(params: lsp.DidSaveNotebookDocumentParams) -> None:
         """No other file imports a notebook."""
 
-    @session.feature("notebookDocument/didClose")
+    @session.feature(lsp.NOTEBOOK_DOCUMENT_DID_CLOSE)
     def did_close(params: lsp.DidCloseNotebookDocumentParams) -> None:
         uri = params.notebook_document.uri
         _closed(session, session.documents.close_notebook(uri))

@@ -1,7 +1,7 @@
 """Conversion between ctxlint's positions, which count characters, and a client's, in the negotiated encoding.
 
-No client splits lines at form feeds and U+2028, and an edit that is a line off destroys a file: so the lines here are
-those of ``Source``.
+pygls has such conversions too, on lines that it also splits at form feeds and U+2028. No client does that, and an edit
+that is a line off destroys a file; so the lines here are those of ``Source``.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ctxlint.editor import lsp
+from lsprotocol import types as lsp
+
 from ctxlint.source.source import Position, Span
 
 if TYPE_CHECKING:

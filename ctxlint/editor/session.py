@@ -8,13 +8,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from lsprotocol import types as lsp
+from pygls.lsp.server import LanguageServer
+
 from ctxlint.config.project_files import ConfigurationError
-from ctxlint.editor import lsp
-from ctxlint.editor.connection import Connection
-from ctxlint.editor.documents import Document, Documents
+from ctxlint.editor.documents import NOTEBOOK_SYNCHRONISATION, Document, Documents, path_of
 from ctxlint.editor.earlier import EarlierResults
 from ctxlint.editor.projects import Projects
-from ctxlint.editor.uris import path_of
 from ctxlint.editor.views import DocumentView
 from ctxlint.editor.worker import Worker
 from ctxlint.editor.workspace import Workspace
@@ -22,6 +22,7 @@ from ctxlint.fix import is_safe
 from ctxlint.run.lint_file import has_changed
 from ctxlint.source.reading import OPEN, content_or_nothing
 from ctxlint.source.scanner import holds_candidate
+from ctxlint.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -61,17 +62,17 @@ class _Outdated(Exception):
     """There is a newer text."""
 
 
-class Session(Connection):
+class Session(LanguageServer):
     """The server of one client. Its state changes on the thread of the event loop; the worker only reads it."""
 
     def __init__(self, second: SecondProcess | None = None) -> None:
         """Start without documents. The ``second`` process helps with the first of them."""
-        super().__init__()
-        self.capabilities: dict[str, object] = {}
-        """What the server can do: each feature adds its part."""
-        self.client_capabilities = lsp.ClientCapabilities()
-        self.folders: list[lsp.WorkspaceFolder] = []
-        """Those that the client has opened."""
+        super().__init__(
+            "ctxlint",
+            __version__,
+            text_document_sync_kind=lsp.TextDocumentSyncKind.Full,
+            notebook_document_sync=NOTEBOOK_SYNCHRONISATION,
+        )
         self.documents = Documents()
         self.settings = Workspace(self._complain_from_worker)
         self.worker = Worker()
@@ -298,20 +299,24 @@ class Session(Connection):
         if not task.cancelled() and task.exception() is not None:
             logger.error("A task failed", exc_info=task.exception())
 
-    def complain(self, message: str, kind: lsp.MessageType = lsp.MessageType.ERROR) -> None:
+    def complain(self, message: str, kind: lsp.MessageType = lsp.MessageType.Error) -> None:
         """Show the user an error in the configuration, once until it is corrected."""
         if message in self._complaints:
             return
         self._complaints.add(message)
         if message not in self._earlier_complaints:
-            self.notify("window/showMessage", lsp.ShowMessageParams(kind, f"ctxlint: {message}"))
+            self.window_show_message(lsp.ShowMessageParams(kind, f"ctxlint: {message}"))
 
     def complain_about_settings(self) -> None:
         """Show the user what is wrong with the client's settings."""
         for settings in (self.settings.client, *self.settings.by_folder.values()):
             for mistake in settings.mistakes:
-                self.complain(mistake, lsp.MessageType.WARNING)
+                self.complain(mistake, lsp.MessageType.Warning)
 
     def _complain_from_worker(self, message: str) -> None:
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self.complain, message)
+
+    def report_server_error(self, error: Exception, source: Any) -> None:
+        """Log a failure of a message handler; a pop-up for each would not help anybody."""
+        logger.error("%s: %s", getattr(source, "__name__", source), error)

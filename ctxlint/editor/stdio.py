@@ -3,48 +3,65 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import re
 import sys
 import threading
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from pygls.exceptions import (
+    JsonRpcException,
+    JsonRpcInternalError,
+    JsonRpcInvalidRequest,
+    JsonRpcParseError,
+    JsonRpcServerNotInitialized,
+)
+
+from ctxlint.editor.protocol_types import drop_unread
 from ctxlint.patterns import pattern
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ctxlint.editor.connection import Connection
+    from pygls.lsp.server import LanguageServer
 
 _LENGTH = pattern(rb"Content-Length:[ \t]*(\d{1,10})[ \t]*\Z", re.IGNORECASE)
 _LONGEST_HEADER = 1 << 16
+_FUTURES_KEPT = 32
 _SECONDS_TO_END = 2.0
 _SECONDS_BETWEEN_LOOKS = 2.0
 
 
-def serve(connection: Connection) -> int:
+def serve(server: LanguageServer) -> int:
     """Answer messages on standard input and output until the client ends; returns the exit code."""
     incoming, outgoing = os.dup(sys.stdin.fileno()), os.dup(sys.stdout.fileno())
     # Anything that other code prints by mistake must not get between the messages.
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     try:
-        asyncio.run(_serve(connection, incoming, outgoing))
+        asyncio.run(_serve(server, incoming, outgoing))
     except KeyboardInterrupt:
         return 130
-    except SystemExit as end:  # the answer to `exit`
+    except SystemExit as end:  # pygls answers `exit` this way
         return end.code if isinstance(end.code, int) else 1
     return 0
 
 
-async def _serve(connection: Connection, incoming: int, outgoing: int) -> None:
+async def _serve(server: LanguageServer, incoming: int, outgoing: int) -> None:
     loop, gone = asyncio.get_running_loop(), asyncio.Event()
-    connection.write = _Writer(outgoing, gone).write
+    writer = _Writer(outgoing, gone)
+    server.protocol.set_writer(writer)
+    phase = _Phase()
+
+    def handle(body: bytes) -> None:
+        _handle(server, phase, body)
+        _forget_answered(server)
 
     def read() -> None:
         try:
             for body in messages(incoming):
-                loop.call_soon_threadsafe(connection.receive, body)
+                loop.call_soon_threadsafe(handle, body)
         except (OSError, MemoryError):
             pass
         try:
@@ -104,6 +121,81 @@ def _read_on(descriptor: int, data: bytearray) -> bool:
     return bool(more)
 
 
+class _Phase:
+    """The phase of the protocol."""
+
+    is_begun = False
+    is_over = False
+
+
+def _is_refused(server: LanguageServer, phase: _Phase, raw: dict[str, Any]) -> bool:
+    """Whether a message is not allowed in this phase; a request gets an error response."""
+    method = raw.get("method")
+    refusal: JsonRpcException | None = None
+    if method is None or method == "exit":
+        return False
+    if phase.is_over:
+        refusal = JsonRpcInvalidRequest("the session was shut down")
+    elif phase.is_begun and method == "initialize":
+        refusal = JsonRpcInvalidRequest("the session has begun already")
+    elif not phase.is_begun and method != "initialize":
+        refusal = JsonRpcServerNotInitialized("the session has not begun")
+    if refusal is None:
+        phase.is_begun, phase.is_over = True, method == "shutdown"
+        return False
+    if isinstance(raw.get("id"), (int, str)):
+        error = {"code": refusal.code, "message": refusal.message}
+        _send(server, {"jsonrpc": "2.0", "id": raw["id"], "error": error})
+    return True
+
+
+def _handle(server: LanguageServer, phase: _Phase, body: bytes) -> None:
+    """Dispatch one message. An invalid request gets an error response; anything else is logged."""
+    request_id: Any = None
+    try:
+        try:
+            raw = json.loads(body)
+        except (ValueError, RecursionError) as error:
+            refusal = {"code": JsonRpcParseError.CODE, "message": f"no JSON: {error}"}
+            _send(server, {"jsonrpc": "2.0", "id": None, "error": refusal})
+            return
+        if not isinstance(raw, dict):
+            refusal = {"code": JsonRpcInvalidRequest.CODE, "message": "a message is an object"}
+            _send(server, {"jsonrpc": "2.0", "id": None, "error": refusal})
+            return
+        if _is_refused(server, phase, raw):
+            return
+        request_id = raw.get("id") if "method" in raw else None
+        if raw.get("method") == "initialize":
+            drop_unread(raw.get("params"))
+        message = server.protocol.structure_message(raw)
+        if isinstance(message, dict):
+            raise TypeError("no JSON-RPC message")
+        request_id = None  # from here on, pygls responds
+        server.protocol.handle_message(message)
+    except (Exception, RecursionError) as error:  # noqa: BLE001  (one message must not end the server)
+        server.report_server_error(error, JsonRpcInternalError)
+        if isinstance(request_id, (int, str)):
+            known = error if isinstance(error, JsonRpcException) else JsonRpcInternalError(str(error))
+            answer = {"code": known.code, "message": known.message}
+            _send(server, {"jsonrpc": "2.0", "id": request_id, "error": answer})
+
+
+def _forget_answered(server: LanguageServer) -> None:
+    """Drop the future that pygls 2.1 keeps forever for every notification."""
+    futures = getattr(server.protocol, "_request_futures", {})
+    if len(futures) > _FUTURES_KEPT:
+        for key in [key for key, future in futures.items() if future.done()]:
+            del futures[key]
+
+
+def _send(server: LanguageServer, message: dict[str, Any]) -> None:
+    body = json.dumps(message).encode()
+    writer = server.protocol.writer
+    if writer is not None:
+        writer.write(b"Content-Length: %d\r\n\r\n" % len(body) + body)
+
+
 class _Writer:
     """Writes messages; a closed pipe ends the server."""
 
@@ -118,6 +210,9 @@ class _Writer:
                 rest = rest[os.write(self._descriptor, rest) :]
         except OSError:
             self._gone.set()
+
+    def close(self) -> None:
+        os.close(self._descriptor)
 
 
 def end_with(process: int | None) -> None:

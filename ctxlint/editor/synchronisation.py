@@ -7,15 +7,15 @@ import logging
 import os
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from ctxlint.editor import lsp
-from ctxlint.editor.actions import register_command, takes_actions
+from lsprotocol import types as lsp
+
+from ctxlint.editor.actions import prepare, register_command, takes_actions
+from ctxlint.editor.documents import path_of
 from ctxlint.editor.stdio import end_with
-from ctxlint.editor.uris import path_of
 from ctxlint.editor.workspace import OWN_SECTION, matters, read_client_settings
 from ctxlint.libcst_import import import_libcst
-from ctxlint.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -46,13 +46,13 @@ def register(session: Session) -> None:
 
 
 def _register_start(session: Session) -> None:
-    @session.feature("initialize")
-    def initialize(params: lsp.InitializeParams) -> dict[str, object]:
-        session.client_capabilities = params.capabilities
-        session.documents.encoding = _encoding(params.capabilities)
-        session.folders = params.workspace_folders or []
+    @session.feature(lsp.INITIALIZE)
+    def initialize(params: lsp.InitializeParams) -> None:
+        workspace = session.protocol.workspace
+        session.documents.encoding = _encoding(workspace.position_encoding)
+        folders = [folder.uri for folder in params.workspace_folders or ()]
         root = params.root_uri or params.root_path
-        _set_folders(session, [each.uri for each in session.folders] or ([root] if root else []))
+        _set_folders(session, folders or ([root] if root else []))
         session.initial_settings = params.initialization_options
         _set_client_settings(session, params.initialization_options, initial=True)
         if _answers_configuration(params.capabilities):
@@ -60,34 +60,34 @@ def _register_start(session: Session) -> None:
         if not takes_actions(session):
             register_command(session)
         end_with(params.process_id)
-        return {"capabilities": _capabilities(session), "serverInfo": {"name": "ctxlint", "version": __version__}}
 
-    @session.feature("initialized")
-    def initialized(_: object) -> None:
+    @session.feature(lsp.INITIALIZED)
+    def initialized(params: lsp.InitializedParams) -> None:  # noqa: ARG001
         session.start(_register_watchers(session))
         session.start(_first_settings(session))
+        session.start(prepare(session))
         for work in (_import_rules, lambda: session.checker, import_libcst):  # the last is done first
             session.worker.when_idle(work, key=work, after=_SECONDS_BEFORE_IMPORTS)
 
 
 def _register_documents(session: Session) -> None:
-    @session.feature("textDocument/didOpen")
+    @session.feature(lsp.TEXT_DOCUMENT_DID_OPEN)
     def did_open(params: lsp.DidOpenTextDocumentParams) -> None:
         session.changed(session.documents.open(params.text_document))
 
-    @session.feature("textDocument/didChange")
+    @session.feature(lsp.TEXT_DOCUMENT_DID_CHANGE)
     def did_change(params: lsp.DidChangeTextDocumentParams) -> None:
         document = session.documents.change(params.text_document, params.content_changes)
         if document is not None:
             session.unsaved.add(document.uri)
             session.changed(document)
 
-    @session.feature("textDocument/didClose")
-    def did_close(params: lsp.TextDocumentParams) -> None:
+    @session.feature(lsp.TEXT_DOCUMENT_DID_CLOSE)
+    def did_close(params: lsp.DidCloseTextDocumentParams) -> None:
         session.forget(params.text_document.uri)
 
-    @session.feature("textDocument/didSave")
-    def did_save(params: lsp.TextDocumentParams) -> None:
+    @session.feature(lsp.TEXT_DOCUMENT_DID_SAVE, lsp.SaveOptions(include_text=False))
+    def did_save(params: lsp.DidSaveTextDocumentParams) -> None:
         session.unsaved.discard(params.text_document.uri)
         if _watches(session):
             _files_changed(session, [params.text_document.uri])
@@ -96,11 +96,11 @@ def _register_documents(session: Session) -> None:
 
 
 def _register_surroundings(session: Session) -> None:
-    @session.feature("workspace/didChangeWatchedFiles")
+    @session.feature(lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES)
     def watched(params: lsp.DidChangeWatchedFilesParams) -> None:
         _files_changed(session, [change.uri for change in params.changes])
 
-    @session.feature("workspace/didChangeConfiguration")
+    @session.feature(lsp.WORKSPACE_DID_CHANGE_CONFIGURATION)
     def configuration(params: lsp.DidChangeConfigurationParams) -> None:
         if _answers_configuration(session.client_capabilities):
             session.start(_request_settings(session))
@@ -108,35 +108,15 @@ def _register_surroundings(session: Session) -> None:
             _set_client_settings(session, params.settings)
             session.reload()
 
-    @session.feature("workspace/didChangeWorkspaceFolders")
-    def workspace_folders(params: lsp.DidChangeWorkspaceFoldersParams) -> None:
-        changed = {each.uri for each in (*params.event.added, *params.event.removed)}
-        session.folders = [*(each for each in session.folders if each.uri not in changed), *params.event.added]
-        _set_folders(session, [each.uri for each in session.folders])
+    @session.feature(lsp.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)
+    def workspace_folders(params: lsp.DidChangeWorkspaceFoldersParams) -> None:  # noqa: ARG001
+        _set_folders(session, [folder.uri for folder in session.protocol.workspace.folders.values()])
         session.start(_request_settings(session))
         session.reload()
 
 
-def _encoding(client: lsp.ClientCapabilities) -> str:
-    """How columns are counted: in the way that the client prefers."""
-    encodings = client.general.position_encodings if client.general is not None else None
-    return next((each for each in encodings or () if each in ("utf-8", "utf-16", "utf-32")), "utf-16")
-
-
-def _capabilities(session: Session) -> dict[str, object]:
-    """What the server can do with this client."""
-    notebooks = {"notebook": "jupyter-notebook", "cells": [{"language": "python"}]}  # the cells are one module
-    shown = session.client_capabilities.notebook_document is not None
-    return {
-        "positionEncoding": session.documents.encoding,
-        "textDocumentSync": {"openClose": True, "change": _WHOLE_TEXTS, "save": {"includeText": False}},
-        **({"notebookDocumentSync": {"notebookSelector": [notebooks], "save": True}} if shown else {}),
-        "workspace": {"workspaceFolders": {"supported": True, "changeNotifications": True}},
-        **session.capabilities,
-    }
-
-
-_WHOLE_TEXTS = 1
+def _encoding(agreed: Any) -> str:
+    return str(getattr(agreed, "value", agreed) or "utf-16")
 
 
 def _import_rules() -> None:
@@ -209,11 +189,11 @@ async def _request_settings(session: Session) -> None:
     """Request the settings of each folder; if the client does not answer, or has none, its initial settings apply."""
     if not _answers_configuration(session.client_capabilities):
         return
-    folders = tuple(session.folders)
+    folders = tuple(session.protocol.workspace.folders.values())
     items = [lsp.ConfigurationItem(folder.uri, OWN_SECTION) for folder in folders]
     items.append(lsp.ConfigurationItem(None, OWN_SECTION))
     try:
-        request = session.request("workspace/configuration", {"items": items})
+        request = session.workspace_configuration_async(lsp.ConfigurationParams(items))
         answers = await asyncio.wait_for(request, _SECONDS_FOR_AN_ANSWER)
     except Exception:  # noqa: BLE001  (a client may refuse in many ways)
         return
@@ -237,14 +217,15 @@ async def _register_watchers(session: Session) -> None:
     wanted: list[lsp.Registration] = []
     files, settings = workspace.did_change_watched_files, workspace.did_change_configuration
     if files is not None and files.dynamic_registration:
-        watchers = [{"globPattern": pattern} for pattern in _WATCHED]
-        wanted.append(lsp.Registration("ctxlint-files", "workspace/didChangeWatchedFiles", {"watchers": watchers}))
+        watchers = [lsp.FileSystemWatcher(pattern) for pattern in _WATCHED]
+        options = lsp.DidChangeWatchedFilesRegistrationOptions(watchers)
+        wanted.append(lsp.Registration("ctxlint-files", lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES, options))
     if settings is not None and settings.dynamic_registration:
-        section = {"section": OWN_SECTION}
-        wanted.append(lsp.Registration("ctxlint-settings", "workspace/didChangeConfiguration", section))
+        section = lsp.DidChangeConfigurationRegistrationOptions(OWN_SECTION)
+        wanted.append(lsp.Registration("ctxlint-settings", lsp.WORKSPACE_DID_CHANGE_CONFIGURATION, section))
     if wanted:
         try:
-            request = session.request("client/registerCapability", {"registrations": wanted})
+            request = session.client_register_capability_async(lsp.RegistrationParams(wanted))
             await asyncio.wait_for(request, _SECONDS_FOR_AN_ANSWER)
         except Exception:  # noqa: BLE001  (then nothing is watched)
             return

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING
 
-from ctxlint.editor import lsp
+from lsprotocol import types as lsp
+from pygls.uris import from_fs_path
+
 from ctxlint.editor.documents import NotebookDocument
 from ctxlint.editor.position_encoding import EncodedPlaces
-from ctxlint.editor.uris import uri_of
 from ctxlint.fix import Edit
 from ctxlint.source.notebook import Notebook
 from ctxlint.source.source import Source, Span
@@ -31,9 +32,10 @@ class DocumentView:
 
     def location(self, span: Span, path: str = "") -> lsp.Location:
         """The location of a span; in the file ``path``, if given, for which only the lines are used."""
-        if path:
+        uri = from_fs_path(path) if path else None
+        if uri is not None:
             start, end = (lsp.Position(each.line - 1, each.column - 1) for each in span)
-            return lsp.Location(uri_of(path), lsp.Range(start, end))
+            return lsp.Location(uri, lsp.Range(start, end))
         located = self.source.locate(span)
         places = EncodedPlaces(located.source, self.encoding)
         return lsp.Location(self._part(located.cell)[0], places.range(located.span))

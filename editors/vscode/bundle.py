@@ -44,6 +44,8 @@ def requirements() -> list[str]:
         "--quiet",
         "--no-annotate",
         "--no-header",
+        "--extra",
+        "lsp",
         *lowest,
         str(ROOT / "pyproject.toml"),
     )

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 import pytest
 
 from ctxlint.config.settings import Settings
+from ctxlint.editor.actions import prepare
+from ctxlint.editor.language_server import create
 from ctxlint.rule_names import rule_names
 from ctxlint.run.lint_file import check_source
 from ctxlint.source.source import Source
@@ -152,6 +155,11 @@ def test_fixes_of_untouched_classes_work_while_another_is_half_typed(client: Cli
 
 def test_nothing_is_offered_as_formatting(pulling: Client) -> None:
     assert not [name for name in pulling.capabilities if "ormatting" in name]
+
+
+def test_preparing_the_first_request_is_harmless(caplog: pytest.LogCaptureFixture) -> None:
+    asyncio.run(prepare(create()))
+    assert not caplog.records
 
 
 def test_the_comments_of_a_text_are_read_once_for_all_findings() -> None:

@@ -60,7 +60,7 @@ def test_settings_are_understood() -> None:
 
 def test_commands_for_any_editor_work() -> None:
     install, fix, check = blocks("sh")
-    assert install == "pip install ctxlint\n"
+    assert install == 'pip install "ctxlint[lsp]"\n'
     assert piped(shlex.split(fix)[1:], ONE) == (0, FIXED)
     assert piped(shlex.split(fix)[1:], "x = 1\r\n") == (0, "x = 1\r\n")
     code, found = piped(shlex.split(check)[1:], ONE)

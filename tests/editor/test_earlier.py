@@ -150,8 +150,8 @@ def test_a_session_shows_it_and_then_checks_the_changes(tmp_path: Path, start: S
 def test_tags_are_what_the_rules_say() -> None:
     modern = {rule.code for rule in all_rules() if rule.category is Category.MODERNIZE}
     unnecessary = {rule.code for rule in all_rules() if rule.unnecessary}
-    assert {code for code, tag in TAGS.items() if tag.name == "DEPRECATED"} == modern
-    assert {code for code, tag in TAGS.items() if tag.name == "UNNECESSARY"} == unnecessary - modern
+    assert {code for code, tag in TAGS.items() if tag.name == "Deprecated"} == modern
+    assert {code for code, tag in TAGS.items() if tag.name == "Unnecessary"} == unnecessary - modern
 
 
 def test_work_that_can_wait_waits_for_a_pause() -> None:

@@ -8,15 +8,16 @@ import signal
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
-from lsprotocol import types as lsprotocol
 from lsprotocol.converters import get_converter
 from pytest_lsp import client_capabilities
 
-from ctxlint.editor import lsp
+from ctxlint.editor import stdio
 from ctxlint.editor.language_server import create
+from ctxlint.editor.protocol_types import drop_unread
 from tests.editor.client import SECONDS, Client, Message
 from tests.editor.texts import ONE
 
@@ -26,6 +27,23 @@ if TYPE_CHECKING:
     from tests.editor.conftest import Start
 
 PULLS: Message = {"textDocument": {"diagnostic": {}}}
+
+
+@pytest.mark.parametrize("missing", ["pygls", "lsprotocol"])
+def test_without_the_extra_it_says_what_to_install(tmp_path: Path, missing: str) -> None:
+    (tmp_path / f"{missing}.py").write_text(f"raise ModuleNotFoundError(name={missing!r})\n")
+    path = os.pathsep.join([str(tmp_path), *sys.path])
+    run = subprocess.run(
+        [sys.executable, "-m", "ctxlint", "server"],
+        check=False,
+        env={**os.environ, "PYTHONPATH": path},
+        input="",
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode == 2
+    assert run.stdout == ""
+    assert run.stderr == (f'ctxlint: error: the language server needs {missing}; run `pip install "ctxlint[lsp]"`\n')
 
 
 def test_it_ends_as_the_protocol_has_it(start: Start) -> None:
@@ -196,6 +214,21 @@ def _runs(pid: int) -> bool:
         return file.read().rpartition(")")[2].split()[0] != "Z"
 
 
+def test_classes_of_the_protocol_are_the_same_when_they_are_completed_late() -> None:
+    fields = "{name: [(each.name, str(each.type), str(each.default)) for each in attrs.fields(one)]"
+    fields += " for name, one in types.ALL_TYPES_MAP.items() if isinstance(one, type) and attrs.has(one)}"
+    here = "from ctxlint.editor.protocol_types import import_protocol_types; import_protocol_types()"
+    after = "converters.get_converter(); import sys; print(len(fields)); print(fields)"
+    found = [
+        subprocess.check_output(
+            [sys.executable, "-c", f"{how}\nimport attrs\nfrom lsprotocol import types, converters\n{what}\n{after}"]
+        )
+        for how, what in ((here, f"fields = {fields}"), ("", f"converters.get_converter(); fields = {fields}"))
+    ]
+    assert found[0] == found[1]
+    assert int(found[0].split()[0]) > 500
+
+
 def test_asyncio_is_imported_without_ssl() -> None:
     code = (
         "import sys; from ctxlint.commands.server import import_asyncio; import_asyncio(); print('ssl' in sys.modules)"
@@ -206,17 +239,42 @@ def test_asyncio_is_imported_without_ssl() -> None:
     assert found.startswith(b"False")
 
 
+def test_capabilities_that_nothing_reads_are_dropped() -> None:
+    hover = {"contentFormat": ["markdown"]}
+    parameters = {
+        "processId": 1,
+        "capabilities": {
+            "general": {"positionEncodings": ["utf-8"], "markdown": {"parser": "marked"}},
+            "textDocument": {"hover": hover, "completion": {"contextSupport": True}},
+            "window": {"workDoneProgress": True},
+            "workspace": 5,
+        },
+    }
+    drop_unread(parameters)
+    assert parameters == {
+        "processId": 1,
+        "capabilities": {
+            "general": {"positionEncodings": ["utf-8"]},
+            "textDocument": {"hover": hover},
+            "window": {},
+            "workspace": 5,
+        },
+    }
+    rest: tuple[object, ...] = (None, [], {}, {"capabilities": "all"})
+    for rubbish in rest:
+        drop_unread(rubbish)
+
+
 @pytest.mark.parametrize("editor", ["visual-studio-code", "neovim", "emacs"])
-def test_the_library_of_the_protocol_reads_what_is_answered(editor: str) -> None:
-    converter, answers = get_converter(), list[bytes]()
-    declared = json.dumps(client_capabilities(editor), default=converter.unstructure)
-    server = create()
-    server.write = answers.append
-    server.receive(
-        b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"processId":null,"capabilities":%s}}'
-        % declared.encode()
-    )
-    (answer,) = (json.loads(each.partition(b"\r\n\r\n")[2]) for each in answers)
-    read = converter.structure(answer, lsprotocol.InitializeResponse).result.capabilities
-    assert converter.unstructure(read) == answer["result"]["capabilities"]
-    assert set(lsp.PARAMETERS) <= set(lsprotocol.METHOD_TO_TYPES)
+def test_dropped_capabilities_change_no_answer(editor: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    declared = json.dumps(client_capabilities(editor), default=get_converter().unstructure)
+    body = f'{{"jsonrpc":"2.0","id":1,"method":"initialize","params":{{"processId":null,"capabilities":{declared}}}}}'
+    answers: list[list[bytes]] = []
+    for drop in (drop_unread, lambda _: None):
+        monkeypatch.setattr(stdio, "drop_unread", drop)
+        server, written = create(), list[bytes]()
+        server.protocol.set_writer(SimpleNamespace(write=written.append))
+        stdio._handle(server, stdio._Phase(), body.encode())
+        answers.append(written)
+    assert answers[0] == answers[1]
+    assert b"positionEncoding" in answers[0][0]
