@@ -41,6 +41,7 @@ from ctxlint.model.function import (
 from ctxlint.model.index.attribute_stores import stored_on_others, unset_attributes
 from ctxlint.model.index.class_finder import conditional_methods, differ_only_in_code, members
 from ctxlint.model.index.decorator_summaries import may_change_methods
+from ctxlint.model.index.expected_errors import is_for_errors
 from ctxlint.model.index.file_answers import is_replaced
 from ctxlint.model.index.project import MAX_ANCESTORS, Definition
 from ctxlint.model.index.scopes import LOCAL, Scope, resolve, resolve_certainly
@@ -229,6 +230,7 @@ class Builder:
             ),
             is_redefined=record.is_redefined,
             is_replaced=record.is_replaced_unused(self.unit.source),
+            is_for_errors=is_for_errors(record, self.unit.index),
             applied=record.qualname in self.applied,
             known_in_part=self.known_in_part,
             is_alternative=record.alternative,
@@ -418,6 +420,10 @@ class Builder:
         every = with_every_gradient(gradients, methods.get("forward"))
         if every is not gradients:
             gradients = every
+            inputs = self.inputs(forward, methods.get("setup_context"), methods.get("backward"), gradients, working)
+            methods.update(self.walk_forward(methods, inputs, walk))
+        if "forward" in methods and inputs_among(methods["forward"].facts.absent):
+            forward = methods["forward"]
             inputs = self.inputs(forward, methods.get("setup_context"), methods.get("backward"), gradients, working)
             methods.update(self.walk_forward(methods, inputs, walk))
         functions = self.passed_functions(methods.get("forward"), inputs, working)
@@ -616,6 +622,8 @@ class Builder:
         if forward.variadic is None:
             gradients = tuple(each for each in gradients if not is_shifted(each, len(params)))
 
+        refused = inputs_among(forward.facts.absent)
+
         def described(wanted: int) -> tuple[Input, ...]:
             return tuple(
                 describe(
@@ -632,6 +640,7 @@ class Builder:
                     ],
                     [*none_from_calls(index, calls), *uses.none_tests[param.name]],
                     alone=len(params) == 1 and forward.variadic is None,
+                    refused=index in refused,
                 )
                 for index, param in enumerate(params)
             )

@@ -125,6 +125,8 @@ class Input:
     """Whether backward returns something other than None for it on some path. No if every slot is None."""
     may_be_none: tuple[Evidence, ...] = ()
     """Why None may be passed for it, whatever its type otherwise."""
+    refused: bool = False
+    """Whether forward, or a function that it calls, raises unless it is None."""
 
     @property
     def required(self) -> bool:
@@ -278,6 +280,8 @@ class FunctionClass:
     """Whether its name certainly means something else at the end of the file: a later version, as in a notebook."""
     is_replaced: bool = False
     """Whether a later class takes its name before anything uses it: then none of its code ever runs."""
+    is_for_errors: bool = False
+    """Whether a test defines it, and uses it only where it expects an error: what is wrong is meant to be."""
     legacy_state: str | None = None
     """How the class keeps state on ``self``, in the style before torch 1.5; None if it does not."""
     applied: bool = False

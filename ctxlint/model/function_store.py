@@ -27,6 +27,7 @@ import libcst as cst
 
 from ctxlint.effort import spend, steps
 from ctxlint.model.analyses.apply_arity import working_calls
+from ctxlint.model.index.expected_errors import is_for_errors
 from ctxlint.model.index.file_answers import answer_about
 from ctxlint.model.index.file_index import is_one_of_several
 from ctxlint.model.index.free_names import free_names
@@ -772,6 +773,7 @@ def _facts(builder: Builder, record: ClassRecord) -> tuple[Hashable, ...]:
         record.is_redefined,
         record.has_alternative(builder.unit.index.classes),
         record.is_replaced_unused(builder.unit.source),
+        is_for_errors(record, builder.unit.index),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxlint.model.analyses.rejections import taken_by_setup
+from ctxlint.model.analyses.rejections import swapped_in_setup, taken_by_setup
 from ctxlint.model.function import Binding, FunctionClass
 from ctxlint.model.interpreter.signatures import is_context_name
 from ctxlint.rules.base import Finding, Rule
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.config.settings import Settings
-    from ctxlint.model.function import Method, Param
+    from ctxlint.model.function import Method
 
 
 class SetupContextSignature(Rule[FunctionClass]):
@@ -89,7 +89,7 @@ class SetupContextSignature(Rule[FunctionClass]):
             return
         if _is_about_ctx(fn, method) or method.name in fn.called_directly:
             return
-        message = _count_message(method) or _order_message(method)
+        message = _count_message(method) or _order_message(fn, method)
         if message is not None and settings.torch.reach(2, 0):
             yield Finding(fn.span(method.node.name), f"`setup_context` of `{fn.name}` {message}")
 
@@ -115,15 +115,16 @@ def _count_message(method: Method) -> str | None:
     return None
 
 
-def _order_message(method: Method) -> str | None:
-    if len(method.positional) < 2:
+def _order_message(fn: FunctionClass, method: Method) -> str | None:
+    swapped = swapped_in_setup(fn, method)
+    if swapped is None:
         return None
-    second, third = method.positional[:2]
-    if not (_is_called(second, "output") and _is_called(third, "input")):
-        return None
+    second, third = swapped
+    whole = third.name not in [each.name for each in fn.inputs]
+    inputs, others = (third.name, "") if whole else ("inputs", f", and take `{third.name}` from `inputs`")
     return (
         f"takes `{second.name}` before `{third.name}`, but torch passes the inputs first; each gets the "
-        f"other's value. Write `setup_context({_ctx(method)}, {third.name}, {second.name})`."
+        f"other's value. Write `setup_context({_ctx(method)}, {inputs}, {second.name})`{others}."
     )
 
 
@@ -137,10 +138,6 @@ def _others(method: Method, inputs: str) -> str:
 
 
 _MOST_NAMES = 3
-
-
-def _is_called(param: Param, word: str) -> bool:
-    return param.name.strip("_").rstrip("s") == word
 
 
 def _ctx(method: Method) -> str:

@@ -101,8 +101,18 @@ class ForwardKeywords(Rule[FunctionClass]):
                 yield Finding(
                     fn.span(param.node.name),
                     f"`forward` of `{fn.name}` reads `**{param.name}`, which is always empty; torch raises TypeError for "
-                    f"keywords at `apply`. Take a dict or named parameters, pass them by position, and return `None` for each.",
+                    f"keywords at `apply`. {_remedy(fn, param.name)}",
                 )
+
+
+def _remedy(fn: FunctionClass, name: str) -> str:
+    """What to do about ``**kwargs``: it can go if no call passes a keyword."""
+    calls = [call for call in fn.calls if call.applies]
+    if calls and not any(call.keywords or call.double_starred for call in calls):
+        return f"Drop `**{name}`, as no call in view passes a keyword."
+    if fn.backward is None:
+        return "Take a dict or named parameters, and pass them by position."
+    return "Take a dict or named parameters, pass them by position, and return `None` for each."
 
 
 def _passes_on(forward: Method, name: str) -> bool:

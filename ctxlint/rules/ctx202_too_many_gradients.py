@@ -12,7 +12,7 @@ from ctxlint.model.analyses.reachability import judged_gradients
 from ctxlint.model.analyses.tensor_containers import holds_tensors
 from ctxlint.model.analyses.variadic_gradients import ends_with_variadic, gradients_before_variadic
 from ctxlint.model.function import FunctionClass, Style
-from ctxlint.model.interpreter.values import Tri, is_none
+from ctxlint.model.interpreter.values import NONE, Tri, before_views, is_gradient, is_none
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.wording import all_inputs, counted, place_of_gradients, quoted
 
@@ -102,11 +102,16 @@ class TooManyGradients(Rule[FunctionClass]):
                 surplus, when = f"`forward` takes {all_inputs(fn)}", f" when `{fn.inputs[flag].name}` needs a gradient,"
             if surplus is None:
                 continue
+            reason = f"because the surplus is not `None`{' then' * bool(when)}"
+            if _of_other_outputs(fn, returned):
+                remedy = _sum(fn)
+                if fn.materializes_grads is not Tri.YES and not when:
+                    reason = "unless the surplus is `None`"
             actual = f"{'' if returned.exact else 'at least '}{counted(returned.minimum, 'gradient')}"
             yield Finding(
                 place_of_gradients(fn, returned),
                 f"`{fn.backward.name}` of `{fn.name}` returns {actual} but {surplus}; torch raises RuntimeError at "
-                f"backward{when} because the surplus is not `None`{' then' * bool(when)}. {remedy}",
+                f"backward{when} {reason}. {remedy}",
                 rests_on=(returned,),
             )
 
@@ -132,6 +137,21 @@ def _advice(fn: FunctionClass) -> str:
         if holds_tensors(each):
             return f"Pass the content of `{each.name}` as separate inputs."
     return "Remove the surplus."
+
+
+def _of_other_outputs(fn: FunctionClass, returned: Returned) -> bool:
+    """Whether all of the surplus is incoming gradients of outputs of which no input gets any."""
+    count = len(fn.inputs)
+    values = [before_views(slot.value) for slot in returned.slots]
+    surplus = [value for value in values[count:] if value != NONE]
+    return count > 0 and bool(surplus) and all(is_gradient(each) and each not in values[:count] for each in surplus)
+
+
+def _sum(fn: FunctionClass) -> str:
+    """What to write instead of the gradients of the outputs one after the other."""
+    if len(fn.inputs) > 1:
+        return "Add it to the gradients of the inputs that its output depends on."
+    return f"Return the sum{' of those that are not `None`' * (fn.materializes_grads is not Tri.YES)}."
 
 
 def _surplus(fn: FunctionClass, returned: Returned) -> tuple[str | None, str]:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from ctxlint.model.analyses.gradient_values import compared_with_zero
 from ctxlint.model.analyses.missing_gradients import depends_on
-from ctxlint.model.analyses.outputs import is_read
-from ctxlint.model.analyses.returned_saved_inputs import returned_saved_inputs
+from ctxlint.model.analyses.outputs import arriving_gradients, is_read
+from ctxlint.model.analyses.returned_saved_inputs import operands_returned, returned_saved_inputs
 from ctxlint.model.analyses.size_divisions import divisors_of_gradients
 from ctxlint.model.analyses.unwritten_gradients import unwritten_gradients
 from ctxlint.model.analyses.upstream import (
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     import libcst as cst
 
     from ctxlint.config.settings import Settings
-    from ctxlint.model.interpreter.method import Method
+    from ctxlint.model.interpreter.method import Method, Param
 
 
 class GradientIgnoresUpstream(Rule[FunctionClass]):
@@ -114,10 +114,11 @@ class GradientIgnoresUpstream(Rule[FunctionClass]):
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         backward, jvp = fn.judgeable_backward, fn.methods.get("jvp")
-        for node in tangents_without_incoming(fn)[:1] if jvp is not None and fn.signature_judgeable else ():
+        tangents = tangents_without_incoming(fn)[:1] if fn.signature_judgeable else []
+        for node, tangent in ((each, jvp) for each in tangents if jvp is not None):
             yield Finding(
                 fn.span(node),
-                f"`jvp` of `{fn.name}` returns a tangent without reading {_unread(jvp)}; the result is silently wrong "
+                f"`jvp` of `{fn.name}` returns a tangent without reading {_unread(tangent, tangent.own_params)}; the result is silently wrong "
                 "unless the incoming tangent is 1. Multiply by it.",
             )
         if backward is None or not backward.signature_known:
@@ -130,20 +131,38 @@ class GradientIgnoresUpstream(Rule[FunctionClass]):
         yield from _of_inputs(fn, backward)
         ignored = gradients_without_upstream(fn) if not unwritten else []
         yield from _of_some(fn, backward) if not ignored else ()
+        arriving = arriving_gradients(fn, backward)
         compared = quoted(each.name for each in backward.own_params if compared_with_zero(backward, each))
-        how = f"that uses {compared} only to compare with 0" if compared else f"without reading {_unread(backward)}"
-        several = len(backward.own_params) > 1
+        how = (
+            f"that uses {compared} only to compare with 0"
+            if compared
+            else f"without reading {_unread(backward, arriving)}"
+        )
+        several = len(arriving) > 1
         for node in ignored[:1]:
             if not several and passes_on(fn, node):
                 yield Finding(
                     fn.span(node),
                     f"`{backward.name}` of `{fn.name}` returns a gradient {how}, although `forward` passes its input on; the "
-                    f"gradients of all that follows are silently lost. Compute the gradient from {_incoming(backward)}.",
+                    f"gradients of all that follows are silently lost. Compute the gradient from {_incoming(fn, backward)}.",
                 )
                 continue
             output = next(output_gradients(fn, node), None)
             if output is not None:
                 yield _of_output(fn, backward, *output)
+                continue
+            itself = [
+                code_of(each[1])
+                for returned in fn.gradients
+                if returned.node is node
+                for each in operands_returned(fn, returned)
+            ]
+            if itself:
+                yield Finding(
+                    fn.span(node),
+                    f"`{backward.name}` of `{fn.name}` returns the saved input `{itself[0]}` itself as the gradient for it, {how}; that "
+                    f"is right for one incoming gradient at best. Compute it from {_incoming(fn, backward)}.",
+                )
                 continue
             divisors = divisors_of_gradients(fn, node) if not several and not compared else []
             if divisors:
@@ -209,7 +228,7 @@ def _of_inputs(fn: FunctionClass, backward: Method) -> Iterator[Finding]:
         yield Finding(
             fn.span(node),
             f"`{backward.name}` of `{fn.name}` returns the saved input `{code_of(node)}` itself as the gradient for it; that is "
-            f"right for one incoming gradient at best. Compute it from {_incoming(backward)}.",
+            f"right for one incoming gradient at best. Compute it from {_incoming(fn, backward)}.",
         )
 
 
@@ -225,7 +244,7 @@ def _of_some(fn: FunctionClass, backward: Method) -> Iterator[Finding]:
         yield Finding(
             fn.span(first),
             f"`{backward.name}` of `{fn.name}` returns {'gradients' if several else 'a gradient'} for {quoted(names_of(fn, slots))} that "
-            f"{'do' if several else 'does'} not depend on {_incoming(backward)}; {'they are' if several else 'it is'} silently "
+            f"{'do' if several else 'does'} not depend on {_incoming(fn, backward)}; {'they are' if several else 'it is'} silently "
             "wrong unless the incoming gradient is 1. Multiply by it.",
         )
 
@@ -235,7 +254,7 @@ def _of_output(fn: FunctionClass, backward: Method, index: int, node: cst.BaseEx
     return Finding(
         fn.span(node),
         f"`{backward.name}` of `{fn.name}` returns an output of `forward` as the gradient for {quoted(names_of(fn, [index]))}; it is "
-        f"silently wrong. Compute the gradient from {_incoming(backward)}.",
+        f"silently wrong. Compute the gradient from {_incoming(fn, backward)}.",
     )
 
 
@@ -246,17 +265,16 @@ def _written(divisors: list[cst.BaseExpression]) -> str:
     return quoted(codes, "and") if short else "sizes" if len(codes) > 1 else "a size"
 
 
-def _incoming(backward: Method) -> str:
+def _incoming(fn: FunctionClass, backward: Method) -> str:
     """The names of the incoming gradients."""
-    return quoted([param.name for param in backward.own_params], "or")
+    return quoted([param.name for param in arriving_gradients(fn, backward)], "or")
 
 
-def _unread(method: Method | None) -> str:
+def _unread(method: Method, params: tuple[Param, ...]) -> str:
     """What is not read: only the values, if the shape is, or if the values are replaced."""
-    params = method.own_params if method is not None else ()
-    some = method is not None and any(is_read(method, param) for param in params)
+    some = any(is_read(method, param) for param in params)
     if len(params) > 3:
-        return f"{'the values of ' * some}any of the {len(params)} incoming {_KINDS[method is not None and method.name == 'jvp']}"
+        return f"{'the values of ' * some}any of the {len(params)} incoming {_KINDS[method.name == 'jvp']}"
     return "the values of " * some + quoted([param.name for param in params], "or")
 
 

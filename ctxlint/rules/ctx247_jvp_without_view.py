@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.config.settings import Settings
+    from ctxlint.model.function import Returned
     from ctxlint.model.interpreter.method import Method
     from ctxlint.model.interpreter.values import Value
 
@@ -91,7 +92,7 @@ class JvpWithoutView(Rule[FunctionClass]):
         for returned in fn.tangents if not (marks or fn.escapes) else ():
             for at, slot in enumerate(returned.slots if returned.known and returned.exact else ()):
                 index, whole = input_behind(fn, at) or (None, False)
-                if index is None or not _is_no_view(slot.value) or holds_integers(fn, fn.inputs[index]):
+                if index is None or not _never_is_view(fn, returned, at) or holds_integers(fn, fn.inputs[index]):
                     continue
                 name, tangent = fn.inputs[index].name, _tangent(jvp, index)
                 what = "the input" if whole else "a view of the input"
@@ -104,6 +105,12 @@ class JvpWithoutView(Rule[FunctionClass]):
                     fitting(f"{fact[0].upper()}{fact[1:]}; {raises}. Return {remedy}."),
                     rests_on=(returned, *fn.outputs),
                 )
+
+
+def _never_is_view(fn: FunctionClass, returned: Returned, at: int) -> bool:
+    """Whether no alternative of what a return gives for an output may be a view."""
+    alternatives = [each for each in fn.tangents if each.node is returned.node]
+    return all(at < len(each.slots) and _is_no_view(each.slots[at].value) for each in alternatives)
 
 
 def _is_no_view(value: Value) -> bool:

@@ -83,8 +83,8 @@ class TensorStashedOnCtx(Rule[FunctionClass]):
             return grad_output * y
     ```
 
-    The message says that modifications "silently give wrong gradients" if `backward` certainly reads the values, and that
-    they "go unnoticed" if it only passes the tensor to code that ctxlint does not know, such as a compiled kernel. Where
+    The message says that modifications "silently give wrong gradients" if `backward` certainly computes with the values, and
+    that they "go unnoticed" if it only tests them, or passes the tensor to code that ctxlint does not know. Where
     another view of the tensor is saved and `backward` unpacks it, torch notices them.
 
     If `backward` does not read the values of an input but, for example, only its shape, the gradients are right, but
@@ -206,7 +206,7 @@ def _message(stash: Stash, found: tuple[Stash, ...]) -> str:
         elif stash.is_noticed:
             what += _saved(stash)
             effect = f"{stays}, and saved-tensor hooks do not see {them}"
-        elif stash.uses.reads_values and not backward_raises(stash.fn):
+        elif stash.uses.computes and not backward_raises(stash.fn):
             effect = f"in-place modifications silently give wrong gradients, and saved-tensor hooks do not see {them}"
         else:
             effect = f"in-place modifications go unnoticed, and saved-tensor hooks do not see {them}"

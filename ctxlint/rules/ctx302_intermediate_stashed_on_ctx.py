@@ -134,7 +134,8 @@ def _effect(stash: Stash) -> str:
     """What happens, apart from the hooks."""
     noticed = stash.uses.only_metadata or stash.is_noticed or _is_only_root(stash)
     if stash.shares_an_output and not noticed:
-        return "in-place modifications of the output silently give wrong gradients"
+        effect = "silently give wrong gradients" if stash.uses.computes else "go unnoticed"
+        return f"in-place modifications of the output {effect}"
     return "it stays in memory as long as the graph"
 
 

@@ -9,6 +9,7 @@ import libcst as cst
 from ctxlint.fixes.save_arguments import save_properly
 from ctxlint.model.analyses.certain_raises import raises_before
 from ctxlint.model.analyses.inputs import from_calls, passes_no_tensor
+from ctxlint.model.analyses.rejections import swapped_in_setup
 from ctxlint.model.analyses.saved_tensors import hides_an_input
 from ctxlint.model.analyses.unsavable_values import evidence_against, is_unsavable
 from ctxlint.model.function import ContextCall, Evidence, FunctionClass, Trust
@@ -103,7 +104,7 @@ class SaveNonTensor(Rule[FunctionClass]):
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         for method in fn.context_methods:
-            if method.inherited:
+            if method.inherited or swapped_in_setup(fn, method) is not None:
                 continue
             for call in method.facts.of(ContextCall):
                 if call.method in ("save_for_backward", "save_for_forward"):

@@ -12,7 +12,7 @@ from ctxlint.model.analyses.reachability import never_taken
 from ctxlint.model.analyses.repeats import loop_around, repeated
 from ctxlint.model.analyses.saved_reads import is_unused
 from ctxlint.model.function import FunctionClass, SavedRead
-from ctxlint.model.index.indexer import EXPECT_ERRORS
+from ctxlint.model.index.expected_errors import EXPECT_ERRORS
 from ctxlint.model.syntax import dotted
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
 from ctxlint.rules.related import way_to

@@ -264,7 +264,7 @@ _METHODS = ("forward", "setup_context", "backward", "vjp")
 
 
 def _remedy(fn: FunctionClass, method: Method, value: Value | None) -> str:
-    """What to test instead: the flags of the inputs that the tensor was computed from; nothing if there is none."""
+    """What to test instead: the flags of the inputs with a gradient that the tensor was computed from, if there are any."""
     indices = {each.name: each.index for each in fn.inputs}
     names = {name for option in (value.options() if value else ()) for name in names_in(option.node)}  # type: ignore[attr-defined]
     local = [name for name in names if name in indices or name in method.binders]
@@ -272,6 +272,9 @@ def _remedy(fn: FunctionClass, method: Method, value: Value | None) -> str:
         return "Drop the test."
     if not indices.keys() >= set(local):
         return _ask(method)
+    local = [name for name in local if fn.inputs[indices[name]].gradient is not Tri.NO]
+    if not local:
+        return "Drop the test."
     if len(local) == 1:
         return f"Test `{method.ctx_name}.needs_input_grad[{indices[local[0]]}]`, the flag of the input `{local[0]}`."
     inputs = quoted(sorted(local, key=indices.__getitem__), "or")

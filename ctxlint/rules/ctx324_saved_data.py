@@ -94,7 +94,7 @@ class SavedDataOfTensor(Rule[FunctionClass]):
 def _message(found: SavedData, code: str) -> str:
     subject = f"`{code}` is saved, which has" if ".data" in code else f"`{code}` is saved as its `.data`, which has"
     itself = f"`{found.tensor}` itself" if ".data" in code else f"the original `{found.tensor}`"
-    effect = "silently give wrong gradients" if found.reads_values else "go unnoticed"
+    effect = "silently give wrong gradients" if found.computes else "go unnoticed"
     return (
         f"{subject} a version counter of its own; in-place modifications of `{found.tensor}` {effect}. Save {itself}."
     )

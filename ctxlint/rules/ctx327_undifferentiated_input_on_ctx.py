@@ -173,7 +173,7 @@ def _message(stash: Stash, names: tuple[str, ...]) -> str:
     several = len(names) > 1 and not stash.one_of
     named = " or ".join(f"`{name}`" for name in names) if stash.one_of else quoted(names)
     what = f"the input{'s' if several else ''} {named}{' on some paths' if stash.on_some_paths else ''}"
-    effect = f"in-place modifications {'silently give wrong gradients' if stash.uses.reads_values else 'go unnoticed'}"
+    effect = f"in-place modifications {'silently give wrong gradients' if stash.uses.computes else 'go unnoticed'}"
     if stash.is_noticed:
         effect = f"{'they stay' if several else 'it stays'} in memory as long as the graph"
     return (

@@ -207,7 +207,9 @@ def _is_checked(rule: Rule[Any], subject: Any, settings: Settings, *, in_view: b
     if in_view and not rule.may_be_in_view(subject):
         return False
     if isinstance(subject, FunctionClass) and (
-        (subject.is_replaced and not rule.about_definition) or (rule.about_backward and "backward" in subject.replaced)
+        subject.is_for_errors
+        or (subject.is_replaced and not rule.about_definition)
+        or (rule.about_backward and "backward" in subject.replaced)
     ):
         return False
     return not rule.about_backward or not (_is_out_of_use(subject, settings) or backward_never_runs(subject))

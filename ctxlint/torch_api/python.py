@@ -15,6 +15,12 @@ BUILTIN_SCALARS = {
     "range": "range",
 }
 
+SCALAR_FUNCTIONS = frozenset(
+    f"random.{name}"
+    for name in str.split("random randint randrange uniform gauss normalvariate triangular getrandbits")
+)
+"""Functions of other modules whose result is a number, in addition to those of ``math``."""
+
 NUMBER_BUILTINS = frozenset(str.split("abs int float round complex"))
 """Builtins that raise TypeError for a tuple as their first argument, but accept a tensor."""
 

@@ -59,12 +59,14 @@ def describe(
     may_be_none: Iterable[Evidence] = (),
     *,
     alone: bool = False,
+    refused: bool = False,
 ) -> Input:
     """The input number ``index``, from what backward returns (``gradients``) and all other evidence.
 
     ``required`` is the number of inputs that backward must return a gradient for: those without a default unless
     ``inputs_covered`` overrides that. ``may_be_none`` is the evidence for None from its uses and calls. ``alone``: it
-    is the only input, so the result of whatever backward calls belongs to it.
+    is the only input, so the result of whatever backward calls belongs to it. ``refused``: forward, or what it calls,
+    raises unless it is None, so that nobody wants the gradient.
     """
     gradient = gradient_of(index, required, gradients)
     of_calls = alone and gradient is Tri.UNKNOWN and any(map(given_by_a_call, gradients))
@@ -77,9 +79,13 @@ def describe(
     elif gradient is Tri.NO and index < max((len(each.slots) for each in gradients), default=0):
         # Tensors that need no gradient get None as well.
         collected.append(Evidence(False, Trust.HINT, "`backward` returns `None` for it", slot_node(index, gradients)))
+    if refused:
+        collected.append(Evidence(False, Trust.HINT, "anything but `None` is refused", param.node))
+        gradient = Tri.UNKNOWN if gradient is Tri.YES else gradient
     ordered = tuple(sorted(collected, key=lambda each: -each.trust.value))
     absent = (*none_from_signature(param), *may_be_none)
-    return Input(index, param.name, param, decide(ordered, bool(absent)), ordered, gradient, absent)
+    kind = InputKind.UNKNOWN if refused else decide(ordered, bool(absent))
+    return Input(index, param.name, param, kind, ordered, gradient, absent, refused)
 
 
 def given_by_a_call(returned: Returned) -> bool:

@@ -553,6 +553,16 @@ def _receivers(fn: FunctionClass, backward: Method) -> Iterator[tuple[int, Param
             yield index, backward.variadic
 
 
+def arriving_gradients(fn: FunctionClass, backward: Method) -> tuple[Param, ...]:
+    """The parameters of backward that may get a gradient: torch passes None for an output that is not a tensor."""
+    never = [
+        param
+        for index, param in enumerate(backward.positional)
+        if (values := possible_output_values(fn, index)) and all(is_tensor(each) is Tri.NO for each in values)
+    ]
+    return tuple(param for param in backward.own_params if param not in never) or backward.own_params
+
+
 def _name_of(backward: Method, param: Param, index: int) -> str:
     """The expression that holds the gradient of an output: the parameter, or an element of ``*rest``."""
     return f"{param.name}[{index - len(backward.positional)}]" if param is backward.variadic else param.name

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     import libcst as cst
 
-    from ctxlint.model.function import FunctionClass, Method
+    from ctxlint.model.function import FunctionClass, Method, Param
     from ctxlint.model.interpreter.values import Value
 
 
@@ -69,6 +69,19 @@ def taken_by_setup(method: Method) -> Taken:
     any_number = any(each.kind is ParameterKind.VARIADIC for each in taken)
     fit = required <= 3 and (any_number or len(positional) >= 3) and not keywords
     return Taken(required if required > 3 else len(positional), fit, next(iter(keywords), ""))
+
+
+def swapped_in_setup(fn: FunctionClass, method: Method) -> tuple[Param, Param] | None:
+    """The parameters of ``setup_context`` for output and inputs, if their names say that they are swapped."""
+    if method.name != "setup_context" or len(method.positional) < 2:
+        return None
+    second, third = method.positional[:2]
+    of_inputs = _is_called(third, "input") or any(third.name == each.name for each in fn.inputs)
+    return (second, third) if _is_called(second, "output") and of_inputs else None
+
+
+def _is_called(param: Param, word: str) -> bool:
+    return param.name.strip("_").rstrip("s") == word
 
 
 def results_are_rejected(fn: FunctionClass) -> bool:

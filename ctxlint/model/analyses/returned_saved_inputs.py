@@ -16,7 +16,7 @@ from ctxlint.model.interpreter.values import Item, SavedTensor, Variadic, before
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ctxlint.model.function import FunctionClass
+    from ctxlint.model.function import FunctionClass, Returned
     from ctxlint.model.interpreter.method import Method
     from ctxlint.model.interpreter.values import Value
 
@@ -26,12 +26,7 @@ def returned_saved_inputs(fn: FunctionClass, backward: Method) -> Iterator[tuple
 
     Not if backward may write to the tensor: with a kernel, a function that is not in view, or an attribute of it.
     """
-    candidates = [
-        (index, slot.node, slot.value)
-        for returned in fn.gradients
-        for index, slot in enumerate(returned.slots if returned.known and returned.exact else ())
-        if slot.node is not None and isinstance(slot.value, SavedTensor) and _is_operand(fn, slot.value, index)
-    ]
+    candidates = [each for returned in fn.gradients for each in operands_returned(fn, returned)]
     if not candidates or not any(reads_values(backward, each) for each in backward.own_params):
         return
     if any(each.name.startswith("_") or is_checked(backward, each) for each in backward.own_params):
@@ -43,6 +38,13 @@ def returned_saved_inputs(fn: FunctionClass, backward: Method) -> Iterator[tuple
             yield index, node
 
 
+def operands_returned(fn: FunctionClass, returned: Returned) -> Iterator[tuple[int, cst.BaseExpression, SavedTensor]]:
+    """The saved inputs, with which forward computes, that a return of backward gives as their own gradients."""
+    for index, slot in enumerate(returned.slots if returned.known and returned.exact else ()):
+        if slot.node is not None and isinstance(slot.value, SavedTensor) and _is_operand(fn, slot.value, index):
+            yield index, slot.node, slot.value
+
+
 def _is_operand(fn: FunctionClass, value: SavedTensor, index: int) -> bool:
     """Whether a saved tensor is the input with a number, also in ``*args``, and forward computes with it."""
     kept = kept_value(fn, value)
@@ -51,7 +53,7 @@ def _is_operand(fn: FunctionClass, value: SavedTensor, index: int) -> bool:
         return False
     if isinstance(kept, Item) and isinstance(kept.of, Variadic):
         return kept.of.role == "input" and isinstance(kept.key, int) and kept.of.start + kept.key == index
-    return is_input(kept) and kept.index == index
+    return is_input(kept) and kept.index == index and not fn.inputs[index].refused
 
 
 def _may_be_changed(backward: Method, value: Value) -> bool:

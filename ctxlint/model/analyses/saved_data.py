@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 @record
 class SavedData:
-    """The saved argument, the code of the tensor whose ``.data`` it is, and whether backward reads values of it."""
+    """The saved argument, the code of the tensor whose ``.data`` it is, and whether backward computes with it."""
 
     argument: Slot
     tensor: str
-    reads_values: bool
+    computes: bool
 
 
 def saved_data(fn: FunctionClass) -> Iterator[SavedData]:
@@ -41,7 +41,7 @@ def saved_data(fn: FunctionClass) -> Iterator[SavedData]:
             continue
         uses = uses_of_kept(fn, "saved_tensors", contained=True, places=(Place(at, len(saved)),))
         if not uses.only_metadata:
-            yield SavedData(argument, found[1], uses.reads_values)
+            yield SavedData(argument, found[1], uses.computes)
 
 
 def _data_of(value: Value) -> tuple[Value, str] | None:

@@ -21,7 +21,7 @@ from ctxlint.model.analyses.kept_by_helpers import (
 from ctxlint.model.analyses.unread_arguments import asked_by_callee, unread_by_callee
 from ctxlint.model.interpreter.events import ContextLent, ContextRead, Escape, GenericCall
 from ctxlint.model.interpreter.values import ContextAttribute
-from ctxlint.model.syntax import code_of, dotted, literal_text
+from ctxlint.model.syntax import code_of, dotted, last_name, literal_text
 from ctxlint.records import record
 from ctxlint.torch_api import operations
 
@@ -44,7 +44,8 @@ class Asked(Enum):
 class KeptUses:
     """How the reading methods use a stored tensor.
 
-    ``reads_values`` is certain. ``handed_on``: it, or a view of it, escapes. ``as_object``: this very object escapes,
+    ``reads_values`` is certain; ``computes`` if that is for more than a condition, or a graph that backward
+    differentiates. ``handed_on``: it, or a view of it, escapes. ``as_object``: this very object escapes,
     for instance to a call that may keep or compare it. ``put_away``: a function of the project keeps it, or an unknown
     method gets nothing else, and its result is dropped. ``custom``: an attribute of it is used that no other tensor
     has. ``unread``: a function of the project gets it and never reads it; that counts as ``handed_on`` if there is no
@@ -53,6 +54,7 @@ class KeptUses:
     """
 
     reads_values: bool = False
+    computes: bool = False
     handed_on: bool = False
     as_object: bool = False
     put_away: bool = False
@@ -187,7 +189,21 @@ class _Uses:
 
     def read_values(self) -> None:
         self.uses.reads_values = True
+        self.uses.computes = self.uses.computes or self.takes_part()
         self.uses.always = self.uses.always or self.always_runs()
+
+    def takes_part(self) -> bool:
+        """Whether what is read may become part of a gradient: not of a test, nor of ``y.sum().backward()``."""
+        child = self.start
+        for node in self.method.above(child) if child is not None else ():
+            if isinstance(node, (cst.If, cst.While, cst.IfExp)):
+                return node.test is not child
+            if isinstance(node, cst.Expr):
+                return not (isinstance(node.value, cst.Call) and last_name(node.value.func) == "backward")
+            if isinstance(node, (cst.BaseSmallStatement, cst.BaseCompoundStatement)):
+                return not isinstance(node, (cst.Assert, cst.Raise))
+            child = node
+        return True
 
     def always_runs(self) -> bool:
         """Whether every call of the method reaches the current use, unless something raises."""

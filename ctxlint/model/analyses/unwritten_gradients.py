@@ -27,12 +27,16 @@ def unwritten_gradients(fn: FunctionClass, backward: Method) -> Iterator[tuple[i
     """The gradients, by input, that are certainly such memory, unless None.
 
     Not where backward may write the gradient somewhere else, as to ``weight.main_grad``, and returns a placeholder, nor
-    for an input that only orders calls: forward does not read its values.
+    for an input that only orders calls, as forward does not read its values, or that is always None.
     """
     found = [each for returned in fn.gradients for each in _unwritten(backward, returned)]
     if found and not writes_elsewhere(backward) and not returns_placeholder(fn):
-        tokens = [each.index for each in fn.inputs if fn.forward is None or not reads_values(fn.forward, each.param)]
-        yield from (each for each in found if each[0] not in tokens)
+        excluded = [
+            each.index
+            for each in fn.inputs
+            if fn.forward is None or not reads_values(fn.forward, each.param) or each.refused
+        ]
+        yield from (each for each in found if each[0] not in excluded)
 
 
 def returns_placeholder(fn: FunctionClass) -> bool:

@@ -39,7 +39,7 @@ from ctxlint.model.interpreter.values import (
     leaves,
     usual_storage,
 )
-from ctxlint.model.syntax import dotted, is_name, keywords_of, last_name
+from ctxlint.model.syntax import dotted, is_name, keywords_of, last_name, signed_integer
 from ctxlint.patterns import pattern
 from ctxlint.torch_api import operations
 
@@ -73,27 +73,22 @@ def gradients_without_upstream(fn: FunctionClass) -> list[cst.CSTNode]:
 
 
 def _passes_kept_gradients(fn: FunctionClass, backward: Method, returned: Returned) -> bool:
-    """Whether a return is some Nones and then an input as it is, several gradients, while forward passes a loss on.
+    """Whether a return is an input as it is, several gradients, between Nones, while forward passes a loss on.
 
     The loss gets one of the Nones. The gradients are not all None: backward would be there for nothing.
     """
     value = returned.node.value if isinstance(returned.node, cst.Return) else None
-    elements: list[cst.BaseExpression | None] = []
-    for part in _joined(backward, value):
-        if isinstance(part, (cst.Tuple, cst.List)):
-            elements += [each if isinstance(each, cst.StarredElement) else each.value for each in part.elements]
-        else:
-            elements.append(part)
-    *nones, last = elements
-    if not nones or last is None or not all(each is not None and is_name(each, "None") for each in nones):
+    elements = [each for part in _joined(backward, value) for each in _without_star(part)]
+    several = [at for at, each in enumerate(elements) if each is not None]
+    if len(several) != 1 or several[0] == 0:
         return False
-    kept = _behind_tuple(backward, last.value if isinstance(last, cst.StarredElement) else last)
-    if not backward.is_on_ctx(kept or last) or not isinstance(kept, cst.Attribute):
+    kept = _behind_tuple(backward, elements[several[0]])
+    if not isinstance(kept, cst.Attribute) or not backward.is_on_ctx(kept):
         return False
     outputs = [before_views(option) for output in fn.outputs_values() for option in output.options()]
     alone = bool(outputs) and all(each.count == 1 for each in fn.outputs)
     passed_on = alone and all(
-        is_input(each) and each.index < len(nones) and _LOSS.search(each.name) is not None for each in outputs
+        is_input(each) and each.index < several[0] and _LOSS.search(each.name) is not None for each in outputs
     )
     return passed_on and _is_input_in_tuple(fn, kept.attr.value)
 
@@ -104,6 +99,23 @@ def _joined(backward: Method, node: cst.BaseExpression | None) -> list[cst.BaseE
     if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Add):
         return [*_joined(backward, node.left), *_joined(backward, node.right)]
     return [node]
+
+
+def _without_star(part: cst.BaseExpression | None) -> Iterator[cst.BaseExpression | None]:
+    """The elements of a part of a tuple, None for each ``None``: also for those of ``(None,) * n``, if only for one."""
+    if isinstance(part, (cst.Tuple, cst.List)):
+        for each in part.elements:
+            yield from _without_star(each.value) if isinstance(each, cst.StarredElement) else [_unless_none(each.value)]
+    elif isinstance(part, cst.BinaryOperation) and isinstance(part.operator, cst.Multiply):
+        element = next(_without_star(part.left), part)
+        count = signed_integer(part.right)
+        yield from [None] * (1 if count is None else count) if element is None else [part]
+    else:
+        yield part
+
+
+def _unless_none(node: cst.BaseExpression) -> cst.BaseExpression | None:
+    return None if is_name(node, "None") else node
 
 
 def _behind_tuple(method: Method, node: cst.BaseExpression | None) -> cst.BaseExpression | None:
@@ -127,10 +139,7 @@ def _is_input_in_tuple(fn: FunctionClass, attribute: str) -> bool:
     )
 
 
-_LOSS = pattern(
-    r"(?i:loss(?!es)|energy|objective|penalty|likelihood|nll|elbo"
-    r"|(?<![^\W_])(?:f?val(?:ue)?|cost|score|error|reward|distance)(?![^\W_]))"
-)
+_LOSS = pattern(r"(?i:loss(?!es)|objective|penalty|likelihood|nll|elbo)")
 """Part of the name of a loss, not of an interval; the identity of others is where gradients are injected on purpose."""
 
 

@@ -66,6 +66,7 @@ from ctxlint.patterns import pattern
 from ctxlint.source.ast_tree import nodes_in, parameter_names, positional_names
 from ctxlint.torch_api.autograd import BY_OTHERS, GRADIENTS_OFF, OPERATOR_KERNELS, PROTOCOL
 from ctxlint.torch_api.operations import INPLACE_FLAGS, TORCH_SINGLE, TUPLE_METHODS
+from ctxlint.torch_api.python import BUILTIN_SCALARS, SCALAR_FUNCTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -1134,7 +1135,7 @@ class CallSites:
 
 
 def _is_fixed(stored: ast.expr) -> bool:
-    """Whether what an attribute holds is not a list, which may be filled later, and no name, which means another here."""
+    """Whether an attribute holds no list, which may be filled later, and no name, which means another value here."""
     return not any(isinstance(each, (ast.List, ast.Name)) for each in nodes_in(stored))
 
 
@@ -1154,8 +1155,14 @@ def _kind_of_result(call: ast.Call, scope: Scope) -> ArgumentKind:
         return ArgumentKind.TENSORS
     if len(found) == 1 and found[0] in _CONTAINERS:
         return ArgumentKind.CONTAINER
-    space, _, name = ((found[0] if len(found) == 1 else None) or "").rpartition(".")
-    return ArgumentKind.TENSOR if space == "torch" and name in TORCH_SINGLE else ArgumentKind.OTHER
+    callee = (found[0] if len(found) == 1 else None) or ""
+    space, _, name = callee.rpartition(".")
+    if space == "torch":
+        return ArgumentKind.TENSOR if name in TORCH_SINGLE else ArgumentKind.OTHER
+    if space == "math" or callee in SCALAR_FUNCTIONS:
+        return ArgumentKind.NUMBER
+    sort = BUILTIN_SCALARS.get(name, "") if space == "builtins" else ""
+    return _OF_SORTS.get(sort, ArgumentKind.OTHER)
 
 
 def _divides(call: ast.Call, meant: list[str | None]) -> bool:
@@ -1380,6 +1387,15 @@ _CONSTANTS: dict[type, ArgumentKind] = {
     bytes: ArgumentKind.STRING,
     type(None): ArgumentKind.NONE,
 }
+
+_OF_SORTS = {
+    "int": ArgumentKind.NUMBER,
+    "float": ArgumentKind.NUMBER,
+    "number": ArgumentKind.NUMBER,
+    "bool": ArgumentKind.BOOL,
+    "str": ArgumentKind.STRING,
+}
+"""The kinds of what builtins return."""
 
 _UNKNOWN_NAME = ast.Name("", ast.Load())
 

@@ -12,6 +12,7 @@ from dataclasses import replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ctxlint.model.index.expected_errors import EXPECT_ERRORS, expects_errors
 from ctxlint.model.index.file_index import (
     CallRecord,
     ClassRecord,
@@ -34,11 +35,6 @@ _STRING_ACCESS = {"setattr": 1, "hasattr": 1, "delattr": 1, "getattr": 2}
 """Builtins that may find an attribute missing, or set it, and after how many arguments; ``getattr`` with a default."""
 
 _READING = ("getattr", "hasattr")
-
-EXPECT_ERRORS = frozenset(
-    {"raises", "warns", "assertRaises", "assertRaisesRegex", "assertRaisesRegexp", "assertWarns", "assertWarnsRegex"}
-)
-"""The last part of the names of functions that expect an exception or a warning in tests."""
 
 _VERSION = pattern(r"version|hasattr|getattr|torch_?(?:\d|major|minor)|_[gl][te]_", re.IGNORECASE)
 """What a condition mentions that distinguishes releases."""
@@ -255,7 +251,7 @@ class _Indexer:
 
     def with_(self, node: ast.With | ast.AsyncWith, scope: Scope, place: _Place) -> None:
         items = tuple(item.context_expr for item in node.items)
-        expects = place.expects_error or any(_expects_errors(item) for item in items)
+        expects = place.expects_error or any(map(expects_errors, items))
         inside = place._replace(within=(*place.within, *items), expects_error=expects)
         for item in node.items:
             self.expression(item.context_expr, scope, inside)
@@ -504,13 +500,6 @@ def _catches_type_errors(node: ast.expr | None) -> bool:
     """Whether a handler is there for calls with the wrong arguments, or of what is not there: it names the error."""
     names = node.elts if isinstance(node, ast.Tuple) else (node,)
     return any(isinstance(each, ast.Name) and each.id in ("TypeError", "NotImplementedError") for each in names)
-
-
-def _expects_errors(node: ast.AST) -> bool:
-    """Whether an expression is a call like ``pytest.raises(...)``."""
-    func = node.func if isinstance(node, ast.Call) else None
-    name = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else None
-    return name in EXPECT_ERRORS
 
 
 def _join(scope: Scope, name: str) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model.index.indexer import EXPECT_ERRORS
+from ctxlint.model.index.expected_errors import EXPECT_ERRORS
 from ctxlint.model.interpreter.assignments import assign_target
 from ctxlint.model.interpreter.calls import call_method
 from ctxlint.model.interpreter.conditions import asks_unknown_type, by_type, decided, enter_arm, tensor_asked_for

@@ -30,6 +30,7 @@ from ctxlint.model.interpreter.values import (
     is_container,
     is_none,
     join_all,
+    parameters_among,
     taken_from,
     without,
 )
@@ -314,6 +315,8 @@ def _narrow_one(walk: Walk, test: cst.BaseExpression, holds: bool) -> None:
         walk.state.names[name] = without(value, NONE)
     elif is_none(value) is not Tri.NO and isinstance(value, Choice):
         walk.state.names[name] = NONE
+    else:
+        walk.state.absent |= parameters_among((value,))
 
 
 def is_plain(value: Value) -> bool:

@@ -51,6 +51,7 @@ from ctxlint.model.interpreter.values import (
     is_tensor,
     join_all,
     leaves,
+    parameters_among,
     usual_storage,
 )
 from ctxlint.model.syntax import children, last_name, root_name
@@ -109,6 +110,7 @@ def apply_summary(
     if not (summary.reads and _are_shifted(definition, node)):
         record_reads(walk, node, by, summary.reads, arguments)
     _record_none_reads(walk, by, summary.none_reads, arguments)
+    walk.state.absent |= parameters_among(summary.absent)
     record_foreign_strides(walk, node, by, summary.strides, arguments)
     for use in summary.graph_uses:
         walk.record(GraphUseInside, node, test=use.test, how=use.how, by=by, through=use.steps)

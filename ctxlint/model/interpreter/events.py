@@ -227,6 +227,8 @@ class Return(Event):
     bare: bool = False
     attributes: frozenset[str] = frozenset()
     """The ctx attributes that are certainly set when it runs."""
+    absent: frozenset[Value] = frozenset()
+    """The parameters that are certainly None when it runs."""
 
 
 @record

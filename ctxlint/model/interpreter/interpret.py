@@ -75,4 +75,5 @@ def interpret(
         complete=walk.complete,
         end_done=end.done,
         end_attributes=frozenset(end.attributes),
+        end_absent=end.absent,
     )

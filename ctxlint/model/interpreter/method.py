@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from enum import Enum
-from functools import cached_property
+from functools import cached_property, reduce
 from itertools import chain, takewhile
+from operator import and_
 from typing import TYPE_CHECKING, cast
 
 import libcst as cst
@@ -157,6 +158,8 @@ class MethodFacts:
     """The events that must have happened when the end of the body is reached."""
     end_attributes: frozenset[str] = frozenset()
     """The ctx attributes that are certainly set when the end of the body is reached."""
+    end_absent: frozenset[Value] = frozenset()
+    """The parameters that are certainly None when the end of the body is reached."""
     names_read: frozenset[str] = frozenset()
     """Every name that the body reads, nested functions included; ``del`` is not a read."""
     is_generator: bool = False
@@ -173,6 +176,13 @@ class MethodFacts:
     def returns(self) -> tuple[Return, ...]:
         """The return statements, in order."""
         return self.of(Return)
+
+    @property
+    def absent(self) -> frozenset[Value]:
+        """The parameters that are certainly None where the method ends without an error."""
+        ends = [each.absent for each in self.returns]
+        ends += [] if self.falls_through is Tri.NO else [self.end_absent]
+        return reduce(and_, ends) if ends else frozenset()
 
     def of(self, kind: type[EventType]) -> tuple[EventType, ...]:
         """The events of one kind, in order."""

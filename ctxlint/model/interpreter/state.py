@@ -53,6 +53,8 @@ class State:
     live: bool = True
     paths: tuple[tuple[Guard, ...], ...] = ((),)
     thinned: bool = False
+    absent: frozenset[Value] = frozenset()
+    """The parameters that are certainly None: those of which a test or a call has let nothing else pass."""
     changes: int = 0
     """How often a list, set or dict was modified in this state."""
 
@@ -67,6 +69,7 @@ class State:
             self.maybe,
             self.live,
             _longer(self.paths, *guards) if guards else self.paths,
+            absent=self.absent,
         )
 
     def copy(self) -> State:
@@ -136,12 +139,14 @@ def join_states(before: State, arms: list[State]) -> State:
         if all(other.attributes.get(name) == value for other in alive[1:])
     }
     done = reduce(and_, (arm.done for arm in alive))
+    absent = reduce(and_, (arm.absent for arm in alive))
     paths = before.paths
     if thinned:
         paths = tuple(path for arm in alive for path in arm.paths)[: _MAX_PATHS + 1]
         if len(paths) > _MAX_PATHS:
             paths = ((Guard(0, "unknown"),),)
-    return State(names, attributes, before.guards, done, maybe, paths=paths, thinned=before.thinned or thinned)
+    thinned = before.thinned or thinned
+    return State(names, attributes, before.guards, done, maybe, paths=paths, thinned=thinned, absent=absent)
 
 
 def join_environments(

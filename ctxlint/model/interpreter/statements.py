@@ -89,7 +89,8 @@ def execute_return(walk: Walk, node: cst.Return) -> None:
     if value is NEVER:
         walk.state.live = False
         return
-    walk.record(Return, node, value=value, bare=node.value is None, attributes=frozenset(walk.state.attributes))
+    attributes, absent = frozenset(walk.state.attributes), walk.state.absent
+    walk.record(Return, node, value=value, bare=node.value is None, attributes=attributes, absent=absent)
     walk.state.live = False
 
 

@@ -176,6 +176,8 @@ class Summary:
     kernel_faults: tuple[KernelFault, ...] = ()
     unwritten: tuple[int, ...] = ()
     """The elements of what it returns that are memory which nothing writes to, unless None."""
+    absent: frozenset[Value] = frozenset()
+    """The arguments that are certainly None once it returns."""
 
 
 @record

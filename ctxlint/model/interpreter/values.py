@@ -480,6 +480,11 @@ def _is_of_torch(value: Value) -> bool:
     return isinstance(value, Imported) and value.name.startswith(("torch.", "builtins."))
 
 
+def parameters_among(values: Iterable[Value]) -> frozenset[Value]:
+    """Those of some values that are, unchanged, what a parameter gets."""
+    return frozenset([each for each in values if isinstance(each, (Argument, Parameter))])
+
+
 def is_input(value: object) -> TypeGuard[Parameter]:
     """Whether a value is an input of ``forward``."""
     return isinstance(value, Parameter) and value.role == "input"

@@ -173,7 +173,8 @@ class Shape:
         others = (none_reads, unbound_reads, uses, misfits, strides, flags)
         faults = tuple(map(self._fault, summary.kernel_faults))
         as_they_are = (summary.trial_effects, summary.left_out, faults, summary.unwritten)
-        return Summary(returned, writes, reads, effects, deferred, *others, *as_they_are)
+        absent = frozenset(map(self._in_caller, summary.absent)) if summary.absent else summary.absent
+        return Summary(returned, writes, reads, effects, deferred, *others, *as_they_are, absent)
 
     def _fault(self, fault: KernelFault) -> KernelFault:
         return fault if fault.absent is None else replace(fault, absent=self._in_caller(fault.absent))

@@ -575,7 +575,7 @@ def _summary(
     others = (none_reads, unbound_reads, uses, misfits, strides, flags, sums)
     faults = tuple(_kernel_faults(definition, facts))
     filled = (tuple(_left_out(definition, head.node, facts)), faults, unwritten_parts(head.node, facts))
-    return Summary(_returned(facts), writes, reads, effects, (), *others, *filled)
+    return Summary(_returned(facts), writes, reads, effects, (), *others, *filled, facts.absent)
 
 
 def _number_of_results(function: ast.AST) -> int:
