@@ -34,6 +34,11 @@ def code_of(node: cst.CSTNode) -> str:
     return _CODE.code_for_node(node) if path is None else path
 
 
+def without_not(test: cst.BaseExpression | None) -> cst.BaseExpression | None:
+    """The operand of ``not``, or the test itself."""
+    return test.expression if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not) else test
+
+
 def dotted(node: cst.CSTNode) -> str | None:
     """``a.b.c`` of an attribute chain; None for any other expression."""
     parts: list[str] = []

@@ -40,7 +40,7 @@ def assumed_contiguous(use: LayoutUse) -> str:
         unless = f"unless both have the same layout, it {_ELSE_WRONG}"
         return f"{passed} with strides of {other}; {unless}. Make both contiguous, or pass the strides of each."
     if use.how == OTHERS:
-        return f"{passed} with strides of other tensors only; it {_WRONG_IF_EXPANDED}. Pass its strides as well."
+        return f"{passed} with strides of other tensors only; it {_WRONG_IF_EXPANDED}. Add parameters for its strides."
     if use.how == KERNEL:
         return f"{passed} but none of its strides; it {_WRONG_IF_EXPANDED if use.alike else _WRONG}. {instead}"
     if use.how == PARTLY_STRIDED:

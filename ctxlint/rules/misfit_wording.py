@@ -127,13 +127,13 @@ def fact(misfit: Misfit) -> str:
 
 def remedy(misfit: Misfit) -> str:
     """What to write."""
-    if misfit.surplus or misfit.shifted:
+    if misfit.surplus or misfit.shifted or len(misfit.missing) > 1:
         return "Pass one argument for each parameter"
     if misfit.missing:
         return f"Pass {them(misfit.missing)} too"
     if misfit.twice:
         return f"Pass {them(misfit.twice)} once"
-    return f"Remove {them(misfit.unknown)}, or call a function that takes {them(misfit.unknown)}"
+    return f"Call a function that takes {them(misfit.unknown)}, or pass what it takes"
 
 
 _MOST_NAMES = 4

@@ -7,6 +7,7 @@ it also determines where the missing None belong.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,7 @@ from ctxlint.model.function import Style, Trust
 from ctxlint.model.interpreter.events import Assigned, ContextRead, NeedsInputGradRead
 from ctxlint.model.interpreter.values import (
     NONE,
+    Constant,
     ContextAttribute,
     Item,
     Sequence,
@@ -31,7 +33,7 @@ from ctxlint.model.interpreter.values import (
     is_none,
     storage,
 )
-from ctxlint.model.syntax import children
+from ctxlint.model.syntax import children, without_not
 from ctxlint.patterns import pattern
 from ctxlint.records import record
 
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
     import libcst as cst
 
     from ctxlint.model.function import ApplyCall, FunctionClass, Input, Returned
+    from ctxlint.model.interpreter.events import Guard
     from ctxlint.model.interpreter.method import Method
     from ctxlint.source.source import Span
 
@@ -151,8 +154,23 @@ def one_for_each_place(found: Iterable[Shortfall]) -> list[Shortfall]:
     return [*by_place.values()]
 
 
+def _is_unless_needed(fn: FunctionClass, guard: Guard) -> bool:
+    """Whether a test asks for a false ``ctx.a``, which forward only makes true where an input needs a gradient."""
+    flag = without_not(guard.test)
+    if flag is None or fn.backward is None or not fn.backward.is_on_ctx(flag) or (flag is guard.test) is guard.holds:
+        return False
+    writes = fn.writes_by_attribute.get(flag.attr.value, ())
+    true = [each for each in writes if not (isinstance(each.value, Constant) and not each.value.value)]
+    return bool(true) and all(any(guard.mentions("requires_grad") for guard in each.guards) for each in true)
+
+
 def _is_without_gradients(fn: FunctionClass, returned: Returned) -> bool:
-    """Whether the inputs that need no gradient on the way to a return seem to be the only tensors."""
+    """Whether the inputs that need no gradient on the way to a return seem to be the only tensors.
+
+    Or perhaps no input needs one there, by what forward keeps on ctx: then torch never gets to the return.
+    """
+    if any(map(partial(_is_unless_needed, fn), returned.event.guards)):
+        return True
     refused = refused_flags(returned.event.guards)
     if not refused or fn.variadic_inputs is not None:
         return False

@@ -23,7 +23,7 @@ from ctxlint.model.interpreter.events import (
     orders_of,
 )
 from ctxlint.model.interpreter.values import NeedsInputGrad, Tri, before_views, is_input
-from ctxlint.model.syntax import compares_identity, dotted, is_name, only_target, parents_below, words_of
+from ctxlint.model.syntax import compares_identity, dotted, is_name, only_target, parents_below, without_not, words_of
 from ctxlint.records import record
 
 if TYPE_CHECKING:
@@ -336,7 +336,7 @@ def _about_gradients(text: str) -> bool:
 
 def _asks_for_training(guard: Guard) -> bool:
     """Whether a test is a flag for training, and nothing else: ``training``, ``not self.training``."""
-    flag = _without_not(guard.test)
+    flag = without_not(guard.test)
     return flag is not None and (dotted(flag) or "").rpartition(".")[2] in _TRAINING
 
 
@@ -430,16 +430,11 @@ def _decides_more(fn: FunctionClass, event: ContextEvent) -> bool:
 
 def _computes_by(forward: Method, guard: Guard) -> bool:
     """Whether a flag is used for more than to decide what is stored on ctx: a kernel may compute less without it."""
-    flag = _without_not(guard.test)
+    flag = without_not(guard.test)
     nodes: list[cst.BaseExpression] = [*forward.nodes_of(cst.Name), *forward.nodes_of(cst.Attribute)]
     uses = [each for each in nodes if flag is not None and dotted(each) == dotted(flag)]
     ifs = [each for each in forward.nodes_of(cst.If) if each.orelse is None and _only_stores(forward, each.body)]
     return any(all(each is not node.test for node in ifs) for each in uses)
-
-
-def _without_not(test: cst.BaseExpression | None) -> cst.BaseExpression | None:
-    """The operand of ``not``, or the test itself."""
-    return test.expression if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not) else test
 
 
 def _only_stores(forward: Method, body: cst.BaseSuite) -> bool:
