@@ -231,11 +231,15 @@ class FileIndex:
 
         Also where the result has a name in a function that calls it once, and does not hand it on.
         """
+        if self.parts:
+            return frozenset().union(*(each.used_at_once for each in self.parts))
         return frozenset(last_name(dotted_name(each.func) or "") for each in self._made_at_once)
 
     @cached_property
     def made_to_last(self) -> frozenset[str]:
         """The names of what is called, and its result kept, handed on or used again: ``Layer`` of ``a = Layer(n)``."""
+        if self.parts:
+            return frozenset().union(*(each.made_to_last for each in self.parts))
         calls = (each for each in self.calls if not each.scope.is_of_a_test)
         return frozenset(each.name for each in calls if each.node not in self._made_at_once)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import builtins
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctxlint.source.ast_tree import nodes_in
@@ -74,7 +75,7 @@ class Scope:
     fallback: bool = False
     """Whether the function or class is defined in an ``except`` clause."""
 
-    @property
+    @cached_property
     def is_of_a_test(self) -> bool:
         """Whether it is that of a test, or of a class of tests, by its name, which says little about other uses."""
         return any(each.lower().startswith("test") for each in self.qualname.split("."))
