@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, TypeVar
 from ctxlint.cache.run import answers_in
 from ctxlint.run.worker_process import Died, WorkerProcess, can_copy, can_start
 from ctxlint.run.workers import WORTH_SHARING, processors
-from ctxlint.source.imports import Contents, Imports
+from ctxlint.source.imports import Contents, Imports, read_import
+from ctxlint.source.reading import Unreadable
 from ctxlint.source.scanner import Transforming
 
 if TYPE_CHECKING:
@@ -161,6 +162,9 @@ def _search_ahead(paths: Iterable[str]) -> None:
         _IS_FREE.wait()
         for each in searches:
             _KNOWN[each.question, path] = answers_in(_IMPORTS, each, [path])[0]
+        with suppress(Unreadable):  # who uses the names of a file is asked next
+            for statement in _IMPORTS.of_file(path):
+                read_import(statement)
 
 
 def _answer(asked: _Request) -> _Answers:
