@@ -1,7 +1,8 @@
 """Importing lsprotocol in less time.
 
 It defines 550 classes with attrs, which compiles the methods of each at every start. A session needs about a hundred of
-them: the fields of a class are made, and its methods compiled, when it is used first.
+them: the fields of a class are made, and its methods compiled, when it is used first. Nor does cattrs compile how to
+read and write what is in the first messages only.
 """
 
 from __future__ import annotations
@@ -10,7 +11,12 @@ from contextlib import suppress
 from functools import partial
 from importlib import import_module
 from threading import RLock
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from cattrs import Converter
 
 _LOCK = RLock()
 
@@ -59,6 +65,48 @@ def drop_unread(parameters: object) -> None:
         for group, members in tuple(declared.items()):
             if isinstance(members, dict):
                 declared[group] = {name: members[name] for name in _READ.get(group, ()) if name in members}
+
+
+def make_converter() -> Converter:
+    """The converter of pygls; it reads and writes capabilities and options, which are many, without compiling it."""
+    from pygls.protocol import default_converter
+
+    made: Converter = default_converter()  # type: ignore[no-untyped-call]
+    made.register_unstructure_hook_factory(_is_met_once, partial(_writer, made))
+    made.register_structure_hook_factory(_is_met_once, partial(_reader, made))
+    return made
+
+
+def _is_met_once(kind: Any) -> bool:
+    name, module = getattr(kind, "__name__", ""), getattr(kind, "__module__", "")
+    return module == "lsprotocol.types" and name.endswith(("Capabilities", "Options"))
+
+
+def _writer(converter: Converter, kind: Any) -> Callable[[Any], dict[str, Any]]:
+    from lsprotocol.types import is_special_property
+
+    def write(value: Any) -> dict[str, Any]:
+        found = {}
+        for each in kind.__attrs_attrs__:
+            part = getattr(value, each.name)
+            if part != each.default or is_special_property(kind, each.name):
+                found[_in_camel_case(each.name)] = converter.unstructure(part)
+        return found
+
+    return write
+
+
+def _reader(converter: Converter, kind: Any) -> Callable[[Any, Any], Any]:
+    def read(value: Any, _: object) -> Any:
+        keys = [(_in_camel_case(each.name), each) for each in kind.__attrs_attrs__]
+        return kind(**{each.name: converter.structure(value[key], each.type) for key, each in keys if key in value})
+
+    return read
+
+
+def _in_camel_case(name: str) -> str:
+    first, *others = name.removesuffix("_").split("_")
+    return first + "".join(map(str.title, others))
 
 
 def _deferred(complete: partial[Any], cls: type) -> type:

@@ -15,6 +15,7 @@ from ctxlint.config.project_files import ConfigurationError
 from ctxlint.editor.documents import NOTEBOOK_SYNCHRONISATION, Document, Documents, path_of
 from ctxlint.editor.earlier import EarlierResults
 from ctxlint.editor.projects import Projects
+from ctxlint.editor.protocol_types import make_converter
 from ctxlint.editor.views import DocumentView
 from ctxlint.editor.worker import Worker
 from ctxlint.editor.workspace import Workspace
@@ -72,6 +73,7 @@ class Session(LanguageServer):
             __version__,
             text_document_sync_kind=lsp.TextDocumentSyncKind.Full,
             notebook_document_sync=NOTEBOOK_SYNCHRONISATION,
+            converter_factory=make_converter,
         )
         self.documents = Documents()
         self.settings = Workspace(self._complain_from_worker)

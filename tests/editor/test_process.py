@@ -12,12 +12,15 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
+from cattrs.errors import ClassValidationError
+from lsprotocol import types as lsp
 from lsprotocol.converters import get_converter
+from pygls.protocol import default_converter
 from pytest_lsp import client_capabilities
 
 from ctxlint.editor import stdio
 from ctxlint.editor.language_server import create
-from ctxlint.editor.protocol_types import drop_unread
+from ctxlint.editor.protocol_types import drop_unread, make_converter
 from tests.editor.client import SECONDS, Client, Message
 from tests.editor.texts import ONE
 
@@ -278,3 +281,21 @@ def test_dropped_capabilities_change_no_answer(editor: str, monkeypatch: pytest.
         answers.append(written)
     assert answers[0] == answers[1]
     assert b"positionEncoding" in answers[0][0]
+
+
+@pytest.mark.parametrize("editor", ["visual-studio-code", "neovim", "emacs"])
+def test_capabilities_are_read_and_written_as_by_the_library(editor: str) -> None:
+    library, own = default_converter(), make_converter()  # type: ignore[no-untyped-call]
+    declared = library.unstructure(client_capabilities(editor))
+    read = own.structure(declared, lsp.ClientCapabilities)
+    assert read == library.structure(declared, lsp.ClientCapabilities)
+    assert own.unstructure(read) == declared
+    server, written = create(), list[bytes]()
+    server.protocol.set_writer(SimpleNamespace(write=written.append))
+    asked = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"processId": None, "capabilities": declared}}
+    stdio._handle(server, stdio._Phase(), json.dumps(asked).encode())
+    (answer,) = (json.loads(each.partition(b"\r\n\r\n")[2]) for each in written)
+    capabilities = answer["result"]["capabilities"]
+    assert library.unstructure(library.structure(capabilities, lsp.ServerCapabilities)) == capabilities
+    with pytest.raises(ClassValidationError, match="InitializeParams"):
+        own.structure({"processId": None, "capabilities": 5}, lsp.InitializeParams)
