@@ -4,10 +4,9 @@ The Python API is ``lint_source``, ``lint_paths``, ``lint_project`` and ``fix_so
 and return. They are imported on first use, so that ``import ctxlint`` costs next to nothing.
 """
 
-from __future__ import annotations
+from ctxlint.version import __version__
 
-from typing import TYPE_CHECKING
-
+TYPE_CHECKING = False  # not from `typing`: the folder in which `python -m ctxlint` starts may have one of its own
 if TYPE_CHECKING:
     from ctxlint.api import FixedSource, fix_source, lint_paths, lint_project, lint_source
     from ctxlint.config.project_files import ConfigurationError
@@ -15,8 +14,6 @@ if TYPE_CHECKING:
     from ctxlint.diagnostic import Diagnostic
     from ctxlint.fix import Applicability, Edit, Fix
     from ctxlint.one_project import RECORD_FIELDS
-
-from ctxlint.version import __version__
 
 __all__ = [
     "RECORD_FIELDS",

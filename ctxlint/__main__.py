@@ -1,7 +1,5 @@
 """``python -m ctxlint``: Python has put the current folder first on the path; nothing else may be imported from it."""
 
-from __future__ import annotations
-
 from ctxlint.search_path import leave_current_folder
 
 leave_current_folder()

@@ -1,7 +1,5 @@
 """The module search path: never includes the current folder, which may contain untrusted code."""
 
-from __future__ import annotations
-
 import os
 import site
 import sys

@@ -936,6 +936,12 @@ def test_fix_only(run: Run) -> None:
     assert run("--fix-only") == (0, "", "")
 
 
+def test_a_diff_is_no_report(run: Run) -> None:
+    code, out, err = run("--diff", "-o", "report.txt", ".")
+    assert (code, out) == (2, "")
+    assert "--output-file is for the report, and cannot be combined with --diff" in err
+
+
 def test_diff(run: Run) -> None:
     _write("a.py", "wrong = 1\nplain = risky\n")
     _write("b.py", "plain = 1\n")

@@ -380,6 +380,21 @@ def test_a_number_in_a_notebook_that_no_computer_counts_to(run: Run) -> None:
     assert "b.ipynb:cell 1:5:9: CTX101" in run(".")[1]
 
 
+@pytest.mark.parametrize("times", ["100_000_000", "0xffffffffffffffffff", "-100_000_000"])
+def test_a_number_of_gradients_that_no_memory_holds(run: Run, times: str) -> None:
+    code = FUNCTION.replace("return grad_output * 2", f"return (*(None,) * {times}, *(None,) * {times})")
+    Path("b.py").write_text(code)
+    assert "b.py:5:9: CTX101" in run("b.py", "--select", "ALL")[1]
+
+
+@pytest.mark.parametrize("display", ["{%s}", "dict(%s)"])
+def test_a_dict_of_many_keys(run: Run, display: str) -> None:
+    items = ", ".join(f"k{at}=x" if "dict" in display else f'"k{at}": x' for at in range(2_500))
+    code = FUNCTION.replace("return x * 2", f"z = {display % items}\n        return z['k7']")
+    Path("b.py").write_text(code)
+    assert "b.py:5:9: CTX101" in run("b.py", "--select", "ALL")[1]
+
+
 @pytest.mark.parametrize("name", ["a.py", "gone.py"])
 def test_a_count_in_a_baseline_costs_nothing(run: Run, name: str) -> None:
     Path(BASELINE).write_text(baseline(count=10_000_000_000).replace("a.py", name))

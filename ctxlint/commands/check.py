@@ -6,6 +6,7 @@ import gc
 import os
 import sys
 from bisect import bisect_left
+from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, TextIO
 
@@ -336,11 +337,11 @@ def _report(results: list[FileResult], options: Namespace, settings: Settings) -
 
 
 def _quotable(result: FileResult, options: Namespace) -> FileResult:
-    """``result`` without the text of a file behind a committed link: reports may go to the author of the link."""
-    if result.source is None or reads_stdin(options):
+    """``result`` without the text and the fixes of a file behind a committed link: its author may read the report."""
+    if result.source is None or reads_stdin(options) or not leaves_project(result.path, result.settings.root):
         return result
-
-    return result._replace(source=None) if leaves_project(result.path, result.settings.root) else result
+    left = tuple(replace(each, fix=None) for each in result.diagnostics)
+    return result._replace(source=None, diagnostics=left)
 
 
 @stage("report")

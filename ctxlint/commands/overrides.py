@@ -64,6 +64,8 @@ def _check_combination(options_parser: Parser, options: Namespace) -> None:
         options_parser.error("--add-noqa cannot be combined with --fix, --fix-only or --diff")
     if (options.write_baseline is not None or options.prune_baseline) and (reads_stdin(options) or options.diff):
         options_parser.error("a baseline cannot be written with standard input or --diff")
+    if options.diff and options.output_file is not None:
+        options_parser.error("--output-file is for the report, and cannot be combined with --diff, which prints none")
     if options.statistics and options.diff:
         options_parser.error("--statistics cannot be combined with --diff")
     if options.statistics and options.output_format not in (None, "json"):

@@ -32,6 +32,7 @@ _WATCHED = (
     "**/.ctxlint-baseline.json",
     "**/*.py",
     "**/*.pyi",
+    "**/*.pyw",
 )
 _SECONDS_FOR_AN_ANSWER = 10.0
 _SECONDS_BEFORE_IMPORTS = 0.01

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from ctxlint.source.gitignore import IgnoreFile
 
-PYTHON_SUFFIXES = (".py", ".pyi")
+PYTHON_SUFFIXES = (".py", ".pyi", ".pyw")
 SUFFIXES = (*PYTHON_SUFFIXES, ".ipynb")
 """The suffixes of the files that a walk finds, in addition to scripts. An explicit file may have any suffix."""
 
@@ -333,6 +333,8 @@ def _fault(entry: os.DirEntry[str]) -> str:
             return ""
         if not entry.is_symlink():
             return "not a regular file"
-        return "a link to a folder" if entry.is_dir() else "a broken link"
+        if entry.is_dir():
+            return "a link to a folder"
+        return "not a regular file" if os.path.exists(entry.path) else "a broken link"
     except OSError as error:  # a link to itself
         return error.strerror or str(error)

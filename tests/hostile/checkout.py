@@ -101,7 +101,7 @@ def add_links(folder: Path, outside: Path) -> None:
 
 def imported_first() -> frozenset[str]:
     """What ``python -m ctxlint`` imports before the first line of ctxlint runs."""
-    script = "import runpy, sys, ctxlint; print(*{name.partition('.')[0] for name in sys.modules})"
+    script = "import runpy, sys; print(*{name.partition('.')[0] for name in sys.modules})"
     run = subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=True, capture_output=True, text=True)
     return frozenset(run.stdout.split())
 

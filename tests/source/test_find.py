@@ -72,13 +72,13 @@ def _git(*arguments: str, stdin: bytes = b"") -> bytes:
 def _untracked() -> list[str]:
     """The Python files that git sees and does not ignore."""
     names = _git("ls-files", "--others", "--exclude-standard", "-z").split(b"\0")
-    return sorted(os.fsdecode(name) for name in names if name.endswith((b".py", b".pyi", b".ipynb")))
+    return sorted(os.fsdecode(name) for name in names if name.endswith((b".py", b".pyi", b".pyw", b".ipynb")))
 
 
 # .gitignore, compared with git
 
 NAMES = ("a", "b", "ab", "build", "x.py", "test_a", "lib-1", "[a]", "é", "a b")
-FILES = (*(f"{name}.py" for name in NAMES), "a.pyi", "a.ipynb", "x.txt", "#a.py", "!b.py", "a.py ", "b.pyi.py")
+FILES = (*(f"{name}.py" for name in NAMES), "a.pyi", "a.pyw", "a.ipynb", "x.txt", "#a.py", "!b.py", "a.py ", "b.pyi.py")
 ATOMS = (
     *NAMES,
     "*",

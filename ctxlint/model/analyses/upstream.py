@@ -109,9 +109,13 @@ def _without_star(part: cst.BaseExpression | None) -> Iterator[cst.BaseExpressio
     elif isinstance(part, cst.BinaryOperation) and isinstance(part.operator, cst.Multiply):
         element = next(_without_star(part.left), part)
         count = signed_integer(part.right)
-        yield from [None] * (1 if count is None else count) if element is None else [part]
+        yield from [None] * (1 if count is None else min(count, _MANY)) if element is None else [part]
     else:
         yield part
+
+
+_MANY = 256
+"""More elements than a ``forward`` has inputs: a number in the code must not decide how many there are in memory."""
 
 
 def _unless_none(node: cst.BaseExpression) -> cst.BaseExpression | None:

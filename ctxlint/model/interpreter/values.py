@@ -353,8 +353,10 @@ class Mapping(Value):
     weight: int = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Forget the values if there are too many."""
-        vars(self)["slots"], vars(self)["weight"] = _weighed(self.slots)
+        """Forget the values, and the keys, if there are too many."""
+        slots, weight = _weighed(self.slots)
+        keys = self.keys if slots is self.slots else ()
+        vars(self).update(slots=slots, weight=weight, keys=keys)
 
 
 _MAX_WEIGHT = 2_000
