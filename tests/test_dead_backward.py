@@ -131,6 +131,7 @@ def test_every_such_rule_is_tried() -> None:
         "CTX254",
         "CTX255",
         "CTX257",
+        "CTX258",
         "CTX237",
         "CTX318",
         "CTX410",

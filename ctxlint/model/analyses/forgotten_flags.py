@@ -141,7 +141,7 @@ def _decided(method: Method, *, possibly: bool) -> Iterator[tuple[str, set[str]]
     stores = [each.target for each in method.nodes_of(cst.AssignTarget)]
     stores += [each.target for each in method.nodes_of(cst.AugAssign)]
     for target in stores:
-        name = root_name(target)
+        name = root_name(target) if not method.is_on_ctx(target) else None  # of ctx, each attribute counts by itself
         if name is not None and not isinstance(target, cst.Name):  # ``options["mask"] = mask``
             yield name, _tests(method, target, possibly=possibly) | _deciding(method.statement_around(target))
     for call in method.nodes_of(cst.Call):

@@ -18,6 +18,7 @@ from ctxlint.model.interpreter.values import (
     Kind,
     SavedTensor,
     Scalar,
+    SomeTensor,
     Tri,
     before_views,
     is_input,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
 _CUTTING_METHODS = frozenset({"detach", "numpy", "item", "tolist", "cpu_numpy"})
 _CUTTING_CALLS = ("torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad")
+_RECORDING_CALLS = frozenset(["torch.enable_grad", "torch.set_grad_enabled", "torch.autograd.enable_grad"])
 
 
 def differentiable_backward(fn: FunctionClass) -> Method | None:
@@ -63,7 +65,21 @@ def leaves_autograd(fn: FunctionClass, method: Method) -> tuple[cst.CSTNode, str
             continue
         if not (makes_an_array(what) and _holds_a_copy_without_graph(node)):
             return node, what
-    return None
+    return _all_unrecorded(fn, method, {call.callee for call in calls.values()})
+
+
+def _all_unrecorded(fn: FunctionClass, method: Method, callees: set[str | None]) -> tuple[cst.CSTNode, str] | None:
+    """The decorator that keeps autograd from recording whatever a method computes of the incoming gradients."""
+    marks = (each for each in method.decorators if each.certain and each.name in _CUTTING_CALLS)
+    mark = next(marks, None)
+    if mark is None or not callees.isdisjoint(_RECORDING_CALLS):
+        return None
+    uses = (use for each in method.own_params for use in method.named.get(each.name, ()))
+    if all(isinstance(method.parents[use], cst.Param) for use in uses):
+        return None
+    values = (option for each in fn.gradients for slot in each.slots for option in slot.value.options())
+    computed = any(isinstance(each, (Fresh, SomeTensor)) for each in values)
+    return (mark.node, f"all, under `@{mark.name}`") if computed else None
 
 
 def makes_an_array(what: str) -> bool:

@@ -100,7 +100,7 @@ def evaluate_attribute(walk: Walk, node: cst.Attribute) -> Value:
             tuple_used(walk, node, base, node.value, f"`.{name}`")
         return Opaque(node)
     if name == "requires_grad":
-        walk.record(GradientFlag, node, value=base, value_node=node.value)
+        walk.record(GradientFlag, node, value=without(base, NONE), value_node=node.value)  # None has no flag
     if name in operations.SCALAR_ATTRIBUTES and is_container(base) is not Tri.YES:
         return Scalar(operations.SCALAR_ATTRIBUTES[name], node, kind_of(base) if name == "dtype" else Kind.UNKNOWN)
     if name in operations.VIEW_ATTRIBUTES and tensor_when_used(base):
