@@ -132,6 +132,7 @@ def test_every_such_rule_is_tried() -> None:
         "CTX255",
         "CTX257",
         "CTX258",
+        "CTX259",
         "CTX237",
         "CTX318",
         "CTX410",

@@ -175,7 +175,7 @@ def from_signature(param: Param) -> list[Evidence]:
         if by_annotation is not None:
             found.append(by_annotation)
     default = param.default
-    stretched = annotation is None or [each for each in _alternatives(annotation) if each != "None"] == [
+    stretched = annotation is None or [each for each in types_allowed_by(annotation) if each != "None"] == [
         "builtins.float"
     ]
     if isinstance(default, Constant) and default.value is not None and stretched:
@@ -189,7 +189,7 @@ def from_signature(param: Param) -> list[Evidence]:
 
 def _from_annotation(annotation: str, param: Param) -> Evidence | None:
     """Evidence from an annotation; of several alternatives, only what they agree on."""
-    kinds = [each for each in _alternatives(annotation) if each != "None"]
+    kinds = [each for each in types_allowed_by(annotation) if each != "None"]
     judged = [_judge(each) for each in kinds]
     tensor = judged[0][0] if judged else None
     if tensor is None or any(each is not tensor for each, _ in judged):
@@ -219,15 +219,15 @@ def _judge(annotation: str) -> tuple[bool | None, Trust]:
     return (False, Trust.STRONG) if plain or head in types.CONTAINER_ANNOTATIONS else (None, Trust.HINT)
 
 
-def _alternatives(annotation: str) -> list[str]:
+def types_allowed_by(annotation: str) -> list[str]:
     """The types that an annotation allows: those in ``Optional``, ``Union`` and ``|``."""
     parts = _split(annotation, "|")
     if len(parts) > 1:
-        return [each for part in parts for each in _alternatives(part)]
+        return [each for part in parts for each in types_allowed_by(part)]
     head, _, inner = annotation.partition("[")
     if not inner.endswith("]") or head not in ("typing.Optional", "typing.Union"):
         return [annotation]
-    found = [each for part in _split(inner[:-1], ",") for each in _alternatives(part)]
+    found = [each for part in _split(inner[:-1], ",") for each in types_allowed_by(part)]
     return [*found, "None"] if head == "typing.Optional" else found
 
 
