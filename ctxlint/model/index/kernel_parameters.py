@@ -76,9 +76,20 @@ _LOADED = pattern(r"\bload\(\s*(\w+)\s*\)")
 
 
 def reads_neighbours(definition: Definition, aliases: Aliases) -> frozenset[str]:
-    """The parameters that a kernel of Triton reads with stride 1: ``load(p + row * stride + tl.arange(0, N))``."""
-    loads = (each.address.terms for each in _accesses(definition, aliases) or () if each.called == LOAD)
-    return frozenset(name for terms in loads if STEP in terms for name in terms if name != STEP)
+    """The parameters that a kernel of Triton reads with stride 1: ``load(p + row * stride + tl.arange(0, N))``.
+
+    Also one that it reads at ``p + row * stride + 1``.
+    """
+    loads = [each for each in _accesses(definition, aliases) or () if each.called == LOAD]
+    ranged = (each.address.terms for each in loads if STEP in each.address.terms)
+    found = {name for terms in ranged for name in terms if name != STEP}
+    return frozenset(found.union(*(each.address.terms for each in loads if _is_next(each.node.args[0]))) - {STEP})
+
+
+def _is_next(address: ast.expr) -> bool:
+    """Whether an address is the one behind another: ``p + row * stride + 1``."""
+    one = isinstance(address, ast.BinOp) and isinstance(address.op, ast.Add) and address.right
+    return isinstance(one, ast.Constant) and one.value == 1
 
 
 def reads_only_first(definition: Definition, aliases: Aliases) -> frozenset[str]:
