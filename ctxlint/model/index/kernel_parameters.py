@@ -82,8 +82,8 @@ def reads_neighbours(definition: Definition, aliases: Aliases) -> frozenset[str]
     """
     loads = [each for each in _accesses(definition, aliases) or () if each.called == LOAD]
     ranged = (each.address.terms for each in loads if STEP in each.address.terms)
-    found = {name for terms in ranged for name in terms if name != STEP}
-    return frozenset(found.union(*(each.address.terms for each in loads if _is_next(each.node.args[0]))) - {STEP})
+    next_to = (each.address.pointer for each in loads if _is_next(each.node.args[0]))
+    return frozenset(name for terms in (*ranged, next_to) for name in terms if name is not None and name != STEP)
 
 
 def _is_next(address: ast.expr) -> bool:
