@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def unpassed_parameters(fn: FunctionClass) -> Iterator[Param]:
     """Those named like an input that forward reads, with a number, flag or string as default, which backward reads.
 
-    The input is no tensor. Backward keeps the default, whatever forward gets.
+    The input is not a tensor. Backward keeps the default, whatever forward gets.
     """
     forward, backward = fn.forward, fn.counted_backward
     if forward is None or backward is None or backward.name in fn.called_directly:
