@@ -89,6 +89,8 @@ class Tables:
         self._answers = self.store.table("answers", Answers)
         self._found = self.store.table("found", Verdicts)
         self._names: dict[Answers, str] = {}
+        self._known: dict[str, dict[bytes, bool]] = {}
+        """What ``Answers`` say, by their key: a run asks it of most files."""
         self._added: dict[tuple[str, bytes, bool], str] = {}
         """The key of ``Answers`` to which an answer was added, by their key before."""
 
@@ -107,7 +109,12 @@ class Tables:
     def answer(self, path: str, question: bytes) -> bool | None:
         """Whether a file mentions the searched names; None if unknown."""
         seen = self.seen.now(path)
-        return dict(self._given(seen)).get(question) if seen is not None and seen.answers else None
+        if seen is None or not seen.answers:
+            return None
+        known = self._known.get(seen.answers)
+        if known is None:
+            known = self._known[seen.answers] = dict(self._given(seen))
+        return known.get(question)
 
     def keep_answer(self, path: str, question: bytes, answer: bool) -> None:
         """Store whether a file that was read in this run mentions the searched names."""

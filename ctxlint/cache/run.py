@@ -118,10 +118,13 @@ class Cache:
         given = [*others]
         answers: dict[str, bool | None] = {}
         unknown: list[tuple[str, str, Tables | None]] = []
+        last: Settings | None = None
+        tables: Tables | None = None
         for found, settings in given:
-            tables = self._tables(settings)
+            if settings is not last:
+                last, tables = settings, self._tables(settings)
             path = path_of(found)
-            if tables is not None and found.entry is not None:
+            if tables is not None and found.entry is not None and tables.seen.now(path) is None:
                 self._stamp_again(found.entry, tables)
             if opened and os.path.basename(path) in opened and os.path.abspath(path) in OPEN:
                 answers[found.path] = search.in_data(content_of(path))
@@ -148,7 +151,7 @@ class Cache:
 
     def _stamp_again(self, entry: os.DirEntry[str], tables: Tables) -> None:
         """Stamp the current state of a file; one that is not reported on was not stamped before."""
-        stamp = stamp_of(entry) if tables.seen.now(entry.path) is None else None
+        stamp = stamp_of(entry)
         if stamp is not None and tables.seen.get(entry.path, stamp) is None and stamp.is_settled:
             tables.see(entry.path, stamp)
 
