@@ -10,7 +10,7 @@ from ctxlint.model.analyses.gradient_values import tells_no_values
 from ctxlint.model.analyses.kept_values import kept_value
 from ctxlint.model.analyses.returns import names_behind_returns
 from ctxlint.model.analyses.upstream import is_call_for_zeros
-from ctxlint.model.interpreter.values import Tri, is_input
+from ctxlint.model.interpreter.values import ContextAttribute, Tri, is_input
 from ctxlint.model.syntax import children, is_name, keywords_of, last_name, names_in, words_of
 from ctxlint.records import record
 
@@ -141,7 +141,11 @@ def _saved_index(fn: FunctionClass, backward: Method, node: cst.BaseExpression) 
     """The index of the only input of forward in an expression, which backward has from ctx."""
     if not _ONE_EACH.isdisjoint(words_of(node)):
         return None
-    kept = (kept_value(fn, backward.value_of(name)) for name in names_in(node))
+    values = [backward.value_of(name) for name in names_in(node)]
+    for attribute, reads in backward.context_attributes.items():
+        if any(each is node or node in backward.above(each) for each in reads):
+            values.append(ContextAttribute(attribute))
+    kept = (kept_value(fn, value) for value in values)
     found = {each.index for each in kept if each is not None and is_input(each)}
     return found.pop() if len(found) == 1 else None
 
