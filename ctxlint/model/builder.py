@@ -184,6 +184,8 @@ class Builder:
         forward = methods.get("forward")
         outputs = tuple(returned_by(forward)) if forward is not None else ()
         calls = self.with_callers(calls, forward, outputs)
+        if "backward" not in methods and "vjp" not in methods and not self.known_in_part:
+            calls = tuple(map(self._with_parameters, calls))
         names = tuple(_decorator_name(decorator, record.scope) for decorator in node.decorators)
         patched = self.is_patched(record, map(find, ancestry), class_attributes)
         stored = self.stored_for(ancestry) | self.not_asked_for(record, methods)
@@ -277,6 +279,15 @@ class Builder:
         asked = {each: self.project.ask(deed, path, call.inside, call.rest) for each, deed in _PASSING.items()}
         found = (each for each, question in asked.items() if question in self.project.changed)
         return replace(call, relayed=next(found, ""))
+
+    def _with_parameters(self, call: ApplyCall) -> ApplyCall:
+        """A call with the parameters of modules that other files pass to the function around it."""
+        path = os.path.join(os.path.dirname(self.unit.path), call.path) if call.path else self.unit.path
+        asked = {
+            at: self.project.ask("passes-parameter", path, call.inside, position) for at, position in call.handed_on
+        }
+        found = [at for at, question in asked.items() if question in self.project.changed]
+        return replace(call, given_parameters=(*call.given_parameters, *found)) if found else call
 
     def _with_callers(self, call: ApplyCall, modified: Container[int]) -> ApplyCall:
         path = os.path.join(os.path.dirname(self.unit.path), call.path) if call.path else self.unit.path

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.fixes.gradient_flags import compute_under_flag
+from ctxlint.model.analyses.accumulated_gradients import accumulated_gradients
 from ctxlint.model.analyses.precomputed_gradients import precomputed_gradients
 from ctxlint.model.analyses.unconditional_gradients import unconditional_gradients
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.index.apply_calls import ArgumentKind
+from ctxlint.model.syntax import code_of
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
 from ctxlint.rules.wording import computed_in_vain
 
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
 
     from ctxlint.config.settings import Settings
     from ctxlint.fix import Fix
+    from ctxlint.model.analyses.accumulated_gradients import Accumulated
     from ctxlint.model.analyses.unconditional_gradients import Unconditional
 
 
@@ -25,11 +28,12 @@ class UnconditionalGradient(Rule[FunctionClass]):
     ## What it does
     Reports a matrix product or a convolution in `backward` that computes the gradient of a single input without a test
     of `ctx.needs_input_grad`, if another input gets a gradient, too. Also one in `forward`, of which `backward` only scales
-    the result, as fused losses do.
+    the result, as fused losses do, and a `weight.main_grad` that `backward` adds such a gradient to.
 
     ## Why is this bad?
     Autograd runs `backward` if any input needs a gradient, and drops the gradients of the others. With a frozen weight
-    (LoRA, prompt tuning), or if an input is data, half of the work of `backward` is wasted.
+    (LoRA, prompt tuning), or if an input is data, half of the work of `backward` is wasted. Libraries that accumulate in `main_grad` attach it to
+    the parameters that they train: reading it of a frozen one raises `AttributeError`.
 
     ## Example
     ```python
@@ -101,6 +105,8 @@ class UnconditionalGradient(Rule[FunctionClass]):
             return
         for each in unconditional_gradients(fn):
             yield _finding(fn, each, fn.backward.name, fn.reading_ctx, compute_under_flag(fn, each))
+        for added in accumulated_gradients(fn):
+            yield _of_main_grad(fn, added, fn.backward.name)
         for each in precomputed_gradients(fn) if fn.judgeable_backward is not None else ():
             yield _finding(fn, each, "forward", fn.storing_ctx)
 
@@ -109,6 +115,16 @@ def _finding(fn: FunctionClass, found: Unconditional, method: str, ctx: str, fix
     name, frozen = fn.inputs[found.slot].name, _where_frozen(fn, found.slot)
     message = f"`{method}` of `{fn.name}` {computed_in_vain(found, name, ctx, frozen)}"
     return Finding(fn.span(found.value), message, fix=fix, in_view=bool(frozen))
+
+
+def _of_main_grad(fn: FunctionClass, found: Accumulated, method: str) -> Finding:
+    name, frozen = fn.inputs[found.slot].name, _where_frozen(fn, found.slot)
+    why = f"though the call on {frozen} passes a frozen `{name}`" if frozen else f"even if `{name}` needs no gradient"
+    message = (
+        f"`{method}` of `{fn.name}` reads `{code_of(found.node)}` {why}; it raises AttributeError where a frozen one has none. "
+        f"Test `{fn.reading_ctx}.needs_input_grad[{found.slot}]`."
+    )
+    return Finding(fn.span(found.node), message, in_view=bool(frozen))
 
 
 def _where_frozen(fn: FunctionClass, index: int) -> str:

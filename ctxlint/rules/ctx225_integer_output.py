@@ -1,12 +1,13 @@
-"""CTX225: forward returns nothing but integers or bools, so that torch never runs backward."""
+"""CTX225: forward returns integers or bools, for which backward computes a gradient."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ctxlint.model.analyses.integral_outputs import is_integral, zero_gradients
 from ctxlint.model.analyses.outputs import is_read
 from ctxlint.model.function import FunctionClass
-from ctxlint.model.interpreter.values import Kind, Tri, is_none, is_tensor, kind_of
+from ctxlint.model.interpreter.values import Tri, is_none
 from ctxlint.rules.base import Finding, Rule
 
 if TYPE_CHECKING:
@@ -19,11 +20,13 @@ if TYPE_CHECKING:
 class IntegerOutput(Rule[FunctionClass]):
     """
     ## What it does
-    Reports a `forward` whose outputs are all integer or bool tensors, if `backward` computes a gradient.
+    Reports a `forward` whose outputs are all integer or bool tensors, if `backward` computes a gradient, and one such
+    output of several if `backward` computes with its gradient.
 
     ## Why is this bad?
     Only floating-point and complex tensors can require grad. The output has no `grad_fn`: `backward` never runs, and
-    nothing is learned through the Function. Torch raises only if the whole loss depends on it: `RuntimeError: element 0
+    nothing is learned through the Function. Next to a floating-point output, it runs, and gets zeros for the gradient of
+    the integers, whatever the caller makes of them. Torch raises only if the whole loss depends on it: `RuntimeError: element 0
     of tensors does not require grad and does not have a grad_fn`.
 
     ## Example
@@ -65,7 +68,8 @@ class IntegerOutput(Rule[FunctionClass]):
 
     ## Known limits
     Reported only if all outputs on all paths are certainly integers or bools, and `backward` reads a gradient and
-    returns something other than None. Not reported if an output is marked as non-differentiable.
+    returns something other than None. Not reported if an output is marked as non-differentiable. Of several outputs, an
+    operator, a method, or a function of torch has to get the gradient that is zero.
 
     ## References
     - [Locally disabling gradient computation: requires_grad](https://pytorch.org/docs/stable/notes/autograd.html#setting-requires-grad)
@@ -81,7 +85,7 @@ class IntegerOutput(Rule[FunctionClass]):
             return
         if not fn.count_judgeable or fn.context_calls("mark_non_differentiable") or not _differentiates(fn, backward):
             return
-        if fn.outputs and all(map(_is_integral, fn.outputs)):
+        if fn.outputs and all(map(_all_integral, fn.outputs)):
             returned = fn.outputs[0]
             several = len(returned.slots) > 1
             what = "integer or bool tensors, which" if several else "an integer or bool tensor, which"
@@ -91,16 +95,21 @@ class IntegerOutput(Rule[FunctionClass]):
                 f"Return {'them' if several else 'it'} in a floating-point dtype, perhaps next to the integers.",
                 rests_on=tuple(slot.value for each in fn.outputs for slot in each.slots),
             )
+            return
+        for index, param in zero_gradients(fn):
+            slots = [each.slots[index] for each in fn.outputs]
+            yield Finding(
+                fn.span(slots[0].node or fn.outputs[0].node),
+                f"Output {index + 1} of `{fn.name}` is an integer or bool tensor, which cannot require grad, but `backward` "
+                f"computes with its gradient `{param.name}`; torch always passes zeros there, silently. Return it in a "
+                "floating-point dtype.",
+                rests_on=tuple(each.value for each in slots),
+            )
 
 
-def _is_integral(returned: Returned) -> bool:
+def _all_integral(returned: Returned) -> bool:
     """Whether a return consists of integer or bool tensors only."""
-    options = [option for slot in returned.slots for option in slot.value.options()]
-    return (
-        returned.exact
-        and bool(options)
-        and all(is_tensor(option) is Tri.YES and kind_of(option) is Kind.INTEGRAL for option in options)
-    )
+    return returned.exact and bool(returned.slots) and all(is_integral(slot.value) for slot in returned.slots)
 
 
 def _differentiates(fn: FunctionClass, backward: Method) -> bool:

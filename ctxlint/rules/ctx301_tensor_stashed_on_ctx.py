@@ -11,6 +11,7 @@ from ctxlint.model.analyses.arrays_on_ctx import arrays_on_ctx
 from ctxlint.model.analyses.attribute_uses import released_explicitly
 from ctxlint.model.analyses.certain_raises import backward_raises
 from ctxlint.model.analyses.deliberate_gradients import refuses_to_save
+from ctxlint.model.analyses.given_results import given_results_on_ctx
 from ctxlint.model.analyses.stashes import Held, Stash, moved_to_cpu, stashes
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.interpreter.values import NONE, Kind, Parameter, Sequence, Tri, is_tensor, kind_of, leaves
@@ -112,9 +113,9 @@ class TensorStashedOnCtx(Rule[FunctionClass]):
     tensor of which `backward` only tests `is None` or reads an attribute that the program set, or that it only passes
     to a function of the project that keeps the object itself, in a list or by setting an attribute on it, or to a method
     that gets nothing else and whose result is dropped, such as `engine.use(ctx.weight)`. What a callable of the
-    caller returns, `y = run(x)` for an argument `run`, does not count: it may be `x`. Neither does a
-    tensor that is saved as another view, such as `weight.detach()`, which `backward` unpacks, if it only passes the tensor on, a
-    weight or bias of which `backward` only reads `requires_grad`, nor what a docstring or comment says is not saved on purpose. Not reported if a nested
+    caller returns, `y = run(x)` for an argument `run`, may be `x`: it counts only if it is all that `forward` returns, and `backward`
+    takes one gradient, as either is to be saved. Not reported is a tensor that is saved as another view, such as `weight.detach()`, which `backward` unpacks, if it only passes the tensor on, a
+    weight or bias of which `backward` only reads `requires_grad`, and what a docstring or comment says is not saved on purpose. Nor if a nested
     function replaces or deletes what `forward` stored, under a condition on the torch version, or under one that a
     tensor has no elements.
 
@@ -154,6 +155,16 @@ class TensorStashedOnCtx(Rule[FunctionClass]):
                 save_instead(fn, stash),
                 related,
                 stash.rests_on,
+            )
+        given = [*given_results_on_ctx(fn)]
+        for write in given if given and not refuses_to_save(fn) else ():
+            until = "backward or " * released_explicitly(fn, write.attribute)
+            unread = write.attribute not in fn.reads_by_attribute
+            yield Finding(
+                fn.span(write.node),
+                f"`{fn.storing_ctx}.{write.attribute}` keeps an output, unless that is an input as it came; this reference cycle "
+                f"keeps the graph alive until {until}the garbage collector frees it. {'Drop it' if unread else 'Use `save_for_backward`'}.",
+                related=reads_of(fn, write.attribute),
             )
         for each in arrays_on_ctx(fn):
             kept, name = f"`{fn.storing_ctx}.{each.write.attribute}`", each.input.name

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.model.analyses.layout_uses import compiled_reads_of_inputs
+from ctxlint.model.analyses.sliced_inputs import sliced_inputs
 from ctxlint.model.analyses.uncopied_saves import uncopied_saves
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.interpreter.summary import KERNEL, PARTLY_STRIDED
+from ctxlint.model.syntax import code_of
 from ctxlint.rules.base import Category, Finding, Rule
 from ctxlint.rules.related import way_to
-from ctxlint.rules.wording import quoted
+from ctxlint.rules.wording import fitting, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,7 +27,8 @@ class NonContiguousInput(Rule[FunctionClass]):
     `kernel[grid]`, that gets an input in `forward` as it came, if `forward` neither makes it contiguous nor asks for its
     layout; extensions and operators also in a function of the project that `forward` passes the input to. Also a Triton kernel
     of the project that gets an input with the strides of its rows, and adds a range to the address. And one that gets a
-    saved input in `backward` as it came, if `forward` gives compiled code a contiguous copy of it.
+    saved input in `backward` as it came, if `forward` gives compiled code a contiguous copy of it. Reported by default is
+    a `view` of an input that merges dimensions, where a call passes a part of them: `x[:, 1:]`.
 
     ## Why is this bad?
     Callers may pass a transposed, sliced or expanded tensor. Compiled code that computes addresses from sizes, as most
@@ -68,7 +71,8 @@ class NonContiguousInput(Rule[FunctionClass]):
     There is no fix.
 
     ## Known limits
-    Off by default: compiled code may handle strides, or check them. Only inputs that get a gradient count, and none that
+    Off by default but for such calls: compiled code may handle strides, or check them. Of views, only `x.view(-1)` and `x.view(-1, x.shape[-1])` are
+    checked, of an input that `forward` has not bound again. Only inputs that get a gradient count, and none that
     is called like a parameter (`weight`, `bias`). Not reported if `forward` mentions strides, unless a Triton kernel certainly does not use the last one, if every call in view
     passes a tensor that its function has computed, or if a decorator of the project may change the arguments. Extensions are known as for CTX502.
 
@@ -81,6 +85,10 @@ class NonContiguousInput(Rule[FunctionClass]):
     subject = FunctionClass
     category = Category.SUSPICIOUS
     default = False
+    default_in_view = True
+
+    def may_be_in_view(self, subject: FunctionClass) -> bool:
+        return any(each.sliced for each in subject.calls)
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         for read, inputs in compiled_reads_of_inputs(fn):
@@ -110,6 +118,17 @@ class NonContiguousInput(Rule[FunctionClass]):
             fact = f"{reader} gets the saved input `{use.value}` as it came, though `forward` passes a contiguous copy"
             effect = "it silently reads wrong values" if read.how == KERNEL else _UNLESS_HANDLED
             yield Finding(fn.span(use), f"{fact}; {effect} of a transposed or sliced one. Save the copy.")
+        for sliced in sliced_inputs(fn):
+            fact = f"`{code_of(sliced.node)}` in `forward` of `{fn.name}`"
+            effect = "it raises RuntimeError unless a merged size is 1 or that takes everything. Use `reshape`."
+            yield Finding(
+                fn.span(sliced.node),
+                fitting(
+                    f"{fact} gets `{sliced.passed}` from the call on {sliced.call.place}; {effect}",
+                    f"{fact} gets part of a tensor from the call on {sliced.call.place}; {effect}",
+                ),
+                in_view=True,
+            )
 
 
 def _named(names: list[str]) -> str:

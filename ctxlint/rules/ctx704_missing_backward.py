@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -27,7 +28,7 @@ class MissingBackward(Rule[FunctionClass]):
     ## What it does
     Reports a Function without `backward` and without `vjp` that calls `save_for_backward`, that is applied to a
     parameter or a tensor with `requires_grad=True`, and whose result is differentiated in the same function, or that a
-    module applies to a parameter of its own. Those are on by default. Also one that the `forward` of a module applies with grad mode on.
+    module applies to a parameter of its own, also through a function that takes it. Those are on by default. Also one that the `forward` of a module applies with grad mode on.
 
     ## Why is this bad?
     A Function for inference needs no `backward`, and `apply` works without one, in training as well. The backward pass
@@ -107,24 +108,31 @@ class MissingBackward(Rule[FunctionClass]):
             return
         if fn.forward.lacks_ctx or fn.context_calls("mark_non_differentiable") or backward_never_runs(fn):
             return
-        for save in fn.context_calls("save_for_backward") if not fn.is_redefined else ():
-            if never_taken(fn, save.guards):  # where no input needs a gradient
-                continue
-            use = "forward mode" if "jvp" in fn.methods else "inference"
-            remedy = f"Define `backward`, or drop the call if the Function is for {use} only"
-            yield Finding(
-                fn.span(save.node),
-                f"`{fn.name}` saves tensors, but has neither `backward` nor `vjp`; torch raises NotImplementedError at "
-                f"backward. {_indented_too_far(fn.forward) or remedy}.",
-                related=way_to(fn, save),
-                in_view=True,
-            )
-            return
-        for call in fn.calls:
-            if not call.differentiated or call.expects_error or call.gradients_off:
-                continue
-            if not all(surely_differentiable(fn, each) for each in call.differentiated_outputs):
-                continue
+        every = (_saving(fn), _differentiated(fn), _passing_parameters(fn), _in_modules(fn))
+        yield from islice(chain.from_iterable(every), 1)
+
+
+def _saving(fn: FunctionClass) -> Iterator[Finding]:
+    for save in fn.context_calls("save_for_backward") if not fn.is_redefined else ():
+        if never_taken(fn, save.guards):  # where no input needs a gradient
+            continue
+        use = "forward mode" if "jvp" in fn.methods else "inference"
+        remedy = f"Define `backward`, or drop the call if the Function is for {use} only"
+        written = _indented_too_far(fn.forward) if fn.forward is not None else ""
+        yield Finding(
+            fn.span(save.node),
+            f"`{fn.name}` saves tensors, but has neither `backward` nor `vjp`; torch raises NotImplementedError at "
+            f"backward. {written or remedy}.",
+            related=way_to(fn, save),
+            in_view=True,
+        )
+
+
+def _differentiated(fn: FunctionClass) -> Iterator[Finding]:
+    for call in fn.calls:
+        if not call.differentiated or call.expects_error or call.gradients_off:
+            continue
+        if all(surely_differentiable(fn, each) for each in call.differentiated_outputs):
             place = f"{call.differentiated} of `{call.path}`" if call.path else call.differentiated
             yield Finding(
                 fn.span(fn.node.name),
@@ -132,28 +140,42 @@ class MissingBackward(Rule[FunctionClass]):
                 f"NotImplementedError there. Define `backward`.",
                 in_view=True,
             )
-            return
-        for call in fn.calls if "symbolic" not in fn.methods else ():
-            if call.parameter and call.applies and not (call.expects_error or call.gradients_off):
-                yield Finding(
-                    fn.span(fn.node.name),
-                    f"`{fn.name}` has neither `backward` nor `vjp`, but the call on {call.place} passes the parameter "
-                    f"`{call.parameter}`; torch raises NotImplementedError when it is trained. Define `backward`, or call it under `torch.no_grad()` for inference.",
-                    in_view=True,
-                )
-                return
-        for call in fn.calls if "symbolic" not in fn.methods else ():
-            if _may_be_trained(fn, call):
-                where = call.inside.rpartition(".")[0].rpartition(".")[2].partition("@")[0]
-                fact = (
-                    f"`{fn.name}` has neither `backward` nor `vjp`, but `forward` of `{where}` applies it on {call.place}; "
-                    "torch raises NotImplementedError if a loss is differentiated through it. Define `backward`"
-                )
-                yield Finding(
-                    fn.span(fn.node.name),
-                    fitting(f"{fact}, or use `torch.no_grad()`.", f"{fact}."),
-                )
-                return
+
+
+def _passing_parameters(fn: FunctionClass) -> Iterator[Finding]:
+    for call in fn.calls if "symbolic" not in fn.methods else ():
+        if not call.applies or call.expects_error or call.gradients_off:
+            continue
+        if call.parameter:
+            fact = f"the call on {call.place} passes the parameter `{call.parameter}`; torch raises NotImplementedError when it"
+        elif call.given_parameters:
+            through, given = call.inside, call.names[min(call.given_parameters)]
+            fact = (
+                f"a module passes a parameter for `{given}` of `{through}`, which applies it on {call.place}; torch raises "
+                "NotImplementedError when that"
+            )
+        else:
+            continue
+        fact = f"`{fn.name}` has neither `backward` nor `vjp`, but {fact} is trained. Define `backward`"
+        yield Finding(
+            fn.span(fn.node.name),
+            fitting(f"{fact}, or call it under `torch.no_grad()` for inference.", f"{fact}."),
+            in_view=True,
+        )
+
+
+def _in_modules(fn: FunctionClass) -> Iterator[Finding]:
+    for call in fn.calls if "symbolic" not in fn.methods else ():
+        if _may_be_trained(fn, call):
+            where = call.inside.rpartition(".")[0].rpartition(".")[2].partition("@")[0]
+            fact = (
+                f"`{fn.name}` has neither `backward` nor `vjp`, but `forward` of `{where}` applies it on {call.place}; "
+                "torch raises NotImplementedError if a loss is differentiated through it. Define `backward`"
+            )
+            yield Finding(
+                fn.span(fn.node.name),
+                fitting(f"{fact}, or use `torch.no_grad()`.", f"{fact}."),
+            )
 
 
 def _may_be_trained(fn: FunctionClass, call: ApplyCall) -> bool:

@@ -264,7 +264,7 @@ def stashes(fn: FunctionClass) -> Iterator[Stash]:
     read = _read_by_backward(fn)
     for parts in fn.code_notes[_wanted]:
         found = Stash(fn, *parts)
-        if found.write.attribute in read or _never_read(fn, found.write):
+        if found.write.attribute in read or never_read(fn, found.write):
             yield found
 
 
@@ -370,7 +370,7 @@ def _read_directly(method: Method) -> Iterator[ContextRead]:
     return (each for each in method.facts.of(ContextRead) if not method.inherited and not each.by)
 
 
-def _never_read(fn: FunctionClass, write: ContextStore) -> bool:
+def never_read(fn: FunctionClass, write: ContextStore) -> bool:
     """Whether nothing in the file reads the attribute after forward: it keeps memory alive for nothing."""
     if fn.backward is None or fn.escapes or not isinstance(write.node, cst.Attribute):
         return False

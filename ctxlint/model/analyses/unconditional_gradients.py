@@ -104,13 +104,13 @@ def _expensive_gradient(method: Method, at: int, slot: Slot, slots: tuple[Slot, 
         if earlier and value is not None:
             by_kernel = is_for_a_parameter and _sums_what_a_kernel_writes(method, value)
             operation = _expensive_before(method, value) or ("sum" if by_kernel else None)
-        if value is not None and operation is not None and not any(map(_may_be_a_flag, guards)):
+        if value is not None and operation is not None and not any(map(may_be_a_flag, guards)):
             again = earlier or (name is not None and len(method.binders.get(name, ())) > 1)
             return Unconditional(at, value, operation, name, computed is _filled, again)
     return None
 
 
-def _may_be_a_flag(test: str) -> bool:
+def may_be_a_flag(test: str) -> bool:
     """Whether a test may be about whether a gradient is needed, not about where it is accumulated."""
     return _FLAG_WORDS.search(test) is not None and _FUSED.search(test) is None
 
@@ -327,14 +327,26 @@ def expensive(node: cst.BaseExpression) -> str | None:
 
 
 def _expensive_before(method: Method, node: cst.BaseExpression) -> str | None:
-    """The same of a name that the expression gives another layout, or sums, if nothing else reads it."""
-    base = without_layout(node)
+    """The same of a name that the expression shapes, sums, or stores sparsely, if nothing else reads it."""
+    base = _values_of_sparse(without_layout(node))
     name = base.value if isinstance(base, cst.Name) else None
     only = method.only_assignment(name) if name and len(method.named.get(name, ())) == _ONCE_EACH else None
     bound = only.value_node if only is not None else None
     if only is None or bound is None or only.guards or only.in_loop:
         return None
     return expensive(bound) or ("sum" if _sums(node) and _factors(without_layout(bound)) > 1 else None)
+
+
+def _values_of_sparse(node: cst.BaseExpression | None) -> cst.BaseExpression | None:
+    """What ``torch.sparse_coo_tensor(indices, values, size)`` gets as values; any other expression itself."""
+    if not isinstance(node, cst.Call) or not (dotted(node.func) or "").startswith("torch.sparse_"):
+        return node
+    at = _PLACES_OF_VALUES.get(last_name(node.func) or "", len(node.args))
+    plain = all(each.keyword is None and not each.star for each in node.args[: at + 1])
+    return node.args[at].value if at < len(node.args) and plain else node
+
+
+_PLACES_OF_VALUES = {"sparse_coo_tensor": 1, "sparse_csr_tensor": 2, "sparse_csc_tensor": 2}
 
 
 def _is_a_sum(method: Method, slot: Slot) -> bool:

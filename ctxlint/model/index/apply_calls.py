@@ -104,8 +104,13 @@ class ApplyCall:
     """Whether the method around a call with such arguments returns the result as it is."""
     any_layout: tuple[int, ...] = ()
     """Positions of arguments that the caller was passed, or that are usually not contiguous: ``x.t()``."""
+    sliced: tuple[tuple[int, int, int, str], ...] = ()
+    """Positions of arguments such as ``x[:, 1:, :]``, each with the first dimension but 0 of which it takes a part, how
+    many dimensions it names, and its code."""
     parameter: str = ""
     """The first argument that is certainly a parameter that a module creates to train it: ``self.weight``."""
+    given_parameters: tuple[int, ...] = ()
+    """Positions of arguments in ``handed_on`` for which a call of that function certainly passes a parameter."""
     trained: tuple[int, ...] = ()
     """Positions of arguments that are such parameters, which the module reads for nothing else."""
     enclosed: tuple[tuple[int, str], ...] = ()

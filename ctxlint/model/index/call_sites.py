@@ -6,6 +6,7 @@ import ast
 import re
 from dataclasses import replace
 from functools import cached_property, partial
+from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctxlint.model.index.apply_calls import APPLIES, ApplyCall, ArgumentKind, Modified
@@ -16,8 +17,9 @@ from ctxlint.model.index.fitting_sizes import MAY_FIT, may_fit_sizes
 from ctxlint.model.index.frozen_modules import REQUEST, Freezing
 from ctxlint.model.index.inplace_calls import overwritten
 from ctxlint.model.index.lasting_memory import handed_back, lasting_attributes
+from ctxlint.model.index.module_parameters import assigned_in, creates_to_train
 from ctxlint.model.index.origins import origins
-from ctxlint.model.index.passed_layouts import may_have_any_layout
+from ctxlint.model.index.passed_layouts import may_have_any_layout, sliced_dimensions
 from ctxlint.model.index.passed_tensors import (
     NOT_TENSORS,
     OF_LAYERS,
@@ -28,7 +30,6 @@ from ctxlint.model.index.passed_tensors import (
     flags_of,
     is_detached,
     is_frozen_parameter,
-    is_new_parameter,
     makes_without_gradient,
     names_requested,
     parameters_among,
@@ -182,12 +183,31 @@ class CallSites:
             for at, at_caller in call.handed_on
             if any(passes_created(each, at_caller, names) for each, names in near)
         ]
+        open_ones = [] if self.has_own_backward(call.function) else records
+        given = {each for record in open_ones for each in self.parameters_given(record)}
         return replace(
             call,
             detached=(*call.detached, *found),
             leaves=(*call.leaves, *leaves),
             created=(*call.created, *created),
+            given_parameters=tuple(at for at, position in call.handed_on if position in given),
         )
+
+    def has_own_backward(self, function: str) -> bool:
+        """Whether it is a Function of the file that defines ``backward``, so that it may be trained."""
+        found = self.index.classes.get(function)
+        return found is not None and any(getattr(each, "name", "") == "backward" for each in found.node.body)
+
+    def parameters_given(self, record: CallRecord) -> list[int]:
+        """The positions at which a call of a function of the module certainly passes a parameter that is trained."""
+        given = takewhile(lambda each: not isinstance(each, ast.Starred), record.node.args)
+        found = [at for at, each in enumerate(given) if self.is_parameter(each, record.scope)]
+        meant = resolve_certainly(record.name, record.scope) if found else None
+        return found if meant == LOCAL + record.name and self.may_train(record) else []
+
+    def may_train(self, record: CallRecord) -> bool:
+        """Whether a call is where gradients are wanted, for all that the code shows."""
+        return not (record.expects_error or self.gradients_off(record))
 
     def created_near(self, node: ast.Call) -> frozenset[str]:
         """The names to which the top-level statement around a call assigns what may be a new leaf."""
@@ -516,6 +536,7 @@ class CallSites:
             lasting=lasting,
             handed_back=len(lasting) > 0 and self.is_handed_back(node, record.scope),
             any_layout=tuple(any_layout),
+            sliced=tuple(self.sliced(arguments[: len(plain)], record.scope)) if how in APPLIES else (),
             rest=rest,
             parameter=ast.unparse(parameters[0]) if how in APPLIES and parameters else "",
             trained=self.trained(arguments[: len(plain)], parameters, record.scope) if parameters else (),
@@ -548,6 +569,14 @@ class CallSites:
             ),
             line=self.source.line_name(self.source.span_of(node).start.line),
         )
+
+    def sliced(self, arguments: list[ast.expr], scope: Scope) -> Iterator[tuple[int, int, int, str]]:
+        """The positions of arguments that are parts of all dimensions but the first; see ``ApplyCall.sliced``."""
+        for at, each in enumerate(arguments):
+            if isinstance(each, ast.Subscript) and isinstance(each.slice, ast.Tuple):
+                dimension, named = sliced_dimensions(each, lambda name: self.bound_value(name, scope))
+                if dimension:
+                    yield at, dimension, named, ast.unparse(each)
 
     def trained(self, arguments: list[ast.expr], parameters: list[ast.expr], scope: Scope) -> tuple[int, ...]:
         """The positions of parameters that a module creates to train them, and reads only there."""
@@ -912,19 +941,7 @@ class CallSites:
         if record is None or name not in self.index.attributes:
             return []
         if record.qualname not in self.assigned:
-            found = self.assigned[record.qualname] = {}
-            for node in nodes_in(record.node):
-                targets = node.targets if isinstance(node, ast.Assign) else [node] if isinstance(node, _TARGETS) else []
-                for target in targets:
-                    stored = target.target if isinstance(target, _TARGETS) else target
-                    for each in nodes_in(stored):
-                        if isinstance(each, ast.Attribute):
-                            value = (
-                                getattr(node, "value", None)
-                                if each is stored and not isinstance(node, ast.AugAssign)
-                                else None
-                            )
-                            found.setdefault(each.attr, []).append(value)
+            self.assigned[record.qualname] = assigned_in(record.node)
         return self.assigned[record.qualname].get(name, [])
 
     def is_frozen(self, node: ast.expr, scope: Scope) -> bool:
@@ -1013,11 +1030,8 @@ class CallSites:
         """Whether an argument is ``self.weight``, certainly a parameter, of a class that freezes none."""
         if not is_on_self(node):
             return False
-        values = self.attribute_values(node.attr, scope)
-        enclosing = class_around(scope)
-        record = self.index.classes.get(enclosing) if enclosing is not None else None
-        created = bool(values) and all(map(is_new_parameter, values))
-        return created and record is not None and not _mentions_flag(record)
+        record = self.index.classes.get(class_around(scope) or "")
+        return record is not None and creates_to_train(self.attribute_values(node.attr, scope), record.node)
 
     def is_in_module(self, scope: Scope) -> bool:
         """Whether the class around it has a base that is called ``Module``."""
@@ -1337,18 +1351,6 @@ def _sets_up(method: str) -> bool:
 _METADATA = frozenset(["device", "dim", "dtype", "ndim", "numel", "shape", "size"])
 
 
-def _mentions_flag(record: ClassRecord) -> bool:
-    """Whether a class mentions ``requires_grad``."""
-    for node in nodes_in(record.node):
-        named = node.attr if isinstance(node, ast.Attribute) else node.arg if isinstance(node, ast.keyword) else None
-        if named in _FREEZING:
-            return True
-    return False
-
-
-_FREEZING = frozenset({"requires_grad", "requires_grad_"})
-
-
 def _is_apply(node: ast.expr | None) -> TypeGuard[ast.Attribute]:
     return isinstance(node, ast.Attribute) and node.attr == "apply"
 
@@ -1363,7 +1365,6 @@ ANYTHING = ""
 _SWITCHES = ("apply", "generate_vmap_rule", "boxed_grads_call")
 """The other attributes that change how torch calls a Function."""
 
-_TARGETS = (ast.AnnAssign, ast.AugAssign, ast.For, ast.AsyncFor)
 _CONTAINERS = frozenset(
     [
         *(f"builtins.{name}" for name in ("dict", "list", "set", "sorted", "tuple")),

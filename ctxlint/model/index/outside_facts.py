@@ -55,6 +55,7 @@ Deed = Literal[
     "passes-detached",
     "passes-leaf",
     "passes-created",
+    "passes-parameter",
     "passes-container",
     "passes-number",
     "passes-bool",
@@ -84,7 +85,8 @@ class ProjectQuestion(NamedTuple):
       another with each keystroke;
     - ``passes-detached``, ``passes-leaf``, ``passes-created``: may call a function with a detached tensor, a leaf, or
       one that it creates with a ``requires_grad=``, at this ``position``;
-      ``passes-container`` and the like: with such a value from that position on.
+    - ``passes-parameter``: certainly call a function with a parameter that a module trains, at this ``position``;
+    - ``passes-container`` and the like: with such a value from that position on.
     """
 
     deed: Deed
@@ -157,7 +159,7 @@ class Own(NamedTuple):
             return True
         if call.how.startswith("construct") or "self" in call.names:  # what has state
             return True
-        if call.defaults or call.of_module or call.relayed or call.uncast:
+        if call.defaults or call.of_module or call.relayed or call.uncast or call.sliced:
             return True
         if any(code == "None" for _at, code in call.literals):
             return True
@@ -173,7 +175,7 @@ class Own(NamedTuple):
         # Also for an input that may be a tuple according to a test of its type.
         if ArgumentKind.TENSORS in call.arguments:
             return True
-        if self.decided or ((call.differentiated or call.enclosed) and not self.has_backward):
+        if self.decided or ((call.differentiated or call.enclosed or call.handed_on) and not self.has_backward):
             return True
         passed = call.positional + len(call.keywords)
         if passed in self.numbers if self.numbers is not None else passed > self.required:

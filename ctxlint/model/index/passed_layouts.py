@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from ctxlint.torch_api.operations import CONVERSIONS, FLOAT_CONVERSIONS, LAYOUT_CHANGING_VIEWS, VIEW_METHODS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ctxlint.model.index.file_index import FileIndex
     from ctxlint.model.index.scopes import Scope
 
@@ -54,6 +56,32 @@ def _line_of_parameter(name: str, owner: Scope, index: FileIndex) -> int | None:
     arguments = entry.node.args
     parameters = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
     return entry.node.lineno if any(each.arg == name for each in parameters) else None
+
+
+def sliced_dimensions(node: ast.expr, bound: Callable[[ast.Name], ast.expr | None]) -> tuple[int, int]:
+    """The first dimension but dimension 0 of which ``x[:, 1:, :]`` takes a part, and how many dimensions it names.
+
+    Zeros unless it consists of slices, or names that are ``bound`` to some, and takes all of dimension 0.
+    """
+    parts = node.slice.elts if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Tuple) else []
+    found = [_part_taken(bound(each) if isinstance(each, ast.Name) else each) for each in parts]
+    if len(found) < 2 or None in found or found[0] is True or True not in found:
+        return 0, 0
+    return found.index(True), len(found)
+
+
+def _part_taken(index: ast.expr | None) -> bool | None:
+    """Whether a slice takes a part of a dimension, not all of it; None if it is no slice, or takes one element."""
+    if isinstance(index, ast.IfExp):
+        both = {_part_taken(index.body), _part_taken(index.orelse)}
+        return None if None in both else True in both
+    if isinstance(index, ast.Slice):
+        first, end = (ast.unparse(each) if each is not None else "" for each in (index.lower, index.upper))
+        if (first, end) in (("-1", ""), ("", "1"), ("0", "1")) or end == f"{first} + 1":
+            return None
+        return not (index.lower is None and index.upper is None and index.step is None)
+    named = isinstance(index, ast.Call) and isinstance(index.func, ast.Name) and index.func.id == "slice"
+    return True if named else None
 
 
 _MAX_HOPS = 4

@@ -32,7 +32,7 @@ def is_detached(node: ast.expr) -> bool:
 
 def passes_detached(call: ast.Call, position: int) -> bool:
     """Whether a call certainly passes such an argument at this position."""
-    passed = _passed(call, position)
+    passed = passed_at(call, position)
     return passed is not None and is_detached(passed)
 
 
@@ -41,7 +41,7 @@ def passes_leaf(call: ast.Call, position: int, parameters: AbstractSet[str]) -> 
 
     ``parameters`` are the attributes of ``self`` that are parameters in the file.
     """
-    passed = _passed(call, position)
+    passed = passed_at(call, position)
     while passed is not None:
         if isinstance(passed, ast.Call):
             passed = passed.func if isinstance(passed.func, ast.Attribute) and passed.func.attr in SAME_MEMORY else None
@@ -59,7 +59,7 @@ def passes_leaf(call: ast.Call, position: int, parameters: AbstractSet[str]) -> 
 
 def passes_created(call: ast.Call, position: int, created: AbstractSet[str]) -> bool:
     """Whether a call passes what is created with a ``requires_grad=`` that may be true, perhaps under a name."""
-    passed = _passed(call, position)
+    passed = passed_at(call, position)
     return creates_possible_leaf(passed) or (isinstance(passed, ast.Name) and passed.id in created)
 
 
@@ -199,7 +199,7 @@ def _requested(nodes: Iterable[ast.AST]) -> Iterator[str]:
 _REQUESTED = Collected(_requested)
 
 
-def _passed(call: ast.Call, position: int) -> ast.expr | None:
+def passed_at(call: ast.Call, position: int) -> ast.expr | None:
     """The argument at a position; None if there is none, or if it is uncertain which one it is."""
     before = call.args[:position]
     if len(call.args) <= position or any(isinstance(each, ast.Starred) for each in before):

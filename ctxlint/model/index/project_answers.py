@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING
 from ctxlint.model.index.file_index import last_name
 from ctxlint.model.index.indexer import index_module
 from ctxlint.model.index.method_calls import calls_of_method
+from ctxlint.model.index.module_parameters import is_own_parameter
 from ctxlint.model.index.module_stores import may_set
 from ctxlint.model.index.operator_signatures import rejections
 from ctxlint.model.index.passed_tensors import (
     NOT_TENSORS,
     created_among,
     parameters_among,
+    passed_at,
     passes_created,
     passes_detached,
     passes_leaf,
@@ -53,7 +55,7 @@ def times_answered(asked: ProjectQuestion, tree: ast.Module | None) -> int:
     A file that cannot be parsed may do anything but that.
     """
     if tree is None:
-        return asked.deed not in ("declares", "keeps", "modifies", "tracks")
+        return asked.deed not in ("declares", "keeps", "modifies", "passes-parameter", "tracks")
     match asked.deed:
         case "declares":
             return _declarations(tree, asked.name)
@@ -404,6 +406,10 @@ def _passes(tree: ast.Module, asked: ProjectQuestion) -> bool:
         index = _index_of(tree)
         calls_of = [each for each in index.calls if what_is_passed(each, asked.position) == sort]
         return any(_is_import_of(asked.name, meant(each.node.func, each.scope)) for each in calls_of)
+    if asked.deed == "passes-parameter":
+        index = _index_of(tree)
+        calls = _calls_of_function(index, asked.name)
+        return any(_passes_parameter(index, each, asked.position) for each in calls)
     if asked.deed == "passes-leaf":
         parameters = _parameters_in(tree)
         passing = [call.func for call in _calls_in(tree) if passes_leaf(call, asked.position, parameters)]
@@ -418,6 +424,13 @@ def _passes(tree: ast.Module, asked: ProjectQuestion) -> bool:
         passing = [call.func for call in _calls_in(tree) if passes_detached(call, asked.position)]
     scope = _index_of(tree).module if passing else None
     return scope is not None and any(_is_import_of(asked.name, meant(func, scope)) for func in passing)
+
+
+def _passes_parameter(index: FileIndex, call: CallRecord, position: int) -> bool:
+    """Whether a call passes a parameter that a module trains, where gradients may be wanted."""
+    passed = passed_at(call.node, position)
+    is_it = passed is not None and is_own_parameter(passed, call.scope, index)
+    return is_it and not _is_without_gradients(index, call)
 
 
 @lru_cache(maxsize=1)
