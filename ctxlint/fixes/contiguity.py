@@ -37,9 +37,9 @@ def allow_any_layout(fn: FunctionClass, use: LayoutUse) -> Fix | None:
         return _contiguous_first(fn, code, gradient)
     if not isinstance(call, cst.Call) or not isinstance(func := call.func, cst.Attribute):
         return None
-    if _are_sizes(call.args) and not use.compiled:
+    if not use.compiled:
         return code.fix("Use `reshape`", [code.layout.replace(func.attr, "reshape")])
-    edit = code.layout.insert(code.layout.end(func.value), ".contiguous()")  # it may be `view(dtype)`
+    edit = code.layout.insert(code.layout.end(func.value), ".contiguous()")
     return code.fix(f"Make `{gradient}` contiguous first", [edit])
 
 
@@ -63,23 +63,3 @@ def _is_another(tensor: Value | None, gradient: str) -> bool:
     if isinstance(tensor, Parameter):
         return tensor.name != gradient
     return isinstance(tensor, (Fresh, SavedTensor))
-
-
-def _are_sizes(arguments: object) -> bool:
-    """Whether the arguments of ``view`` are certainly sizes, not a dtype."""
-    args = [each for each in arguments if isinstance(each, cst.Arg)] if isinstance(arguments, (tuple, list)) else []
-    if any(each.keyword is not None or each.star == "**" for each in args):
-        return False
-    if len(args) != 1:
-        return bool(args)
-    value = args[0].value
-    if isinstance(value, cst.Call):
-        return isinstance(value.func, cst.Attribute) and value.func.attr.value in ("size", "numel")
-    if isinstance(value, cst.Attribute):
-        return value.attr.value == "shape"
-    if isinstance(value, cst.Subscript):
-        return _are_sizes([cst.Arg(value.value)])
-    return args[0].star == "*" or isinstance(value, _NUMBERS)
-
-
-_NUMBERS = (cst.Integer, cst.UnaryOperation, cst.BinaryOperation, cst.Tuple, cst.List)

@@ -575,6 +575,8 @@ class Operator:
     """The numbers of the outputs that are certainly floating-point tensors."""
     vectors: frozenset[int] = frozenset()
     """The numbers of the outputs that have a single dimension, as the fake shows."""
+    function: cst.FunctionDef | None = None
+    """The function of the operator."""
     registered_here: bool = True
     """Whether the linted file registers the gradient: otherwise another one does, with functions of this file."""
     setup_used: bool = False

@@ -424,6 +424,7 @@ def _assembled(
         gradients=tuple(returned_by(method)),
         floating=_floating(function, params, returned_by(method), Scope("function", qualname, unit.index.module)),
         vectors=_vectors(home, owner.function),
+        function=function,
         setup_used=setup is not None and setup.node.name.value in used,
         setup_by_position=_by_position(home.unit, call, owner, given),
     )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from ctxlint.fixes.contiguity import allow_any_layout
 from ctxlint.model.analyses.layout_uses import layout_uses
+from ctxlint.model.analyses.merged_dimensions import dimensions_of_output
 from ctxlint.model.analyses.output_sizes import has_several_elements
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.interpreter.events import LayoutAsked, MemoryRead, Question
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
 class NonContiguousGradOutput(Rule[FunctionClass]):
     """
     ## What it does
-    Reports `.view(...)` of an incoming gradient that was not made contiguous first, and the launch of a kernel from
+    Reports `.view(...)` that merges dimensions of an incoming gradient that was not made contiguous first, and the launch of a kernel from
     outside of the project, `kernel[grid]`, that gets one, if `backward` does not ask for its strides; in `backward`, or
     in a function of the project that `backward` passes the gradient to. Also an assertion that a gradient is contiguous,
     and a compiled extension, an operator that torch itself does not have, or a collective such as `dist.all_gather`,
@@ -72,14 +74,15 @@ class NonContiguousGradOutput(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    Safe for `view`: `reshape` gives the same view if possible, and a copy where `view` raises. If the argument may be a
-    dtype, which `reshape` does not accept, or compiled code gets the view, `view(...)` becomes `contiguous().view(...)`. Unsafe for `data_ptr`, and if
+    Safe for `view`: `reshape` gives the same view if possible, and a copy where `view` raises. If compiled code gets the
+    view, or an assertion asks for its layout, `view(...)` becomes `contiguous().view(...)`. Unsafe for `data_ptr`, and if
     `backward` writes to tensors that may be the gradient: `grad_output = grad_output.contiguous()` is inserted before
     it, because `grad_output.contiguous().data_ptr()` would point to memory that is already freed. There is no fix for
     these two if `set_materialize_grads` is called: the gradient may be `None`.
 
     ## Known limits
-    Off by default: for many shapes, `view` works with any strides, and compiled code may handle them. Reported by default are
+    Off by default: compiled code may handle strides. A `view` counts only if the code shows that the gradient has dimensions
+    that it merges: one that keeps or splits them works with any strides. Reported by default are
     an assertion without a message and `dist.send` with the gradient of an output that is created like an input, with its sizes, or with a size above 1,
     as they fail after `y.sum()`; not behind a flag, under `try`, or with `memory_format`. A `backward` under
     a decorator of the project, which may make the gradient contiguous, is not checked. Extensions are known by the names
@@ -105,7 +108,7 @@ class NonContiguousGradOutput(Rule[FunctionClass]):
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         if fn.backward is None or fn.backward.inherited:
             return
-        uses = list(layout_uses(fn.backward, fn.outputs))
+        uses = list(layout_uses(fn.backward, fn.outputs, partial(dimensions_of_output, fn)))
         silent = {use.name for use in uses if use.silent}
         for use in uses:
             if use.silent or ((use.compiled or use.by) and use.name in silent):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ctxlint.model.analyses.layout_uses import layout_uses, silent_uses
+from ctxlint.model.analyses.merged_dimensions import dimensions_of_result
 from ctxlint.model.function import SourceFile
 from ctxlint.model.interpreter.summary import ASSERTED
 from ctxlint.rules.base import Category, Finding, Rule
@@ -65,8 +67,8 @@ class OperatorNonContiguousGradient(Rule[SourceFile]):
     There is no fix.
 
     ## Known limits
-    Off by default: for many shapes, `view` works with any strides. It does for a gradient with one dimension, if a fake in
-    view shows that. Where the kernel is in view, CTX817 reports it.
+    Off by default: compiled code may handle strides. A `view` counts if the code shows that it merges dimensions, and not for a
+    gradient with one dimension, if a fake in view shows that. Where the kernel is in view, CTX817 reports it.
 
     ## References
     - [torch.library.register_autograd](https://pytorch.org/docs/stable/library.html#torch.library.register_autograd)
@@ -81,7 +83,7 @@ class OperatorNonContiguousGradient(Rule[SourceFile]):
     def check(self, file: SourceFile, settings: Settings) -> Iterator[Finding]:
         for operator in file.operator_gradients if settings.torch.reach(2, 4) else ():
             silent = {use.name for use in silent_uses(operator.backward, ())}  # of CTX817
-            for use in layout_uses(operator.backward):
+            for use in layout_uses(operator.backward, (), partial(dimensions_of_result, operator)):
                 fits = use.how == "view" and use.position in operator.vectors  # whatever the stride of a vector is
                 if use.how != ASSERTED and use.name not in silent and not fits:
                     yield Finding(operator.span(use.node), assumed_contiguous(use))

@@ -16,7 +16,7 @@ class F(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x):
         ctx.set_materialize_grads({materialize})
-        return x * 2
+        return (x * 2).reshape(2, 2, 2)
 
     @staticmethod
     def backward(ctx, g, h=None):
@@ -39,19 +39,20 @@ def _class(body: str, *, materialize: bool = False) -> str:
             "        return (g\n                .view(-1))  # flat",
             "        return (g\n                .reshape(-1))  # flat",
         ),
-        ("        return g.view(h.size())", "        return g.reshape(h.size())"),
-        ("        return g.view(h.shape[1:])", "        return g.reshape(h.shape[1:])"),
-        ("        return g.view(len(h) * 2)", "        return g.reshape(len(h) * 2)"),
-        ("        return g.view(n)", "        return g.contiguous().view(n)"),
-        ("        return g.view(torch.int8)", "        return g.contiguous().view(torch.int8)"),
-        ("        return g.view(size=(2, 2))", "        return g.contiguous().view(size=(2, 2))"),
+        ("        return g.view(g.numel())", "        return g.reshape(g.numel())"),
+        ("        return g.view((2, -1))", "        return g.reshape((2, -1))"),
+        ("        return g.view(-1, *g.shape[2:])", "        return g.reshape(-1, *g.shape[2:])"),
         (
-            "        return (  # a\n            g  # b\n            # c\n            .view(n)\n        )",
-            "        return (  # a\n            g.contiguous()  # b\n            # c\n            .view(n)\n        )",
+            "        return (  # a\n            g  # b\n            # c\n            .view(2, n)\n        )",
+            "        return (  # a\n            g  # b\n            # c\n            .reshape(2, n)\n        )",
         ),
         (
-            "        def flat():\n            return g.view(-1)\n        return flat() + 1 if g.view(n) else 0",
-            "        def flat():\n            return g.reshape(-1)\n        return flat() + 1 if g.contiguous().view(n) else 0",
+            "        rows = g.view(2, n)\n        assert rows.stride() == (n, 1)\n        return rows",
+            "        rows = g.contiguous().view(2, n)\n        assert rows.stride() == (n, 1)\n        return rows",
+        ),
+        (
+            "        def flat():\n            return g.view(-1)\n        return flat() + 1 if g.view(2, n) else 0",
+            "        def flat():\n            return g.reshape(-1)\n        return flat() + 1 if g.reshape(2, n) else 0",
         ),
     ],
 )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.model.analyses.merged_dimensions import ALWAYS, needed_by
 from ctxlint.model.analyses.output_shapes import is_flat, is_integral, is_without_dimensions
 from ctxlint.model.analyses.strides import foreign_strides, without_last_stride
 from ctxlint.model.index.kernel_parameters import gets_bare_address, reads_one_element
@@ -22,7 +23,7 @@ from ctxlint.records import record
 from ctxlint.torch_api import operations
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from ctxlint.model.function import FunctionClass, Input, Returned
     from ctxlint.model.interpreter.events import Step
@@ -75,11 +76,13 @@ class LayoutUse:
     """``reshape`` or ``flatten``, if an extension gets the gradient after that: it may keep its strides."""
 
 
-def layout_uses(backward: Method, outputs: Sequence[Returned] = ()) -> Iterator[LayoutUse]:
+def layout_uses(
+    backward: Method, outputs: Sequence[Returned] = (), dimensions: Callable[[int | None], int] = lambda _position: 0
+) -> Iterator[LayoutUse]:
     """The uses of incoming gradients, as they come, that assume a contiguous one, in the order of the code.
 
-    The gradients of ``outputs`` without dimensions have one element, which is contiguous; a single dimension can be
-    split into several.
+    The gradients of ``outputs`` without dimensions have one element, which is contiguous. A view counts if it merges
+    dimensions: the output at a position has so many in ``dimensions``, or backward says it of the gradient.
 
     Only the first among the arguments of compiled code and helpers counts; and none if the body asks for the layout
     of the gradient, for it treats that on purpose.
@@ -93,6 +96,7 @@ def layout_uses(backward: Method, outputs: Sequence[Returned] = ()) -> Iterator[
         for each in backward.facts.of(MemoryRead)
         if each.how in COMPILED and type(each.value) is View and not _is_of_one_element(each)
     }
+    asserted = _asserted_views(backward)
     plain = {param.name for param in backward.positional if param.default not in (None, NONE)}
     for read, node, value in _reads_of_gradients(backward, asked):
         if isinstance(value, Parameter) and value.name in plain:
@@ -100,12 +104,12 @@ def layout_uses(backward: Method, outputs: Sequence[Returned] = ()) -> Iterator[
         position = _position(value)
         if position is not None and _has_one_layout(outputs, position, read.how):
             continue
-        if _only_adds_dimensions(read.node) or _is_of_one_element(read):
+        if _is_of_one_element(read) or not _may_copy(backward, read, dimensions, position):
             continue
         if not read.by and read.how not in COMPILED:
             use = _use(read.node, code_of(node), read, position)
             use = replace(use, silent=read.how == "data_ptr" and _is_passed(backward, read.node))
-            yield replace(use, compiled=True) if value in passed else use
+            yield replace(use, compiled=True) if value in passed or read.node in asserted else use
             continue
         use = _use(node, _name(value, node, is_whole=value != read.value), read, position)
         use = _with_foreign_strides(backward, read, use)
@@ -118,7 +122,34 @@ def layout_uses(backward: Method, outputs: Sequence[Returned] = ()) -> Iterator[
     for index, param in enumerate(backward.positional):
         if index not in handled and param.name not in backward.binders:
             uses = _uses_inside(backward, param.name, index)
-            yield from (use for use in uses if not _has_one_layout(outputs, index, use.how))
+            for use in uses:
+                merges = use.how != "view" or _merges(needed_by(backward.node, use.node, use.name), dimensions, index)
+                if merges and not _has_one_layout(outputs, index, use.how):
+                    yield use
+
+
+def _may_copy(
+    backward: Method, read: MemoryRead, dimensions: Callable[[int | None], int], position: int | None
+) -> bool:
+    """Whether it is no view, or one that merges dimensions."""
+    if read.how != "view" or _only_adds_dimensions(read.node):
+        return read.how != "view"
+    name = read.value_node.value if isinstance(read.value_node, cst.Name) else ""
+    needed = read.needed if read.by else needed_by(backward.node, read.node, name)
+    return _merges(needed, dimensions, position)
+
+
+def _merges(needed: int, dimensions: Callable[[int | None], int], position: int | None) -> bool:
+    """Whether a view merges dimensions of a gradient: it works with any strides otherwise."""
+    return needed == ALWAYS or (needed > ALWAYS and dimensions(position) >= needed)
+
+
+def _asserted_views(backward: Method) -> set[cst.CSTNode]:
+    """The views whose layout is asserted."""
+    asked = ((each.node, each.value) for each in backward.facts.of(LayoutAsked))
+    return {
+        view.node for node, view in asked if isinstance(view, View) and backward.around(node, cst.Assert) is not None
+    }
 
 
 def _asserted(backward: Method) -> Iterator[LayoutUse]:

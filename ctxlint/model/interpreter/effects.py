@@ -227,6 +227,7 @@ def record_reads(walk: Walk, node: cst.BaseExpression, by: str, reads: Iterable[
             parameter=each.parameter,
             alike=each.alike,
             others=each.others,
+            needed=each.needed,
         )
 
 

@@ -446,7 +446,8 @@ class MemoryRead(Event):
     ``EXTENSION`` or ``COLLECTIVE``. ``by`` and ``through`` are as for a ``Mutation``. ``parameter`` is the kernel's, if
     known: of some, the kernel reads the first element alone. ``alike``: its other tensors are created
     with the layout of this one, which they have unless it is expanded: ``empty_like(x)``. ``others``: it may take
-    strides of others for this one. ``strides`` are the calls of ``stride`` whose results the kernel gets.
+    strides of others for this one. ``strides`` are the calls of ``stride`` whose results the kernel gets. ``needed``:
+    the dimensions from which the view of a helper merges some (see ``merged_dimensions``).
     """
 
     value: Value = UNKNOWN
@@ -459,6 +460,7 @@ class MemoryRead(Event):
     alike: bool = False
     others: bool = False
     strides: frozenset[cst.CSTNode] = frozenset()
+    needed: int = 0
 
     @property
     def is_for_a_shape(self) -> bool:
@@ -468,12 +470,13 @@ class MemoryRead(Event):
         a call that tests the number of elements expects several.
         """
         asked = {word for guard in self.guards for word in _SHAPES.intersection(guard.words)}
-        compared = asked == {"equal"} and _SIZES.isdisjoint(words_of(self.node))
-        return self.how != "view" and (compared or bool(asked - {"equal"}))
+        compared = asked <= _EQUAL and bool(asked) and _SIZES.isdisjoint(words_of(self.node))
+        return self.how != "view" and (compared or bool(asked - _EQUAL))
 
 
 _SIZES = frozenset(["dim", "ndim", "numel"])
-_SHAPES = _SIZES | {"equal", "shape", "size"}
+_EQUAL = frozenset(["eq", "equal", "ne"])
+_SHAPES = _SIZES | _EQUAL | {"shape", "size"}
 
 
 @record

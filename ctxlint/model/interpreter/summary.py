@@ -80,6 +80,7 @@ class Read:
     parameter: KernelParameter | None = None
     alike: bool = False
     others: bool = False
+    needed: int = 0
 
 
 @record

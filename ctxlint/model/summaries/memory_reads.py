@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.model.analyses.merged_dimensions import needed_by
 from ctxlint.model.analyses.strides import foreign_strides, without_last_stride
 from ctxlint.model.interpreter.events import LayoutAsked, MemoryRead, Step
 from ctxlint.model.interpreter.summary import ASSERTED, COMPILED, PARTLY_STRIDED, Read, StridesUse
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from ctxlint.model.interpreter.method import MethodFacts
 
 
-def reads_of(definition: Definition, facts: MethodFacts) -> Iterator[Read]:
+def reads_of(definition: Definition, function: cst.FunctionDef, facts: MethodFacts) -> Iterator[Read]:
     """The arguments whose memory a function reads, each once except by kernels, in the order of its code.
 
     None whose layout matters to it.
@@ -38,7 +39,10 @@ def reads_of(definition: Definition, facts: MethodFacts) -> Iterator[Read]:
         if read.parameter is None:
             seen.add(target)
         steps = (_step(definition, read), *read.through)
-        yield Read(target, how, read.reader, steps, read.parameter, read.alike, read.others)
+        needed = read.needed
+        if how == "view" and not read.by and isinstance(read.value_node, cst.Name):
+            needed = needed_by(function, read.node, read.value_node.value)
+        yield Read(target, how, read.reader, steps, read.parameter, read.alike, read.others, needed)
 
 
 def strides_of(definition: Definition, facts: MethodFacts) -> Iterator[StridesUse]:

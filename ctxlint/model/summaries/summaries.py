@@ -560,7 +560,7 @@ def _summary(
     """What the facts of a walk mean for callers."""
     if facts.is_generator:
         return Summary(_yielded(facts, head.node), deferred=tuple(writes_of(definition, head.names, facts)))
-    reads = tuple(reads_of(definition, facts))
+    reads = tuple(reads_of(definition, head.node, facts))
     if any(each.name in OPERATOR_DECORATORS for each in decorators):
         return Summary(not_shared(_returned(facts)), tuple(declared_writes(definition, bindings)), reads)
     effects = effects_of(definition, facts, _name_of_context(bindings)) if has_context else None
