@@ -39,12 +39,12 @@ from ctxlint.model.interpreter.values import (
     leaves,
     usual_storage,
 )
-from ctxlint.model.syntax import dotted, is_name, keywords_of, last_name, signed_integer
+from ctxlint.model.syntax import dotted, is_name, keywords_of, last_name, signed_integer, words_of
 from ctxlint.patterns import pattern
 from ctxlint.torch_api import operations
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from ctxlint.model.function import FunctionClass, Returned
     from ctxlint.model.interpreter.method import Method
@@ -380,7 +380,8 @@ def _values(returned: Returned) -> list[Value]:
 def _computed(fn: FunctionClass, value: Value) -> bool:
     """Whether a value of backward is, unless None, a tensor that this Function computed, or stored.
 
-    Zeros do not count, nor random numbers: in the stand-ins of kernels for the device ``meta``, only shapes matter.
+    Zeros do not count, nor random numbers: in the stand-ins of kernels for the device ``meta``, only shapes matter. NaN
+    is a gradient on purpose, as in the test of a detector.
     """
     if isinstance(value, Choice):
         return all(_computed(fn, option) for option in value.alternatives if option != NONE)
@@ -388,7 +389,7 @@ def _computed(fn: FunctionClass, value: Value) -> bool:
         origin = usual_storage(value)
         return origin is not None and _computed(fn, origin)
     if isinstance(value, Fresh):
-        return not (_is_zeros(fn, value) or _is_random(fn, value))
+        return not (_is_zeros(fn, value) or _is_random(fn, value) or _is_of_a_number(value.node, _is_nan))
     if isinstance(value, Parameter):  # its memory, with other values
         return bool(_written(fn, value) - {"fill_", "resize_", "resize_as_", "zero_"})
     if isinstance(value, ContextAttribute):
@@ -534,12 +535,17 @@ def _is_of_ones(node: cst.CSTNode | None) -> bool:
     return name in _ONES or (none and name in ("empty", "new_empty"))
 
 
-def _is_of_a_number(node: cst.CSTNode | None) -> bool:
+def _is_of_a_number(node: cst.CSTNode | None, is_it: Callable[[cst.BaseExpression], bool] | None = None) -> bool:
     """Whether a call creates a tensor of a literal number: ``torch.full_like(x, 2.0)``, ``x.new_tensor(3)``."""
     place = _NUMBERED.get(last_name(node.func) or "") if isinstance(node, cst.Call) else None
     if not isinstance(node, cst.Call) or place is None or len(node.args) <= place:
         return False
-    return node.args[place].keyword is None and _is_number(node.args[place].value)
+    return node.args[place].keyword is None and (is_it or _is_number)(node.args[place].value)
+
+
+def _is_nan(node: cst.BaseExpression) -> bool:
+    """Whether it is ``float("nan")`` or ``torch.nan``."""
+    return _is_number(node) and any(each.strip("'\"").lower() == "nan" for each in words_of(node))
 
 
 _NUMBERED = {"full": 1, "full_like": 1, "new_full": 1, "tensor": 0, "new_tensor": 0}

@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.model.index.file_index import ClassRecord, FileIndex
+    from ctxlint.model.index.scopes import Scope
+
+    _Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+
+
+class _Use(NamedTuple):
+    """A name, whether it is where an error is expected, and the nested function that it is in."""
+
+    name: ast.Name
+    expected: bool
+    inside: _Definition | None
+
 
 EXPECT_ERRORS = frozenset(
     {"raises", "warns", "assertRaises", "assertRaisesRegex", "assertRaisesRegexp", "assertWarns", "assertWarnsRegex"}
@@ -26,25 +38,41 @@ def expects_errors(node: ast.AST) -> bool:
 def is_for_errors(record: ClassRecord, index: FileIndex) -> bool:
     """Whether a function defines a class, and uses it, but only where it expects an error or a warning."""
     function = index.function_of(record.scope)
-    if function is None:
-        return False
-    end = record.node.end_lineno or record.node.lineno
-    lines = (bound.line for bound in record.scope.names.get(record.node.name, ()))
+    return function is not None and _is_for_errors(record.node, record.scope, [*_names(function.node)])
+
+
+def _is_for_errors(defined: _Definition, scope: Scope, names: list[_Use], seen: tuple[_Definition, ...] = ()) -> bool:
+    """Whether all uses of what a function defines, until it binds the name again, are where it expects an error."""
+    end = defined.end_lineno or defined.lineno
+    lines = (bound.line for bound in scope.names.get(defined.name, ()))
     following = min((line for line in lines if line > end), default=None)
     uses = [
-        expected
-        for name, expected in _names(function.node)
-        if name.id == record.node.name and end < name.lineno and (following is None or name.lineno < following)
+        use
+        for use in names
+        if use.name.id == defined.name and end < use.name.lineno and (following is None or use.name.lineno < following)
     ]
-    return bool(uses) and all(uses)
+    seen = (*seen, defined)
+    return bool(uses) and all(
+        use.expected or use.inside in seen or (use.inside and _is_for_errors(use.inside, scope, names, seen))
+        for use in uses
+    )
 
 
-def _names(top: ast.AST) -> Iterator[tuple[ast.Name, bool]]:
-    """The names in some code, and whether each is where an error is expected."""
-    pending = [(top, False)]
-    for node, expected in pending:
+def _names(top: _Definition) -> Iterator[_Use]:
+    """The names in a function, and whether each is where an error is expected."""
+    pending: list[tuple[ast.AST, bool, _Definition | None]] = [(each, False, None) for each in top.body]
+    for node, expected, inside in pending:
         if isinstance(node, ast.Name):
-            yield node, expected
+            yield _Use(node, expected, inside)
         around = [item.context_expr for item in node.items] if isinstance(node, (ast.With, ast.AsyncWith)) else [node]
-        within = expected or any(map(expects_errors, around))
-        pending += [(child, within) for child in ast.iter_child_nodes(node)]
+        within = expected or any(expects_errors(each) or _records_warnings(each) for each in around)
+        nested = node if inside is None and isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) else inside
+        pending += [(child, within, nested) for child in ast.iter_child_nodes(node)]
+
+
+def _records_warnings(node: ast.AST) -> bool:
+    """Whether an expression is ``warnings.catch_warnings(record=True)``."""
+    func = node.func if isinstance(node, ast.Call) else None
+    name = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else None
+    keywords = [each.arg for each in node.keywords] if isinstance(node, ast.Call) else []
+    return name == "catch_warnings" and "record" in keywords
