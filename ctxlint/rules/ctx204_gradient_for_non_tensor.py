@@ -22,7 +22,7 @@ from ctxlint.model.analyses.refused_gradients import is_refused_gradient
 from ctxlint.model.analyses.shifted import is_shifted
 from ctxlint.model.analyses.tensor_containers import container_inputs_with_gradient, holds_tensors
 from ctxlint.model.function import FunctionClass
-from ctxlint.model.interpreter.values import NONE, Tri, View, is_none
+from ctxlint.model.interpreter.values import NONE, Tri, View, before_views, is_gradient, is_none
 from ctxlint.model.syntax import dotted
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.rules.releases import defaults_are_bound
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.config.settings import Settings
-    from ctxlint.model.function import Input, Returned
+    from ctxlint.model.function import Input, Method, Returned
     from ctxlint.model.interpreter.values import Value
 
 
@@ -135,13 +135,21 @@ class GradientForNonTensor(Rule[FunctionClass]):
                 advice, fix = "Return one gradient for each input, `None` if there is none.", None
             elif any(is_for_another(fn, returned, each.index) for each in refused):
                 surplus, advice, fix = "", "Return each gradient for the input that it is of.", None
+            elif any(_is_of_another_output(fn.backward, returned, each.index) for each in refused):
+                surplus, fix = "", None
+                advice = (
+                    f"Add it to the gradients of the inputs that its output depends on, and return `None` for {names}."
+                )
             else:
                 surplus, advice = "", f"Return `None` for {them(refused)}."
                 fix = write_none(fn, returned, tuple(each.index for each in refused))
+            values = [before_views(returned.slots[each.index].value) for each in refused]
+            passed_on = len(fn.backward.own_params) > 1 and all(map(is_gradient, values))
+            unless = " unless it is `None`" if passed_on and fn.materializes_grads is not Tri.YES else ""
             yield Finding(
                 place_of_gradients(fn, returned),
                 f"`{fn.backward.name}` of `{fn.name}` returns a gradient for {names}{surplus}, which {what}; torch raises "
-                f"RuntimeError at backward. {advice}",
+                f"RuntimeError at backward{unless}. {advice}",
                 fix=fix,
                 rests_on=(returned, *(returned.slots[each.index].value for each in refused)),
             )
@@ -162,6 +170,12 @@ def _refused(fn: FunctionClass, returned: Returned) -> list[Input]:
         if is_none(slot.value) is Tri.NO and entry.against_a_gradient and not holds_tensors(entry):
             found.append(entry)
     return found
+
+
+def _is_of_another_output(backward: Method, returned: Returned, index: int) -> bool:
+    """Whether what an input gets is one of several incoming gradients, as it came, that backward uses for nothing else."""
+    value = before_views(returned.slots[index].value)
+    return is_gradient(value) and len(backward.own_params) > 1 and len(backward.named.get(value.name, ())) == 2
 
 
 def _for_none(fn: FunctionClass) -> Iterator[Finding]:

@@ -62,6 +62,7 @@ from ctxlint.model.interpreter.values import (
     is_whole_tuple,
     join_all,
     kind_of,
+    parameters_among,
     tensor_when_used,
     without,
 )
@@ -403,6 +404,9 @@ def _function_call(walk: Walk, node: cst.Call, callee: str | None) -> Value:
     if known is None:
         if callee in WRAP_KERNELS:
             return arguments.value(0) or Opaque(node)
+        if walk.resolver is not None and not (arguments.open_ended or callee.startswith(_NEVER_RESOLVED)):
+            refused = walk.resolver.refused(callee, arguments.positional, arguments.keywords)
+            walk.state.absent |= parameters_among(refused)
         if arguments.lends_context:
             walk.record(Escape, node, how="passed", callee=callee)
         if not _call_operator(walk, node, callee, arguments) and _is_compiled(walk, callee):

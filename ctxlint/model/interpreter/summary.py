@@ -206,6 +206,9 @@ class Resolver(Protocol):
         ``attributes`` are the values of those of ctx that the caller has set.
         """
 
+    def refused(self, name: str, arguments: tuple[Slot, ...], keywords: Mapping[str, Slot]) -> frozenset[Value]:
+        """The arguments for which a function without a known summary raises unless they are None."""
+
     def call(
         self,
         function: ProjectFunction,

@@ -71,6 +71,7 @@ from ctxlint.model.summaries.objects import (
     promised_class,
     surrounding_object,
 )
+from ctxlint.model.summaries.refusals import refused_arguments
 from ctxlint.model.summaries.shapes import Shape
 from ctxlint.model.summaries.tuned_kernels import added_to_by, trials_of
 from ctxlint.model.syntax import dotted
@@ -214,6 +215,11 @@ class CalleeResolver:
                 made.name, (*made.arguments, *arguments), {**made.keywords, **keywords}, call, attributes
             )
         return self._called(definition, passed, call)
+
+    def refused(self, name: str, arguments: tuple[Slot, ...], keywords: MappingOf[str, Slot]) -> frozenset[Value]:
+        """The arguments for which a function without a known summary raises unless they are None."""
+        definition = self.function(name)
+        return refused_arguments(definition, arguments, keywords) if definition is not None else frozenset()
 
     def _applied(
         self, name: str, arguments: tuple[Slot, ...], keywords: MappingOf[str, Slot], call: cst.BaseExpression
