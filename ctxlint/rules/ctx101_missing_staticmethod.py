@@ -89,6 +89,8 @@ class MissingStaticmethod(Rule[FunctionClass]):
             return
         if not settings.torch.reach(1, 5) and not fn.applied and any(each.how == "construct-call" for each in fn.calls):
             return  # these releases call the instance, which needs bound methods
+        if "__del__" in fn.methods and not fn.applied:
+            return  # its instances are there for that
         for method in fn.own_protocol_methods:
             if method.binding is Binding.INSTANCE and method.signature_known:
                 if is_called_on_instance(fn, method):

@@ -106,12 +106,16 @@ class FunctionInstantiated(Rule[SourceFile]):
             return
         for call in file.calls:
             fn = file.by_name[call.function]
-            if call.expects_error or not fn.signature_judgeable or "__new__" in fn.methods:
+            if call.expects_error or not (fn.signature_judgeable and _ON_PURPOSE.isdisjoint(fn.methods)):
                 continue
             if call.how == "construct":
                 yield from _of_instance(file, fn, call)
                 continue
             yield from _of_call(file, fn, call)
+
+
+_ON_PURPOSE = frozenset(["__del__", "__new__"])
+"""Methods of a class whose instances are created for what these do."""
 
 
 def _of_instance(file: SourceFile, fn: FunctionClass, call: ApplyCall) -> Iterator[Finding]:
