@@ -103,10 +103,14 @@ class MissingStaticmethod(Rule[FunctionClass]):
 
 def _called_on_instance(fn: FunctionClass, method: Method) -> str:
     """What to do with a method that the project calls on an instance: a static one would lack an argument."""
-    instead = f"{fn.name}.apply(...)" if method.name == "forward" else "torch.autograd.grad(...)"
+    instead = (
+        f"`{fn.name}.apply(...)` there"
+        if method.name == "forward"
+        else "`torch.autograd.grad(...)` there, for inputs that require a gradient"
+    )
     return (
         f"`{method.name}` of `{fn.name}` is not a static method, and it is called on an instance, past autograd. Write "
-        f"`{instead}` there, and then add `@staticmethod`."
+        f"{instead}, and then add `@staticmethod`."
     )
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ctxlint.fixes.missing_none import put_none_in
 from ctxlint.model.analyses.gradient_placements import one_for_each_place, shortfalls
+from ctxlint.model.analyses.outputs import has_other_outputs_by
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.syntax import code_of
 from ctxlint.rules.base import Finding, FixAvailability, Rule
@@ -97,14 +98,16 @@ class MissingNone(Rule[FunctionClass]):
                 continue
             expected, actual = shortfall.expected, shortfall.returned.count or 0
             names = [fn.inputs[index].name for index in placement.missing]
+            varies = any(has_other_outputs_by(fn, name) for name in names)
             message = (
                 f"`{fn.backward.name}` of `{fn.name}` returns {counted(actual, 'gradient')} but "
-                f"{wanted_inputs(fn, expected)}; torch raises RuntimeError {at_backward(fn, shortfall, settings)}. "
-                f"Return `None` for {quoted(names)}"
+                f"{wanted_inputs(fn, expected)}; torch raises RuntimeError{' or TypeError' * varies} "
+                f"{at_backward(fn, shortfall, settings)}. Return `None` for {quoted(names)}"
             )
+            example = _example(placement, _LONGEST_MESSAGE - length_of(message))
             yield Finding(
                 place_of_gradients(fn, shortfall.returned),
-                message + _example(placement, _LONGEST_MESSAGE - length_of(message)),
+                message + (", and take a gradient for each output." if varies else example),
                 fix=put_none_in(fn, shortfall, every),
                 rests_on=(shortfall.returned,),
             )

@@ -137,9 +137,7 @@ class GradientForNonTensor(Rule[FunctionClass]):
                 surplus, advice, fix = "", "Return each gradient for the input that it is of.", None
             elif any(_is_of_another_output(fn.backward, returned, each.index) for each in refused):
                 surplus, fix = "", None
-                advice = (
-                    f"Add it to the gradients of the inputs that its output depends on, and return `None` for {names}."
-                )
+                advice = f"Add it to the gradients of that output's inputs, and return `None` for {names}."
             else:
                 surplus, advice = "", f"Return `None` for {them(refused)}."
                 fix = write_none(fn, returned, tuple(each.index for each in refused))

@@ -118,7 +118,7 @@ class IntermediateStashedOnCtx(Rule[FunctionClass]):
             attribute = stash.write.attribute
             if released_explicitly(fn, attribute) or holds_gradient(fn, stash) or is_one_number(fn, stash):
                 continue
-            if may_be_number(fn, attribute) or refuses_to_save(fn):
+            if may_be_number(fn, attribute) or refuses_to_save(fn) or stash.is_filled_later:
                 continue
             yield Finding(
                 fn.span(stash.write.node),

@@ -151,10 +151,9 @@ def _of_instance(file: SourceFile, fn: FunctionClass, call: ApplyCall) -> Iterat
         remedy = f"Drop the `{made[len(name) :]}`."
     elif instance.use is InstanceUse.METHOD_CALLED:
         fact = f"`{made}` creates an instance whose methods are called directly; autograd does not run its `backward`."
-        given = f", with {_given(fn, call)}" * has_arguments
         calls_backward = any(method in ("backward", "vjp") for method, _count in instance.methods)
-        then = f"{',' * bool(given)} and `torch.autograd.grad` with its result" if calls_backward else ""
-        remedy = f"Call `{name}.apply`{given}{then}."
+        given = " on inputs that require a gradient" * calls_backward + f", with {_given(fn, call)}" * has_arguments
+        remedy = f"Call `{name}.apply`{given}{', and `torch.autograd.grad` with its result' * calls_backward}."
     elif _means_apply(fn, call, instance):
         fact, only_warns = f"`{made}` creates an instance of the class; it silently computes nothing.", False
         remedy = f"Write `{name}.apply(...)`."

@@ -378,11 +378,30 @@ def ignored_gradients(fn: FunctionClass) -> list[OutputGradient]:
             continue
         if not surely_differentiable(fn, index) or is_independent(fn, index):
             continue
-        if output_values(fn, index) is None and not is_read(backward, param):  # the name for what some calls want
-            continue
+        if output_values(fn, index) is None and (not is_read(backward, param) or _refuses_a_mode(fn, backward)):
+            continue  # a name for what some calls want
         if param.name not in _deleted_names(backward.node.body) and not says_unused(fn, backward, param.name):
             found[param.name] = OutputGradient(param, index, _name_of(backward, param, index), given_to or ())
     return [] if found and _supplies_gradients(fn, backward) else list(found.values())
+
+
+def _refuses_a_mode(fn: FunctionClass, backward: Method) -> bool:
+    """Whether backward raises depending on an input that forward tests, too: perhaps where there are more outputs."""
+    forward = fn.forward
+    if forward is None:
+        return False
+    tested = {word for test in _conditions(forward) for word in words_of(test)}
+    flags = {each.attribute for each in fn.context_writes if is_input(each.value) and each.value.name in tested}
+    return any(word in flags for test in backward.raising_tests for word in words_of(test))
+
+
+def has_other_outputs_by(fn: FunctionClass, flag: str) -> bool:
+    """Whether backward cannot take a gradient for each output of some return, to which a test of an input leads."""
+    if fn.backward is None:
+        return False
+    least, most = gradients_taken(fn.backward)
+    unfit = (each for each in fn.outputs if not _fits(each, least, most))
+    return any(flag in guard.words for each in unfit for guard in each.event.guards)
 
 
 def _supplies_gradients(fn: FunctionClass, backward: Method) -> bool:

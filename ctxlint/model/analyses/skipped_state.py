@@ -17,6 +17,7 @@ from ctxlint.model.interpreter.events import (
     ContextRead,
     ContextWrite,
     GenericCall,
+    MaybeUnbound,
     Question,
     SavedItem,
     SavedRead,
@@ -541,11 +542,22 @@ def _one_arm(fn: FunctionClass, forward: Method, what: str, events: list[Context
     if forward is fn.forward and all(orders & each.before or each.order in in_vain for each in forward.returns):
         return None
     test = _nearest([guard for guard in guards if guard.holds] or guards)
+    if _raises_otherwise(forward, test):
+        return None
     of_absent = _tests_input_for_none(test) and _is_made_of(first, test)
     unsure = of_absent or _asks_for_types(guards, events) or any(_chooses(forward, each) for each in guards)
     trains = _asks_for_training(test) and test.holds
     state = SkippedState(first.node, what, test.text, returns=False, holds=test.holds, suffices=not unsure)
     return replace(state, of_absent=of_absent, trains=trains, decides_more=trains and _computes_by(forward, test))
+
+
+def _raises_otherwise(forward: Method, test: Guard) -> bool:
+    """Whether a method reads, under no test, a name that it binds only under this one: elsewhere that raises."""
+    unbound = [each.name for each in forward.facts.of(MaybeUnbound) if not each.guards]
+    bound = (forward.assignments.get(name, ()) for name in unbound)
+    return any(
+        each and all(any(_is_same(forward, guard, test) for guard in one.guards) for one in each) for each in bound
+    )
 
 
 def _is_same(forward: Method, guard: Guard, other: Guard) -> bool:

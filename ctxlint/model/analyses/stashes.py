@@ -66,7 +66,7 @@ from ctxlint.model.interpreter.values import (
     same_object,
     usual_storage,
 )
-from ctxlint.model.syntax import children, code_of, dotted, last_name, names_in
+from ctxlint.model.syntax import children, code_of, dotted, keywords_of, last_name, names_in
 from ctxlint.patterns import pattern
 from ctxlint.records import record
 from ctxlint.source.ast_tree import nodes_in
@@ -245,6 +245,17 @@ class Stash:
     def is_noticed(self) -> bool:
         """Whether torch notices modifications: what is saved has the same version counter, which unpacking checks."""
         return bool(self.saved_as) and all(_unpacks(each, self.write.attribute) for each in _readers(self.fn))
+
+    @property
+    def is_filled_later(self) -> bool:
+        """Whether a copy that the device may do later fills it: hooks may see the values too early."""
+        options = self.write.value.options() if self.write.value is not None else ()
+        kept = {before_views(option) for option in options}
+        makers = [node for option in options for node in _view_nodes(option)]
+        for each in (each for method in self.fn.earlier_methods for each in method.facts.of(Mutation)):
+            written = each.target.options() if each.target is not None else ()
+            makers += [each.node for option in written if before_views(option) in kept]
+        return any(isinstance(each, cst.Call) and "non_blocking" in keywords_of(each) for each in makers)
 
     @cached_property
     def uses(self) -> KeptUses:
@@ -684,6 +695,13 @@ def _before_detach(value: Value) -> Value:
     while isinstance(value, View) and detaches(value):
         value = value.of
     return value
+
+
+def _view_nodes(value: Value) -> Iterator[cst.CSTNode]:
+    """The nodes of the views and conversions that a value is, the outermost first."""
+    while isinstance(value, View):
+        yield value.node
+        value = value.of
 
 
 def _viewed(value: Value) -> Value | None:
