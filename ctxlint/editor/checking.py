@@ -55,11 +55,15 @@ class Checker:
         self._stale = False
         self._trusts_ast = True
 
-    def check(self, document: Opened) -> Checked:
-        """Check one version of a document."""
+    def check(self, document: Opened, go_on: Callable[[], object] = bool) -> Checked:
+        """Check one version of a document, as long as ``go_on`` raises nothing."""
         self._serial += 1
         settings = self.workspace.settings_for(document.path)
-        result, file = self._read(document.source, settings)
+        self._functions.go_on = go_on
+        try:
+            result, file = self._read(document.source, settings)
+        finally:
+            self._functions.go_on = bool
         self._keep(document, file)
         diagnostics = result.diagnostics
         if not result.broken:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from lsprotocol import types as lsp
@@ -59,8 +61,12 @@ _SECONDS_BEFORE_STORING = 20.0
 """How long the user has to pause before a result is stored: that may take a second, and a keystroke would wait."""
 
 
-class _Outdated(Exception):
-    """There is a newer text."""
+_SECONDS_OF_A_CHECK = 1.0
+"""How long Functions of an outdated text are checked: its findings are shown, moved, until there are newer ones."""
+
+
+class _Outdated(BaseException):
+    """There is a newer text. As an ``Exception``, it would be a failure of the analysis."""
 
 
 class Session(LanguageServer):
@@ -122,12 +128,13 @@ class Session(LanguageServer):
 
     async def checked(self, uri: str) -> Checked | None:
         """The result for the newest text of a document, or of the notebook of a cell; None if it is not open."""
-        document = self.documents.holder(uri)
-        if document is None:
-            return None
-        holder = document.uri
         await self._settings_are_known()
-        return await self._submitted(lambda: self.check_now(holder), key=("check", holder))
+        while (document := self.documents.holder(uri)) is not None:
+            with suppress(_Outdated):
+                return await self._submitted(
+                    partial(self.check_now, document.uri, may_end=True), key=("check", document.uri)
+                )
+        return None
 
     async def _settings_are_known(self) -> None:
         """Wait for the settings: a client may request findings only once, before it has sent its settings."""
@@ -149,8 +156,8 @@ class Session(LanguageServer):
     async def _submitted(self, work: Callable[[], Result], key: object) -> Result:
         return await asyncio.shield(asyncio.wrap_future(self.worker.submit(work, key)))
 
-    def check_now(self, uri: str) -> Checked | None:
-        """Like ``checked``, for the thread of the worker."""
+    def check_now(self, uri: str, *, may_end: bool = False) -> Checked | None:
+        """Like ``checked``, for the thread of the worker; if it ``may_end``, it raises if there is a newer text."""
         document = self.documents.holder(uri)
         if document is None or not document.is_python or not self.settings.client_settings_for(document.path).enable:
             return None
@@ -165,7 +172,7 @@ class Session(LanguageServer):
             return earlier
         if known is None and holds_candidate(document.source.text.encode("utf-8", "surrogatepass")):
             self.projects.prepare(document.path)
-        checked = self.checker.check(document)
+        checked = self.checker.check(document, self._while_current(document) if may_end else bool)
         self._results[uri] = (generation, checked)
         if any(is_safe(each.fix) for each in checked.result.diagnostics):
             self.worker.when_idle(lambda: self._fix_ahead(checked), key=uri)
@@ -173,6 +180,19 @@ class Session(LanguageServer):
             self.worker.when_idle(lambda: self._ask_ahead(checked), key=("ask", uri))
             self.worker.when_idle(lambda: self._store(checked), key=("store", uri), after=_SECONDS_BEFORE_STORING)
         return checked
+
+    def _while_current(self, document: Opened) -> Callable[[], None]:
+        """What raises if a text is outdated, or its document closed, after it has been checked for some time."""
+        begun: list[float] = []
+
+        def go_on() -> None:
+            now = time.monotonic()
+            if not begun:  # what comes before the first Function is needed for each version
+                begun.append(now)
+            if now > begun[0] + _SECONDS_OF_A_CHECK and self.documents.holder(document.uri) is not document:
+                raise _Outdated
+
+        return go_on
 
     def _check_again(self, earlier: Checked) -> None:
         """Check a document of which an earlier result is shown, so that the next keystroke only checks the change."""

@@ -240,6 +240,8 @@ class FunctionStore:
         self._trails: OrderedDict[tuple[str, str, str], list[_Trailed]] = OrderedDict()
         self.parents = KnownParents()
         """Of the nodes in the statements, for all that looks at a Function."""
+        self.go_on: Callable[[], object] = bool
+        """Called again and again between Functions. What it raises ends the work; what is known until then is kept."""
 
     @contextmanager
     def in_use(self) -> Iterator[None]:
@@ -271,6 +273,7 @@ class FunctionStore:
 
     def built(self, builder: Builder, record: ClassRecord) -> FunctionClass | None:
         """As ``builder.build``."""
+        self.go_on()
         unit = builder.unit
         if not isinstance(unit.source, RecordedSource) or is_one_of_several(record.qualname):
             return builder.build(record)
@@ -451,7 +454,7 @@ class FunctionStore:
         entry.findings[settings] = now
         while len(entry.findings) > _VERSIONS_KEPT:
             del entry.findings[next(iter(entry.findings))]
-        return KnownFindings(now, source)
+        return KnownFindings(now, source, self.go_on)
 
 
 @dataclass(eq=False)
@@ -460,6 +463,7 @@ class KnownFindings:
 
     known: _StoredFindings
     source: RecordedSource
+    go_on: Callable[[], object]
     reported: frozenset[str] | None = None
     """The codes of the rules that report something, once the steps of all rules are counted."""
 
@@ -467,6 +471,7 @@ class KnownFindings:
         """What a rule reported before; None if the rule has to run."""
         found = self.known.rules.get(code)
         if found is None:
+            self.go_on()
             self.source.queries.clear()
         return found
 
