@@ -6,6 +6,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from ctxlint.model.analyses.kept_values import kept_value
+from ctxlint.model.analyses.outputs import may_be_non_differentiable
 from ctxlint.model.analyses.reachability import backward_never_runs
 from ctxlint.model.interpreter.events import Differentiated, GenericCall
 from ctxlint.model.interpreter.values import (
@@ -18,7 +19,6 @@ from ctxlint.model.interpreter.values import (
     View,
     before_views,
     detaches,
-    same_object,
 )
 from ctxlint.records import record
 
@@ -57,7 +57,7 @@ def own_output(fn: FunctionClass, method: Method, each: Differentiated) -> OwnOu
     if method is not fn.backward or method.name in fn.called_directly or not fn.outputs or backward_never_runs(fn):
         return None
     stored = kept_value(fn, each.value)
-    if stored is None or not all(map(_is_computed, stored.options())) or _may_be_marked(fn, stored):
+    if stored is None or not all(map(_is_computed, stored.options())) or may_be_non_differentiable(fn, stored):
         return None
     if not all(_returns(returned, stored) for returned in fn.outputs):
         return None
@@ -68,17 +68,6 @@ def own_output(fn: FunctionClass, method: Method, each: Differentiated) -> OwnOu
 def differentiates_output(fn: FunctionClass, method: Method, call: cst.CSTNode) -> bool:
     """Whether a call in backward certainly differentiates an output."""
     return any(each.node is call and own_output(fn, method, each) for each in method.facts.of(Differentiated))
-
-
-def _may_be_marked(fn: FunctionClass, stored: Value) -> bool:
-    """Whether a stored tensor may be among those that are marked non-differentiable, so that it has no graph."""
-    marked = [slot for call in fn.context_calls("mark_non_differentiable") for slot in call.arguments]
-    return any(
-        slot.starred or same_object(one, other) is not Tri.NO
-        for slot in marked
-        for one in slot.value.options()
-        for other in stored.options()
-    )
 
 
 def _is_computed(value: Value) -> bool:

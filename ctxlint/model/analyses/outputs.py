@@ -249,6 +249,17 @@ def marked_non_differentiable(fn: FunctionClass) -> tuple[Value, ...] | None:
     return tuple(marked)
 
 
+def may_be_non_differentiable(fn: FunctionClass, output: Value) -> bool:
+    """Whether an output may be among the tensors that forward marks as non-differentiable; the others keep a graph."""
+    return any(
+        slot.starred or same_object(one, other) is not Tri.NO
+        for call in fn.context_calls("mark_non_differentiable")
+        for slot in call.arguments
+        for one in slot.value.options()
+        for other in output.options()
+    )
+
+
 def output_values(fn: FunctionClass, index: int) -> tuple[Value, ...] | None:
     """The values of output number ``index`` over all returns of forward; None if unknown for some return."""
     return _values_among(fn.outputs, index)

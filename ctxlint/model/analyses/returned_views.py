@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.model.analyses.outputs import may_be_non_differentiable
 from ctxlint.model.index.apply_calls import ArgumentKind
 from ctxlint.model.interpreter.values import Alias, Fresh, Item, Opaque, Tri, View, detaches, is_input, is_tensor
 from ctxlint.model.syntax import single_index
@@ -20,22 +21,22 @@ if TYPE_CHECKING:
 def returns_view(
     fn: FunctionClass, output: int | None, argument: int | None = None, call: ApplyCall | None = None
 ) -> str | None:
-    """A description of an output that, on a return of forward, is certainly an input or a view, not marked dirty.
+    """A description of an output that, on a return of forward, is certainly an input or a view, not marked.
 
     ``output`` is its number, None for a single output; ``argument`` restricts it to one input. A number that ``call``
     passes for an index makes an item a view. None if no return is certainly one, or several differ.
     """
-    if fn.escapes or not fn.outputs or fn.context_calls("mark_dirty") or fn.context_calls("mark_non_differentiable"):
+    if fn.escapes or not fn.outputs or fn.context_calls("mark_dirty"):
         return None
     numbers = _numbers(fn, call) if call is not None else frozenset()
     found: set[tuple[str, int | None] | None] = set()
     for returned in fn.outputs:
-        if output is None:
-            found |= {_description(option, numbers) for option in returned.value.options()}
-        elif not returned.known or not returned.exact or output >= len(returned.slots):
+        if output is not None and (not returned.known or not returned.exact or output >= len(returned.slots)):
             return None
-        else:
-            found |= {_description(option, numbers) for option in returned.slots[output].value.options()}
+        value = returned.value if output is None else returned.slots[output].value
+        if may_be_non_differentiable(fn, value):
+            return None
+        found |= {_description(option, numbers) for option in value.options()}
     views = found - {None}
     shown = views.pop() if len(views) == 1 else None
     if shown is None or (argument is not None and shown[1] != argument):
