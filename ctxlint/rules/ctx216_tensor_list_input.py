@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ctxlint.model.analyses.tensor_containers import (
     container_inputs_with_gradient,
+    containers_alone,
     enclosed_tensors,
     is_tensor_container,
     passed_as_tuple,
@@ -131,6 +132,12 @@ class TensorListInput(Rule[FunctionClass]):
                 f"torch does not look inside, and {it} silently gets none. {_SEPARATE}",
             )
             return
+        for each in containers_alone(fn) if not found else ():
+            yield Finding(
+                fn.span(each.param.node.name),
+                f"`{each.name}` of `{fn.name}` is {_fact(each)} but `backward` returns gradients at other positions; "
+                f"{_silent(fn, each)}. {_remedy(fn, each)}",
+            )
 
 
 _ALL_SEPARATE = "Pass tensors in containers to `apply` as separate inputs."

@@ -15,7 +15,6 @@ from ctxlint.model.interpreter.values import (
     Parameter,
     Sequence,
     Single,
-    Tri,
     View,
     before_views,
     detaches,

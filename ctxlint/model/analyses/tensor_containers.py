@@ -11,7 +11,7 @@ from ctxlint.model.analyses.shifted import is_shifted
 from ctxlint.model.function import RETURNED, Trust
 from ctxlint.model.index.apply_calls import ArgumentKind
 from ctxlint.model.index.scopes import dotted_name
-from ctxlint.model.interpreter.values import Item, Tri, is_input, is_none
+from ctxlint.model.interpreter.values import Item, Tri, is_input, is_none, is_whole_tuple
 from ctxlint.model.syntax import dotted
 from ctxlint.torch_api import types
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ctxlint.model.function import Evidence, FunctionClass, Input, Returned
     from ctxlint.model.index.apply_calls import ApplyCall
     from ctxlint.model.interpreter.method import Method
-    from ctxlint.model.interpreter.values import Slot
+    from ctxlint.model.interpreter.values import Slot, Value
 
 
 def is_tensor_container(annotation: str | None) -> bool:
@@ -75,14 +75,30 @@ def container_inputs_with_gradient(fn: FunctionClass) -> list[Input]:
                 continue
             if (is_shifted(returned, len(fn.inputs)) and not alone) or _is_short(fn, returned):
                 continue
-            before = slots[: each.index + 1]
-            if not any(slot.starred for slot in before) and _certainly_something(slots[each.index]):
+            if _has_gradient_at(slots, each.index):
                 found.append(each)
                 break
         else:
             if _starred_from(fn, each.index):
                 found.append(each)
     return found
+
+
+def containers_alone(fn: FunctionClass) -> list[Input]:
+    """The inputs that are containers of tensors, if no input is a tensor, and backward returns gradients beyond them.
+
+    As an author counts who means the tensors inside: no call runs backward, so that nothing raises.
+    """
+    beyond = range(len(fn.inputs), max((len(each.slots) for each in fn.gradients if each.known), default=0))
+    if fn.variadic_inputs is not None or not all(each.against_a_gradient for each in fn.inputs):
+        return []
+    given = any(_has_gradient_at(each.slots, at) for each in fn.gradients if each.known for at in beyond)
+    return [each for each in fn.inputs if given and holds_tensors(each)]
+
+
+def _has_gradient_at(slots: tuple[Slot, ...], index: int) -> bool:
+    before = slots[: index + 1]
+    return len(before) > index and not any(slot.starred for slot in before) and _certainly_something(slots[index])
 
 
 def passed_as_tuple(fn: FunctionClass) -> Iterator[tuple[Input, ApplyCall]]:
@@ -175,7 +191,13 @@ def returns_element(fn: FunctionClass, container: Input) -> bool:
 def _certainly_something(slot: Slot) -> bool:
     """Whether it is not None on some path. An element that an unknown index may have written has no ``node``."""
     options = slot.value.options()
-    return (slot.node is not None or len(options) == 1) and any(is_none(option) is Tri.NO for option in options)
+    certain = slot.node is not None or len(options) == 1
+    return certain and any(is_none(option) is Tri.NO or _is_incoming(option) for option in options)
+
+
+def _is_incoming(value: Value) -> bool:
+    """Whether it is one of ``*grads``."""
+    return isinstance(value, Item) and isinstance(value.key, int) and is_whole_tuple(value.of)
 
 
 def _starred_from(fn: FunctionClass, index: int) -> bool:

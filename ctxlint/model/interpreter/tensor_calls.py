@@ -344,8 +344,14 @@ def torch_function(walk: Walk, node: cst.Call, callee: str, arguments: Arguments
     return _tensor_function(walk, node, name, arguments)
 
 
+_ATEN = "torch.ops.aten."
+"""The operators behind the functions of torch, by the same names: ``torch.ops.aten.sin``, also ``….sin.default``."""
+
+
 def _function_of_library(walk: Walk, node: cst.Call, callee: str, arguments: Arguments) -> Value:
-    """A function of another library than torch."""
+    """A function of another library than torch, or of a part of torch that is not among ``TORCH_NAMESPACES``."""
+    if callee.startswith(_ATEN):
+        return _tensor_function(walk, node, callee[len(_ATEN) :].partition(".")[0], arguments)
     if callee in einops.REARRANGING:
         return _rearranged(node, arguments)
     _written_as_asked(walk, node, callee.rpartition(".")[2], arguments)
