@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxlint.model.analyses.unsummed_gathers import factor_of_processes, unsummed_gathers
+from ctxlint.model.analyses.unsummed_gathers import factor_of_processes, late_reductions, unsummed_gathers
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.syntax import code_of, last_name
 from ctxlint.rules.base import Category, Finding, Rule
@@ -21,7 +21,8 @@ class UnsummedGather(Rule[FunctionClass]):
     """
     ## What it does
     Reports a Function whose `forward` gathers a tensor from all processes with `torch.distributed.all_gather`, also in
-    a function of the project, and whose `backward` returns only the part of the gradient that belongs to its own process, as it arrives there.
+    a function of the project, and whose `backward` returns only the part of the gradient that belongs to its own process, as it arrives there,
+    or as the sum of the parts that all processes have taken so.
 
     ## Why is this bad?
     Each process computes a loss from the tensors of all, so that a tensor has a gradient from each of these losses.
@@ -87,13 +88,25 @@ class UnsummedGather(Rule[FunctionClass]):
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         backward = fn.judgeable_backward
-        for node, gather in [*unsummed_gathers(fn, backward)][:1] if backward is not None else ():
-            incoming = quoted([each.name for each in backward.own_params][:1]) if backward is not None else ""
-            factor = factor_of_processes(fn, backward, node) if backward is not None else None
-            order = f" instead of multiplying by `{code_of(factor)}`" if factor is not None else " on a copy first"
+        if backward is None:
+            return
+        incoming = quoted([each.name for each in backward.own_params][:1])
+        for node, gather in [*unsummed_gathers(fn, backward)][:1]:
+            factor = factor_of_processes(fn, backward, node)
+            remedy = f"Call `all_reduce` on a copy of all of {incoming} first."
+            if factor is not None:
+                remedy = f"Call `all_reduce` on {incoming}, without the factor `{code_of(factor)}`."
             yield Finding(
                 fn.span(node),
                 f"`backward` of `{fn.name}` returns its own part of {incoming}; unless all processes compute the same loss, "
-                f"the gradients from the losses of the others are silently lost. Call `all_reduce`{order}.",
+                f"the gradients from the losses of the others are silently lost. {remedy}",
+                related=at(fn, [gather.call], f"`{last_name(gather.call.func)}` here"),
+            )
+        for call, gather in [*late_reductions(fn, backward)][:1]:
+            yield Finding(
+                fn.span(call),
+                f"`backward` of `{fn.name}` calls `all_reduce` on its own part of {incoming}, where each process has another "
+                f"one; the result is silently the sum of different parts. Call `all_reduce` on a copy of all of {incoming} "
+                f"first.",
                 related=at(fn, [gather.call], f"`{last_name(gather.call.func)}` here"),
             )

@@ -10,7 +10,7 @@ from ctxlint.model.analyses.returns import names_behind_returns
 from ctxlint.model.analyses.unconditional_gradients import as_method
 from ctxlint.model.index.scopes import resolve_certainly
 from ctxlint.model.interpreter.events import GenericCall
-from ctxlint.model.syntax import children, dotted, keywords_of, last_name, root_name, words_of
+from ctxlint.model.syntax import children, code_of, dotted, keywords_of, last_name, root_name, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,6 +57,56 @@ def unsummed_gathers(fn: FunctionClass, backward: Method) -> Iterator[tuple[cst.
             taken = gather and index < len(fn.inputs) and fn.inputs[index].name == gather.name and not slot.starred
             if gather is not None and taken and slot.node is not None and _takes_a_part(backward, slot.node):
                 yield slot.node, gather
+
+
+def late_reductions(fn: FunctionClass, backward: Method) -> Iterator[tuple[cst.Call, Gather]]:
+    """The ``all_reduce`` of backward that certainly gets only the part of its own process, and what forward gathers.
+
+    In the same group: each process has taken another part, and none is the sum of the gradients of one tensor.
+    """
+    forward = fn.forward
+    if forward is None or fn.escapes or not forward.signature_known or not backward.signature_known or not fn.outputs:
+        return
+    gather = _own_gather(forward) if _mentions_reduction(backward) else None
+    for call in backward.nodes_of(cst.Call) if gather is not None and module_of(forward, gather.call) != _XLA else ():
+        given = call.args[0].value if last_name(call.func) == _REDUCES and call.args else None
+        if gather is None or not isinstance(given, cst.Name) or module_of(backward, call) not in _MODULES:
+            continue
+        if _group_of(call) == _group_of(gather.call) and _is_own_part(backward, given):
+            yield call, gather
+
+
+_REDUCES = "all_reduce"
+
+
+def _mentions_reduction(backward: Method) -> bool:
+    return any(last_name(each.func) == _REDUCES for each in backward.nodes_of(cst.Call))
+
+
+def _group_of(call: cst.Call) -> str | None:
+    """The code of the group that a collective runs in, None for all processes; the third argument by position."""
+    places = [each.value for each in call.args if each.keyword is None]
+    group = keywords_of(call).get("group") or (places[2] if len(places) > 2 else None)
+    return code_of(group) if group is not None else None
+
+
+def _is_own_part(backward: Method, tensor: cst.Name) -> bool:
+    """Whether a name is certainly bound to what ``grads[rank]`` gives, perhaps as a copy."""
+    node: cst.BaseExpression | None = tensor
+    for _step in range(_STEPS):
+        node = backward.behind_name(node)
+        if not isinstance(node, cst.Call) or last_name(node.func) not in _COPYING:
+            break
+        node = node.func.value if isinstance(node.func, cst.Attribute) else None
+    if not isinstance(node, cst.Subscript) or root_name(node) not in {each.name for each in backward.own_params}:
+        return False
+    computing = [part for each in node.slice for part in _computing(backward, each)]
+    return any("rank" in word or word in _ORDINALS for part in computing for word in words_of(part))
+
+
+_STEPS = 8
+_COPYING = ("clone", "contiguous", "detach")
+"""Methods that keep all values."""
 
 
 def _own_gather(forward: Method) -> Gather | None:
