@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ctxlint.model.analyses.sums_in_new_memory import unfilled_sums
+from ctxlint.model.analyses.sums_in_new_memory import made_by, unfilled_sums
 from ctxlint.model.function import FunctionClass
-from ctxlint.model.syntax import dotted
+from ctxlint.model.interpreter.events import UnfilledAllocation, UnfilledInside
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.related import at, way_to
 from ctxlint.rules.wording import fitting
@@ -70,6 +71,7 @@ class UnfilledSumInMemory(Rule[FunctionClass]):
     There is no fix.
 
     ## Known limits
+    In a function of the project, the allocation and the addition have to be statements of one block.
     Only memory that is bound to one name, and whose first use is the addition, under no condition that the allocation is not under;
     of kernels, those of Triton that `triton.jit` alone decorates.
 
@@ -86,22 +88,25 @@ class UnfilledSumInMemory(Rule[FunctionClass]):
         for method in fn.own_protocol_methods:
             for each in unfilled_sums(method):
                 related = (*at(fn, [each.added.node], "added here"), *way_to(fn, each.added))
-                yield Finding(fn.span(each.allocation), fitting(*_messages(each)), related=related)
+                yield Finding(fn.span(each.allocation), fitting(*_messages(_described(each))), related=related)
+        seen: set[UnfilledAllocation] = set()
+        for method in fn.own_protocol_methods:
+            for event in method.facts.of(UnfilledInside):
+                known = replace(event.found, steps=event.through[-1:]) if event.found is not None else None
+                if known is not None and known not in seen:
+                    seen.add(known)
+                    yield Finding(fn.span(event.node), fitting(*_messages(known)), related=way_to(fn, event))
 
 
-def _messages(found: UnfilledSum) -> Iterator[str]:
-    made = (dotted(found.allocation.func) or "").rpartition(".")[2]
-    adding = f"`{found.added.by}`" if found.added.by else f"`{found.added.how}`"
-    zeros = _ZEROS.get(made, "")
-    if any(each.keyword is not None and each.keyword.value == "memory_format" for each in found.allocation.args):
-        zeros = zeros if made == "empty_like" else ""
-    remedy = f"Use `{zeros}`" if zeros else f"Call `{found.name}.zero_()` first"
-    for adder in (adding, "the first use"):
+def _described(found: UnfilledSum) -> UnfilledAllocation:
+    return UnfilledAllocation(found.name, *made_by(found.allocation), found.added.doer)
+
+
+def _messages(found: UnfilledAllocation) -> Iterator[str]:
+    remedy = f"Use `{found.zeros}`" if found.zeros else f"Call `{found.name}.zero_()` first"
+    where = f" in `{found.inside}`" if found.inside else ""
+    for adder in (f"`{found.by}`", "the first use"):
         yield (
-            f"`{made}` leaves the values of `{found.name}` unset, and {adder} adds to them; the sum silently contains "
-            f"what was in the memory. {remedy}."
+            f"`{found.made}`{where} leaves the values of `{found.name}` unset, and {adder} adds to them; the sum silently "
+            f"contains what was in the memory. {remedy}{' there' if where else ''}."
         )
-
-
-_ZEROS = {"empty": "zeros", "empty_like": "zeros_like", "new_empty": "new_zeros"}
-"""What allocates the same, with values."""

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         MisfitCall,
         TrialEffectRun,
         UnboundInside,
+        UnfilledInside,
         Unpacking,
     )
     from ctxlint.source.source import Source
@@ -52,6 +53,7 @@ def way_to(
     | TrialEffectRun
     | CutGrid
     | FaultyLaunch
+    | UnfilledInside
     | GraphUseInside
     | FlagTestedInside
     | UnboundInside

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model.analyses.unwritten_gradients import allocates
-from ctxlint.model.interpreter.events import Mutation, Question
+from ctxlint.model.interpreter.events import Mutation, Question, UnfilledAllocation
+from ctxlint.model.interpreter.local_names import only_assigned
 from ctxlint.model.interpreter.values import Fresh, before_views
-from ctxlint.model.syntax import compares_identity, last_name
+from ctxlint.model.syntax import compares_identity, is_name, last_name, parents_below
 from ctxlint.records import record
 from ctxlint.torch_api import operations
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from ctxlint.model.interpreter.events import Guard
-    from ctxlint.model.interpreter.method import Method
+    from ctxlint.model.interpreter.method import Method, MethodFacts
     from ctxlint.model.syntax import Parents
 
 
@@ -50,6 +51,41 @@ def unfilled_sums(method: Method) -> Iterator[UnfilledSum]:
         if certain and is_first_use(method.parents, method.named[added.name], added):
             seen.add(call)
             yield UnfilledSum(added.name, call, added)
+
+
+def unfilled_sums_of(function: cst.FunctionDef, facts: MethodFacts) -> Iterator[tuple[Mutation, UnfilledAllocation]]:
+    """The same in a function, where nothing lies between the allocation and the write: both are in one block."""
+    for added in facts.of(Mutation):
+        made = before_views(added.target) if added.target is not None else None
+        if not isinstance(made, Fresh) or added.name is None or not adds(added):
+            continue
+        call = made.node
+        if not isinstance(call, cst.Call) or not allocates(call) or only_assigned(function, added.name) is not call:
+            continue
+        parents = parents_below(function)
+        uses = [each for each in parents if is_name(each, added.name)]
+        if _block_of(parents, call) is _block_of(parents, added.node) and is_first_use(parents, uses, added):
+            yield added, UnfilledAllocation(added.name, *made_by(call), added.by or added.how)
+
+
+def made_by(call: cst.Call) -> tuple[str, str]:
+    """The name of the function that allocates, and of the one that allocates the same with values; empty for none."""
+    made = last_name(call.func) or ""
+    formatted = any(each.keyword is not None and each.keyword.value == "memory_format" for each in call.args)
+    return made, _ZEROS.get(made, "") if made == "empty_like" or not formatted else ""
+
+
+_ZEROS = {"empty": "zeros", "empty_like": "zeros_like", "new_empty": "new_zeros"}
+
+
+def _block_of(parents: Parents, node: cst.CSTNode) -> cst.CSTNode | None:
+    """The block of the statement that a node is in; None within a lambda, a comprehension or a condition."""
+    for each in _above(parents, node):
+        if isinstance(each, cst.BaseSuite):
+            return each
+        if isinstance(each, (cst.Lambda, cst.BaseComp, cst.IfExp, cst.BooleanOperation)):
+            return None
+    return None
 
 
 def adds(mutation: Mutation) -> bool:

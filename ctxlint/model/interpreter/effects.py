@@ -27,6 +27,7 @@ from ctxlint.model.interpreter.events import (
     SavedRead,
     TrialEffectRun,
     UnboundInside,
+    UnfilledInside,
     UnwrittenResult,
 )
 from ctxlint.model.interpreter.name_reads import is_tested_for_names
@@ -140,6 +141,8 @@ def _record_results(walk: Walk, node: cst.BaseExpression, by: str, summary: Summ
         walk.record(UnwrittenResult, node, parts=summary.unwritten)
     for effect in summary.trial_effects:
         walk.record(TrialEffectRun, node, effect=effect, by=by)
+    for unfilled in summary.unfilled:
+        walk.record(UnfilledInside, node, found=unfilled, by=by)
     for left_out in summary.left_out:
         walk.record(CutGrid, node, found=left_out, by=by)
     for fault in summary.kernel_faults:

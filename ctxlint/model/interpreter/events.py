@@ -807,6 +807,34 @@ class FaultyLaunch(Event):
 
 
 @record
+class UnfilledAllocation:
+    """Memory that ``made`` allocates without values for ``name``, which the first code that gets it, ``by``, adds to.
+
+    ``zeros`` is what allocates the same with values, empty for none. ``steps`` lead there, to the function ``inside``.
+    """
+
+    name: str
+    made: str
+    zeros: str
+    by: str
+    steps: tuple[Step, ...] = ()
+    inside: str = ""
+
+
+@record
+class UnfilledInside(Event):
+    """A call of a function ``by`` in which that happens."""
+
+    found: UnfilledAllocation | None = None
+    by: str = ""
+
+    @property
+    def through(self) -> tuple[Step, ...]:
+        """The way to the first write."""
+        return self.found.steps if self.found is not None else ()
+
+
+@record
 class UnwrittenResult(Event):
     """A call of a function that returns memory which it allocates, and nothing writes to, as elements ``parts``."""
 

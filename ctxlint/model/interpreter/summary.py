@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         Orders,
         Step,
         TrialEffect,
+        UnfilledAllocation,
     )
     from ctxlint.model.interpreter.values import Mapping as Mapping_
     from ctxlint.model.interpreter.values import ProjectFunction, ProjectObject, Slot, Value
@@ -177,6 +178,8 @@ class Summary:
     kernel_faults: tuple[KernelFault, ...] = ()
     unwritten: tuple[int, ...] = ()
     """The elements of what it returns that are memory which nothing writes to, unless None."""
+    unfilled: tuple[UnfilledAllocation, ...] = ()
+    """The memory that it adds to before it has values."""
     absent: frozenset[Value] = frozenset()
     """The arguments that are certainly None once it returns."""
 

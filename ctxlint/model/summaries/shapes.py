@@ -172,7 +172,7 @@ class Shape:
         flags = tuple(replace(each, target=self._in_caller(each.target)) for each in summary.flag_tests)
         others = (none_reads, unbound_reads, uses, misfits, strides, flags)
         faults = tuple(map(self._fault, summary.kernel_faults))
-        as_they_are = (summary.trial_effects, summary.left_out, faults, summary.unwritten)
+        as_they_are = (summary.trial_effects, summary.left_out, faults, summary.unwritten, summary.unfilled)
         absent = frozenset(map(self._in_caller, summary.absent)) if summary.absent else summary.absent
         return Summary(returned, writes, reads, effects, deferred, *others, *as_they_are, absent)
 

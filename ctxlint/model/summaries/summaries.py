@@ -16,6 +16,7 @@ import libcst as cst
 from ctxlint.effort import STEPS_OF_A_FILE, limited, spend, steps
 from ctxlint.model.analyses.left_out import left_out_by, may_fit_sizes
 from ctxlint.model.analyses.returns import joined
+from ctxlint.model.analyses.sums_in_new_memory import unfilled_sums_of
 from ctxlint.model.analyses.unwritten_gradients import unwritten_parts
 from ctxlint.model.function import Binding, Param
 from ctxlint.model.index.file_answers import answer_about
@@ -39,6 +40,7 @@ from ctxlint.model.interpreter.events import (
     Step,
     TrialEffectRun,
     UndefinedRead,
+    UnfilledInside,
     Yield,
 )
 from ctxlint.model.interpreter.interpret import interpret
@@ -97,13 +99,13 @@ if TYPE_CHECKING:
 
     from ctxlint.model.index.module_unit import Unit
     from ctxlint.model.index.project import Project
-    from ctxlint.model.interpreter.events import Event, Guard, KernelFault, LeftOut, TrialEffect
+    from ctxlint.model.interpreter.events import Event, Guard, KernelFault, LeftOut, TrialEffect, UnfilledAllocation
     from ctxlint.model.interpreter.method import Decorator, MethodFacts
 
 _KINDS: frozenset[type[Event]] = frozenset(
     [
         *(Return, Yield, Mutation, MemoryRead, LayoutAsked, ForeignStrides, MaybeNone, MisfitCall, FlagTestedInside),
-        *(TrialEffectRun, UndefinedRead, CutGrid, FaultyLaunch),
+        *(TrialEffectRun, UndefinedRead, CutGrid, FaultyLaunch, UnfilledInside),
     ]
 )
 """The kinds of event that a summary needs."""
@@ -574,7 +576,8 @@ def _summary(
     sums = tuple(_trial_effects(definition, facts))
     others = (none_reads, unbound_reads, uses, misfits, strides, flags, sums)
     faults = tuple(_kernel_faults(definition, facts))
-    filled = (tuple(_left_out(definition, head.node, facts)), faults, unwritten_parts(head.node, facts))
+    unfilled = tuple(_unfilled(definition, head.node, facts))
+    filled = (tuple(_left_out(definition, head.node, facts)), faults, unwritten_parts(head.node, facts), unfilled)
     return Summary(_returned(facts), writes, reads, effects, (), *others, *filled, facts.absent)
 
 
@@ -675,6 +678,16 @@ def _left_out(definition: Definition, function: cst.FunctionDef, facts: MethodFa
             yield replace(found, steps=(step, *found.steps), inside=found.inside or definition.name)
 
 
+def _unfilled(definition: Definition, function: cst.FunctionDef, facts: MethodFacts) -> Iterator[UnfilledAllocation]:
+    """The memory that it, or a function that it calls, adds to before it has values."""
+    for added, found in unfilled_sums_of(function, facts):
+        step = _step(definition, added, "added here")
+        yield replace(found, steps=(step, *added.through), inside=definition.name)
+    for each in facts.of(UnfilledInside):
+        if each.found is not None:
+            yield replace(each.found, steps=(_step(definition, each, "added here"), *each.through))
+
+
 def _kernel_faults(definition: Definition, facts: MethodFacts) -> Iterator[KernelFault]:
     """The launches of kernels that get to a fault in them; one that needs None only if no test may rule that out."""
     for each in facts.of(FaultyLaunch):
@@ -684,7 +697,11 @@ def _kernel_faults(definition: Definition, facts: MethodFacts) -> Iterator[Kerne
             yield replace(each.fault, steps=(step, *each.fault.steps), inside=inside)
 
 
-def _step(definition: Definition, event: MisfitCall | TrialEffectRun | CutGrid | FaultyLaunch, at_once: str) -> Step:
+def _step(
+    definition: Definition,
+    event: MisfitCall | TrialEffectRun | CutGrid | FaultyLaunch | Mutation | UnfilledInside,
+    at_once: str,
+) -> Step:
     """The step to an event in a function; ``at_once`` says what happens there, unless it calls another function."""
     note = f"`{definition.name}` calls `{event.by}` here" if event.by else at_once
     return Step(definition.unit.path, definition.unit.slices.span_in_function(definition.qualname, event.node), note)
