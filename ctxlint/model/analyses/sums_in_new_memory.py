@@ -56,10 +56,10 @@ def unfilled_sums(method: Method) -> Iterator[UnfilledSum]:
 def unfilled_sums_of(function: cst.FunctionDef, facts: MethodFacts) -> Iterator[tuple[Mutation, UnfilledAllocation]]:
     """The same in a function, where nothing lies between the allocation and the write: both are in one block."""
     for added in facts.of(Mutation):
-        made = before_views(added.target) if added.target is not None else None
-        if not isinstance(made, Fresh) or added.name is None or not adds(added):
+        if added.name is None or added.target is None or not (added.adds if added.by else adds(added)):
             continue
-        call = made.node
+        made = before_views(added.target)
+        call = made.node if isinstance(made, Fresh) else None
         if not isinstance(call, cst.Call) or not allocates(call) or only_assigned(function, added.name) is not call:
             continue
         parents = parents_below(function)

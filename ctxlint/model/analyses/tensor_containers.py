@@ -89,9 +89,9 @@ def containers_alone(fn: FunctionClass) -> list[Input]:
 
     As an author counts who means the tensors inside: no call runs backward, so that nothing raises.
     """
-    beyond = range(len(fn.inputs), max((len(each.slots) for each in fn.gradients if each.known), default=0))
     if fn.variadic_inputs is not None or not all(each.against_a_gradient for each in fn.inputs):
         return []
+    beyond = range(len(fn.inputs), max((len(each.slots) for each in fn.gradients if each.known), default=0))
     given = any(_has_gradient_at(each.slots, at) for each in fn.gradients if each.known for at in beyond)
     return [each for each in fn.inputs if given and holds_tensors(each)]
 

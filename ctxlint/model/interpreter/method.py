@@ -195,6 +195,10 @@ class MethodFacts:
         spend(1 + (len(found) >> 3))
         return cast("tuple[EventType, ...]", found)
 
+    def has(self, kind: type[Event]) -> bool:
+        """Whether an event of exactly this kind was recorded: asked of every function, where ``of`` would cost more."""
+        return kind in self._by_type
+
     @cached_property
     def _by_type(self) -> dict[type[Event], list[Event]]:
         """The events by their exact type."""

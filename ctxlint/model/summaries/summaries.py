@@ -576,7 +576,9 @@ def _summary(
     sums = tuple(_trial_effects(definition, facts))
     others = (none_reads, unbound_reads, uses, misfits, strides, flags, sums)
     faults = tuple(_kernel_faults(definition, facts))
-    unfilled = tuple(_unfilled(definition, head.node, facts))
+    unfilled = (
+        tuple(_unfilled(definition, head.node, facts)) if facts.has(Mutation) or facts.has(UnfilledInside) else ()
+    )
     filled = (tuple(_left_out(definition, head.node, facts)), faults, unwritten_parts(head.node, facts), unfilled)
     return Summary(_returned(facts), writes, reads, effects, (), *others, *filled, facts.absent)
 
@@ -683,7 +685,7 @@ def _unfilled(definition: Definition, function: cst.FunctionDef, facts: MethodFa
     for added, found in unfilled_sums_of(function, facts):
         step = _step(definition, added, "added here")
         yield replace(found, steps=(step, *added.through), inside=definition.name)
-    for each in facts.of(UnfilledInside):
+    for each in facts.of(UnfilledInside) if facts.has(UnfilledInside) else ():
         if each.found is not None:
             yield replace(each.found, steps=(_step(definition, each, "added here"), *each.through))
 
