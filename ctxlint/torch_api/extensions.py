@@ -29,11 +29,14 @@ def may_be_of_extension(callee: str) -> bool:
 
     Packages in Python keep theirs in submodules, and call what is private ``_backward``.
     """
+    return is_in_module(callee) and _BACKWARD.search(callee.partition(".")[2]) is not None
+
+
+def is_in_module(callee: str) -> bool:
+    """Whether a dotted name is that of a public function in a top-level module that may be compiled."""
     module, _, function = callee.partition(".")
-    if "." in function or function.startswith("_") or module in _PYTHON:
-        return False
-    return _BACKWARD.search(function) is not None
+    return not ("." in function or function.startswith("_") or module in _PYTHON or not function)
 
 
 _BACKWARD = pattern(r"backward|(^|_)bwd(_|$)", re.IGNORECASE)
-_PYTHON = frozenset(["builtins", "torch"])
+_PYTHON = frozenset(str.split("builtins cupy einops flash_attn jax numpy scipy torch triton"))
