@@ -324,9 +324,13 @@ class _Code:
         return bool(self._exact.get(name))
 
     def flattens_others(self, name: str) -> bool:
-        """Whether a function flattens another tensor to one dimension, which has the shape of a third one."""
-        made = (self._bound(each) for each, least in self._flattened.items() if each != name and least > 1)
-        return any(isinstance(each, cst.Call) and last_name(each.func) in LAYOUT_KEEPING_FACTORIES for each in made)
+        """Whether a function flattens another tensor, and makes that like a third one, or keeps its shape."""
+        others = {each for each, least in self._flattened.items() if each != name and least > 1}
+        made = (self._bound(each) for each in others)
+        if any(isinstance(each, cst.Call) and last_name(each.func) in LAYOUT_KEEPING_FACTORIES for each in made):
+            return True
+        stored = (self._owner_of_shape(value) for stores in self._assigned.values() for _at, value in stores if value)
+        return any(each is not None and each.value in others for each in stored)
 
     def merges_first(self, call: cst.Call, name: str) -> bool:
         """Whether a view is ``x.view(-1, *x.shape[2:])``, or one under a test of the number of dimensions."""
