@@ -135,8 +135,8 @@ def _may_copy(
     if read.how != "view" or _only_adds_dimensions(read.node):
         return read.how != "view"
     name = read.value_node.value if isinstance(read.value_node, cst.Name) else ""
-    needed = read.needed if read.by else needed_by(backward.node, read.node, name)
-    return _merges(needed, dimensions, position)
+    view = read.view if read.by else (backward.node, read.node, name)
+    return view is not None and _merges(needed_by(*view), dimensions, position)
 
 
 def _merges(needed: int, dimensions: Callable[[int | None], int], position: int | None) -> bool:

@@ -230,7 +230,7 @@ def record_reads(walk: Walk, node: cst.BaseExpression, by: str, reads: Iterable[
             parameter=each.parameter,
             alike=each.alike,
             others=each.others,
-            needed=each.needed,
+            view=each.view,
         )
 
 

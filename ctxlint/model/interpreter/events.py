@@ -446,8 +446,8 @@ class MemoryRead(Event):
     ``EXTENSION`` or ``COLLECTIVE``. ``by`` and ``through`` are as for a ``Mutation``. ``parameter`` is the kernel's, if
     known: of some, the kernel reads the first element alone. ``alike``: its other tensors are created
     with the layout of this one, which they have unless it is expanded: ``empty_like(x)``. ``others``: it may take
-    strides of others for this one. ``strides`` are the calls of ``stride`` whose results the kernel gets. ``needed``:
-    the dimensions from which the view of a helper merges some (see ``merged_dimensions``).
+    strides of others for this one. ``strides`` are the calls of ``stride`` whose results the kernel gets. ``view`` is
+    the call in a helper, with its function and what that calls the tensor.
     """
 
     value: Value = UNKNOWN
@@ -460,7 +460,7 @@ class MemoryRead(Event):
     alike: bool = False
     others: bool = False
     strides: frozenset[cst.CSTNode] = frozenset()
-    needed: int = 0
+    view: tuple[cst.FunctionDef, cst.CSTNode, str] | None = None
 
     @property
     def is_for_a_shape(self) -> bool:

@@ -81,7 +81,7 @@ class Read:
     parameter: KernelParameter | None = None
     alike: bool = False
     others: bool = False
-    needed: int = 0
+    view: tuple[cst.FunctionDef, cst.CSTNode, str] | None = None
 
 
 @record

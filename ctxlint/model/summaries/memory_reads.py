@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model.analyses.merged_dimensions import needed_by
 from ctxlint.model.analyses.strides import foreign_strides, without_last_stride
 from ctxlint.model.interpreter.events import LayoutAsked, MemoryRead, Step
 from ctxlint.model.interpreter.summary import ASSERTED, COMPILED, PARTLY_STRIDED, Read, StridesUse
@@ -39,10 +38,10 @@ def reads_of(definition: Definition, function: cst.FunctionDef, facts: MethodFac
         if read.parameter is None:
             seen.add(target)
         steps = (_step(definition, read), *read.through)
-        needed = read.needed
+        view = read.view
         if how == "view" and not read.by and isinstance(read.value_node, cst.Name):
-            needed = needed_by(function, read.node, read.value_node.value)
-        yield Read(target, how, read.reader, steps, read.parameter, read.alike, read.others, needed)
+            view = (function, read.node, read.value_node.value)
+        yield Read(target, how, read.reader, steps, read.parameter, read.alike, read.others, view)
 
 
 def strides_of(definition: Definition, facts: MethodFacts) -> Iterator[StridesUse]:
