@@ -93,7 +93,10 @@ def _group_of(call: cst.Call) -> str | None:
 def _is_own_part(backward: Method, tensor: cst.Name) -> bool:
     """Whether a name is certainly bound to what ``grads[rank]`` gives, perhaps as a copy."""
     node: cst.BaseExpression | None = tensor
+    incoming = {each.name for each in backward.params}
     for _step in range(_STEPS):
+        if isinstance(node, cst.Name) and node.value in incoming:  # the only assignment to it may come later
+            return False
         node = backward.behind_name(node)
         if not isinstance(node, cst.Call) or last_name(node.func) not in _COPYING:
             break
