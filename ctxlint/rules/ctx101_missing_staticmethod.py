@@ -89,7 +89,7 @@ class MissingStaticmethod(Rule[FunctionClass]):
             return
         if not settings.torch.reach(1, 5) and not fn.applied and any(each.how == "construct-call" for each in fn.calls):
             return  # these releases call the instance, which needs bound methods
-        if "__del__" in fn.methods and not fn.applied:
+        if "__del__" in fn.methods and any(is_called_on_instance(fn, each) for each in fn.own_protocol_methods):
             return  # its instances are there for that
         for method in fn.own_protocol_methods:
             if method.binding is Binding.INSTANCE and method.signature_known:

@@ -8,6 +8,7 @@ import libcst as cst
 
 from ctxlint.model.analyses.flags import computed_under, flag_of_conditional
 from ctxlint.model.analyses.gradient_placements import exact_calls
+from ctxlint.model.analyses.outputs import may_be_differentiable, never_arrives
 from ctxlint.model.analyses.reachability import judged_gradients
 from ctxlint.model.analyses.tensor_containers import holds_tensors
 from ctxlint.model.analyses.variadic_gradients import ends_with_variadic, gradients_before_variadic
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from ctxlint.config.settings import Settings
     from ctxlint.model.function import Method, Returned
     from ctxlint.model.interpreter.method import Param
+    from ctxlint.model.interpreter.values import Value
 
 
 class TooManyGradients(Rule[FunctionClass]):
@@ -144,7 +146,12 @@ def _of_other_outputs(fn: FunctionClass, returned: Returned) -> bool:
     count = len(fn.inputs)
     values = [before_views(slot.value) for slot in returned.slots]
     surplus = [value for value in values[count:] if value != NONE]
-    return count > 0 and bool(surplus) and all(is_gradient(each) and each not in values[:count] for each in surplus)
+    return (
+        count > 0
+        and bool(surplus)
+        and all(is_gradient(each) and may_be_differentiable(fn, each.index) for each in surplus)
+        and all(values.count(each) == 1 for each in surplus)
+    )
 
 
 def _sum(fn: FunctionClass) -> str:
@@ -156,12 +163,12 @@ def _sum(fn: FunctionClass) -> str:
 
 def _surplus(fn: FunctionClass, returned: Returned) -> tuple[str | None, str]:
     """The number of inputs, in words, if a gradient beyond them is certainly not None; and what to write."""
-    if _gradient_beyond(returned, len(fn.inputs)):
+    if _gradient_beyond(fn, returned, len(fn.inputs)):
         return f"`forward` takes {all_inputs(fn)}", _advice(fn)
     if fn.style is Style.SETUP_CONTEXT or returned.event.guards:
         return None, _advice(fn)
     for call, passed in exact_calls(fn):
-        if passed < len(fn.inputs) and _gradient_beyond(returned, passed):
+        if passed < len(fn.inputs) and _gradient_beyond(fn, returned, passed):
             beyond = zip(fn.inputs[passed:], returned.slots[passed:])
             omitted = quoted([entry.name for entry, slot in beyond if is_none(slot.value) is Tri.NO], "and")
             return f"the call on {call.place} passes {counted(passed, 'input')}", f"Return `None` for {omitted} then."
@@ -184,7 +191,14 @@ def _flag_of_surplus(fn: FunctionClass, returned: Returned) -> int | None:
     return None
 
 
-def _gradient_beyond(returned: Returned, inputs: int) -> bool:
+def _gradient_beyond(fn: FunctionClass, returned: Returned, inputs: int) -> bool:
+    """Whether one of the gradients behind the first ``inputs`` certainly is not None."""
     if not returned.known or any(slot.starred for slot in returned.slots[:inputs]):
         return False
-    return any(is_none(slot.value) is Tri.NO for slot in returned.slots[inputs:] if not slot.starred)
+    beyond = [slot.value for slot in returned.slots[inputs:] if not slot.starred]
+    return any(is_none(each) is Tri.NO and not _is_of_no_tensor(fn, before_views(each)) for each in beyond)
+
+
+def _is_of_no_tensor(fn: FunctionClass, value: Value) -> bool:
+    """Whether a value is the gradient of an output that is not a tensor: torch passes None."""
+    return is_gradient(value) and never_arrives(fn, value.index)

@@ -17,6 +17,7 @@ from ctxlint.model.analyses.absent_inputs import (
 )
 from ctxlint.model.analyses.gradient_placements import exact_calls, shortfalls
 from ctxlint.model.analyses.misplaced_gradients import early_gradients, is_for_another
+from ctxlint.model.analyses.outputs import may_be_differentiable, never_arrives
 from ctxlint.model.analyses.reachability import judged_gradients
 from ctxlint.model.analyses.refused_gradients import is_refused_gradient
 from ctxlint.model.analyses.shifted import is_shifted
@@ -135,7 +136,7 @@ class GradientForNonTensor(Rule[FunctionClass]):
                 advice, fix = "Return one gradient for each input, `None` if there is none.", None
             elif any(is_for_another(fn, returned, each.index) for each in refused):
                 surplus, advice, fix = "", "Return each gradient for the input that it is of.", None
-            elif any(_is_of_another_output(fn.backward, returned, each.index) for each in refused):
+            elif any(_is_of_another_output(fn, fn.backward, returned, each.index) for each in refused):
                 surplus, fix = "", None
                 advice = f"Add it to the gradients of that output's inputs, and return `None` for {names}."
             else:
@@ -165,15 +166,20 @@ def _refused(fn: FunctionClass, returned: Returned) -> list[Input]:
     for entry, slot in zip(fn.inputs, returned.slots):
         if slot.starred or entry in containers:
             break  # further gradients may be for the contents of the container: CTX216
+        came = before_views(slot.value)
+        if is_gradient(came) and never_arrives(fn, came.index):
+            continue
         if is_none(slot.value) is Tri.NO and entry.against_a_gradient and not holds_tensors(entry):
             found.append(entry)
     return found
 
 
-def _is_of_another_output(backward: Method, returned: Returned, index: int) -> bool:
+def _is_of_another_output(fn: FunctionClass, backward: Method, returned: Returned, index: int) -> bool:
     """Whether what an input gets is one of several incoming gradients, as it came, that backward uses for nothing else."""
     value = before_views(returned.slots[index].value)
-    return is_gradient(value) and len(backward.own_params) > 1 and len(backward.named.get(value.name, ())) == 2
+    if not is_gradient(value) or len(backward.own_params) < 2 or not may_be_differentiable(fn, value.index):
+        return False
+    return len(backward.named.get(value.name, ())) == 2
 
 
 def _for_none(fn: FunctionClass) -> Iterator[Finding]:

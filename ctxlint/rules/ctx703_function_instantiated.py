@@ -106,16 +106,12 @@ class FunctionInstantiated(Rule[SourceFile]):
             return
         for call in file.calls:
             fn = file.by_name[call.function]
-            if call.expects_error or not (fn.signature_judgeable and _ON_PURPOSE.isdisjoint(fn.methods)):
+            if call.expects_error or not fn.signature_judgeable or "__new__" in fn.methods:
                 continue
             if call.how == "construct":
                 yield from _of_instance(file, fn, call)
                 continue
             yield from _of_call(file, fn, call)
-
-
-_ON_PURPOSE = frozenset(["__del__", "__new__"])
-"""Methods of a class whose instances are created for what these do."""
 
 
 def _of_instance(file: SourceFile, fn: FunctionClass, call: ApplyCall) -> Iterator[Finding]:
@@ -150,6 +146,8 @@ def _of_instance(file: SourceFile, fn: FunctionClass, call: ApplyCall) -> Iterat
         fact = f"`{made}` creates an instance only for its static methods; torch deprecates instances."
         remedy = f"Drop the `{made[len(name) :]}`."
     elif instance.use is InstanceUse.METHOD_CALLED:
+        if "__del__" in fn.methods:  # what the instance is there for
+            return
         fact = f"`{made}` creates an instance whose methods are called directly; autograd does not run its `backward`."
         calls_backward = any(method in ("backward", "vjp") for method, _count in instance.methods)
         given = " on inputs that require a gradient" * calls_backward + f", with {_given(fn, call)}" * has_arguments

@@ -517,7 +517,7 @@ def dropped_gradients(fn: FunctionClass) -> list[OutputGradient]:
         called = f"{output_name(fn, index) or ''} {param.name}"
         floating = _FLOATING_NAMES.search(called) is not None
         suggested = floating or (marks_others and _INTEGRAL_NAMES.search(called) is None)
-        if surely_differentiable(fn, index) or (suggested and _may_be_differentiable(fn, index)):
+        if surely_differentiable(fn, index) or (suggested and may_be_differentiable(fn, index)):
             unused = _named_as_unused(param.name) or says_unused(fn, backward, param.name)
             name = _name_of(backward, param, index)
             wanted = marks_others and floating and not unused and _INTEGRAL_NAMES.search(called) is None
@@ -540,7 +540,7 @@ _INTEGRAL_NAMES = pattern(
 """Parts of names that suggest whole numbers, or what is not a tensor."""
 
 
-def _may_be_differentiable(fn: FunctionClass, index: int) -> bool:
+def may_be_differentiable(fn: FunctionClass, index: int) -> bool:
     """Whether an output may be a floating tensor on each return that has it, unless it is None, and never marked."""
     marked = marked_non_differentiable(fn)
     exact_returns = [returned for returned in fn.outputs if returned.known and returned.exact]
@@ -583,13 +583,22 @@ def _receivers(fn: FunctionClass, backward: Method) -> Iterator[tuple[int, Param
             yield index, backward.variadic
 
 
+def never_arrives(fn: FunctionClass, index: int) -> bool:
+    """Whether an output certainly is not a tensor: its gradient is None."""
+    values = possible_output_values(fn, index)
+    return bool(values) and all(_is_no_tensor(fn, each) for each in values or ())
+
+
+def _is_no_tensor(fn: FunctionClass, value: Value) -> bool:
+    """Whether a value certainly is not a tensor; of an input, whatever backward returns for it."""
+    if is_input(value) and value.index < len(fn.inputs):
+        return bool(fn.inputs[value.index].against_a_gradient)
+    return is_tensor(value) is Tri.NO
+
+
 def arriving_gradients(fn: FunctionClass, backward: Method) -> tuple[Param, ...]:
     """The parameters of backward that may get a gradient: torch passes None for an output that is not a tensor."""
-    never = [
-        param
-        for index, param in enumerate(backward.positional)
-        if (values := possible_output_values(fn, index)) and all(is_tensor(each) is Tri.NO for each in values)
-    ]
+    never = [param for index, param in enumerate(backward.positional) if never_arrives(fn, index)]
     return tuple(param for param in backward.own_params if param not in never) or backward.own_params
 
 

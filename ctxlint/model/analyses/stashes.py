@@ -66,7 +66,7 @@ from ctxlint.model.interpreter.values import (
     same_object,
     usual_storage,
 )
-from ctxlint.model.syntax import children, code_of, dotted, keywords_of, last_name, names_in
+from ctxlint.model.syntax import children, code_of, dotted, is_name, keywords_of, last_name, names_in, words_of
 from ctxlint.patterns import pattern
 from ctxlint.records import record
 from ctxlint.source.ast_tree import nodes_in
@@ -248,14 +248,18 @@ class Stash:
 
     @property
     def is_filled_later(self) -> bool:
-        """Whether a copy that the device may do later fills it: hooks may see the values too early."""
+        """Whether a copy that the device may do later fills it on the CPU: hooks may see the values too early."""
         options = self.write.value.options() if self.write.value is not None else ()
-        kept = {before_views(option) for option in options}
-        makers = [node for option in options for node in _view_nodes(option)]
-        for each in (each for method in self.fn.earlier_methods for each in method.facts.of(Mutation)):
-            written = each.target.options() if each.target is not None else ()
-            makers += [each.node for option in written if before_views(option) in kept]
-        return any(isinstance(each, cst.Call) and "non_blocking" in keywords_of(each) for each in makers)
+        if any(_copies_later(node) and _is_on_cpu(node) for option in options for node in _view_nodes(option)):
+            return True
+        kept = {
+            origin for origin in map(before_views, options) if isinstance(origin, Fresh) and _is_on_cpu(origin.node)
+        }
+        writes = (each for method in self.fn.earlier_methods for each in method.facts.of(Mutation))
+        return bool(kept) and any(
+            _copies_later(each.node) and each.target is not None and before_views(each.target) in kept
+            for each in writes
+        )
 
     @cached_property
     def uses(self) -> KeptUses:
@@ -695,6 +699,17 @@ def _before_detach(value: Value) -> Value:
     while isinstance(value, View) and detaches(value):
         value = value.of
     return value
+
+
+def _copies_later(node: cst.CSTNode) -> bool:
+    """Whether a call has ``non_blocking=True``."""
+    flag = keywords_of(node).get("non_blocking") if isinstance(node, cst.Call) else None
+    return flag is not None and is_name(flag, "True")
+
+
+def _is_on_cpu(node: cst.CSTNode) -> bool:
+    """Whether code that creates a tensor names the CPU, or pinned memory."""
+    return any(word == "pin_memory" or word.strip("\"'") == "cpu" for word in words_of(node))
 
 
 def _view_nodes(value: Value) -> Iterator[cst.CSTNode]:

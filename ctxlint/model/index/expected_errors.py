@@ -22,6 +22,10 @@ class _Use(NamedTuple):
     inside: _Definition | None
 
 
+_Uses = dict[str, list[_Use]]
+"""The uses of names, by name."""
+
+
 EXPECT_ERRORS = frozenset(
     {"raises", "warns", "assertRaises", "assertRaisesRegex", "assertRaisesRegexp", "assertWarns", "assertWarnsRegex"}
 )
@@ -38,18 +42,32 @@ def expects_errors(node: ast.AST) -> bool:
 def is_for_errors(record: ClassRecord, index: FileIndex) -> bool:
     """Whether a function defines a class, and uses it, but only where it expects an error or a warning."""
     function = index.function_of(record.scope)
-    return function is not None and _is_for_errors(record.node, record.scope, [*_names(function.node)])
+    if function is None:
+        return False
+    key = (is_for_errors, record.scope.qualname)
+    if key not in index.notes:
+        index.notes[key] = _by_name(function.node)
+    uses: _Uses = index.notes[key]
+    return _is_for_errors(record.node, record.scope, uses)
 
 
-def _is_for_errors(defined: _Definition, scope: Scope, names: list[_Use], seen: tuple[_Definition, ...] = ()) -> bool:
+def _by_name(function: _Definition) -> _Uses:
+    """The uses of each name in a function."""
+    found: _Uses = {}
+    for use in _names(function):
+        found.setdefault(use.name.id, []).append(use)
+    return found
+
+
+def _is_for_errors(defined: _Definition, scope: Scope, names: _Uses, seen: tuple[_Definition, ...] = ()) -> bool:
     """Whether all uses of what a function defines, until it binds the name again, are where it expects an error."""
     end = defined.end_lineno or defined.lineno
     lines = (bound.line for bound in scope.names.get(defined.name, ()))
     following = min((line for line in lines if line > end), default=None)
     uses = [
         use
-        for use in names
-        if use.name.id == defined.name and end < use.name.lineno and (following is None or use.name.lineno < following)
+        for use in names.get(defined.name, ())
+        if end < use.name.lineno and (following is None or use.name.lineno < following)
     ]
     seen = (*seen, defined)
     return bool(uses) and all(
