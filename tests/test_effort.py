@@ -135,9 +135,15 @@ def kept(attributes: int) -> str:
     return HEAD + function(f"{computed}{stored}{IND}return x\n", f"{read}{IND}return g\n")
 
 
+def rebound(times: int) -> str:
+    made = f"{IND}y = x.exp()\n" + f"{IND}y = y * x\n" * times
+    return HEAD + function(f"{made}{IND}return y\n", f"{IND}return g.view(-1, 4).sum(0)\n")
+
+
 @pytest.mark.parametrize(
     ("program", "size"),
     [
+        (rebound, 20),
         (unpackings, 100),
         (doubled, 100),
         (starred, 100),

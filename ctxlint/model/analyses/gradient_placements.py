@@ -33,7 +33,7 @@ from ctxlint.model.interpreter.values import (
     is_none,
     storage,
 )
-from ctxlint.model.syntax import children, without_not
+from ctxlint.model.syntax import children, dotted, without_not
 from ctxlint.patterns import pattern
 from ctxlint.records import record
 
@@ -161,7 +161,15 @@ def _is_unless_needed(fn: FunctionClass, guard: Guard) -> bool:
         return False
     writes = fn.writes_by_attribute.get(flag.attr.value, ())
     true = [each for each in writes if not (isinstance(each.value, Constant) and not each.value.value)]
-    return bool(true) and all(any(guard.mentions("requires_grad") for guard in each.guards) for each in true)
+    return bool(true) and all(any(_asks_one_of_several(fn, guard) for guard in each.guards) for each in true)
+
+
+def _asks_one_of_several(fn: FunctionClass, guard: Guard) -> bool:
+    """Whether a test is ``each.requires_grad`` of what a loop runs over: perhaps of any input."""
+    asked = guard.test if guard.holds else None
+    path = dotted(asked) if asked is not None else None
+    name, _, attribute = (path or "").rpartition(".")
+    return attribute == "requires_grad" and "." not in name and all(each.name != name for each in fn.inputs)
 
 
 def _is_without_gradients(fn: FunctionClass, returned: Returned) -> bool:

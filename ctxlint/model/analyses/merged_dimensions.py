@@ -145,6 +145,8 @@ class _Code:
         self._least: dict[str, int] = {}
         self._flattened: dict[str, int] = {}
         """The least dimensions of what the function flattens."""
+        self._found: dict[str, int] = {}
+        """The dimensions of names; 0 also while one is being asked for, as in ``x = x * a``."""
         self.passed: set[str] = set()
         """The names that other functions get, which may want certain numbers of dimensions."""
         for node in self.parents:
@@ -349,6 +351,12 @@ class _Code:
 
     def of_name(self, name: str, hops: int) -> int:
         """The dimensions of what a name stands for."""
+        if name not in self._found:
+            self._found[name] = 0
+            self._found[name] = self._of_name(name, hops)
+        return self._found[name]
+
+    def _of_name(self, name: str, hops: int) -> int:
         codes = [self, *([self._elsewhere[name]] if name in self._elsewhere else [])]
         said = [each.said_of(name, flattened=True) for each in codes]
         exact = [number for number, each in zip(said, codes, strict=True) if each.is_exact(name)]
