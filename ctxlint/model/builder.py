@@ -284,7 +284,8 @@ class Builder:
         """A call with the parameters of modules that other files pass to the function around it."""
         path = os.path.join(os.path.dirname(self.unit.path), call.path) if call.path else self.unit.path
         asked = {
-            at: self.project.ask("passes-parameter", path, call.inside, position) for at, position in call.handed_on
+            at: self.project.ask("passes-parameter", path, call.inside, position)
+            for at, position in (call.handed_on if call.returned else ())
         }
         found = [at for at, question in asked.items() if question in self.project.changed]
         return replace(call, given_parameters=(*call.given_parameters, *found)) if found else call

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxlint.model.analyses.integral_outputs import is_integral, zero_gradients
+from ctxlint.model.analyses.integral_outputs import are_indices, is_integral, zero_gradients
 from ctxlint.model.analyses.outputs import is_read
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.interpreter.values import Tri, is_none
@@ -98,11 +98,12 @@ class IntegerOutput(Rule[FunctionClass]):
             return
         for index, param in zero_gradients(fn):
             slots = [each.slots[index] for each in fn.outputs]
+            indices = all(are_indices(each.value) for each in slots)
             yield Finding(
                 fn.span(slots[0].node or fn.outputs[0].node),
                 f"Output {index + 1} of `{fn.name}` is an integer or bool tensor, which cannot require grad, but `backward` "
-                f"computes with its gradient `{param.name}`; torch always passes zeros there, silently. Return it in a "
-                "floating-point dtype.",
+                f"computes with its gradient `{param.name}`; torch always passes zeros there, silently. "
+                f"{f'Drop `{param.name}`' if indices else 'Return it in a floating-point dtype'}.",
                 rests_on=tuple(each.value for each in slots),
             )
 

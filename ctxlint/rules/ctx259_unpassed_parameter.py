@@ -66,7 +66,8 @@ class UnpassedParameter(Rule[FunctionClass]):
     There is no fix.
 
     ## Known limits
-    Not reported for the default `None`, which `backward` usually replaces, if the number of outputs is unknown, or if other code calls
+    Not reported for the default `None`, which `backward` usually replaces, if it takes the value from ctx itself, as in
+    `n = ctx.n if n < 0 else n`, or only asserts it, if the number of outputs is unknown, or if other code calls
     `backward` itself.
 
     ## References

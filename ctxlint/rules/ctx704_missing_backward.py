@@ -85,7 +85,8 @@ class MissingBackward(Rule[FunctionClass]):
     run where nothing is differentiated. Calls are checked only within one block of one function: the parameter, or the tensor with `requires_grad=True`, the
     call, and `backward()` on a value that operators, and usual methods and functions of torch, compute from the result.
     Of several outputs, all that have a name (`_` is none) must be floating tensors. A parameter of a module counts if the class
-    assigns `Parameter(...)` to the attribute and never mentions `requires_grad`, the Function has no `symbolic` for an
+    assigns `Parameter(...)` to the attribute and never mentions `requires_grad`, operators and functions of torch compute what
+    its method returns from the result, the Function has no `symbolic` for an
     export, and the call is not under a test of gradients or `torch.no_grad()`. Not reported under
     `pytest.raises`, nor is a saved tensor in a class that the file later defines again, or where no input
     needs a gradient: `if any(ctx.needs_input_grad): raise`.

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ctxlint.model.analyses.attribute_uses import without_the_data, written_by_backward
 from ctxlint.model.analyses.outputs import may_be_given_back
+from ctxlint.model.analyses.saved_state_uses import uses_of_kept
 from ctxlint.model.analyses.stashes import never_read
 from ctxlint.model.interpreter.values import is_input
 from ctxlint.torch_api.autograd import FUNCTION_CTX_ATTRIBUTES
@@ -38,6 +39,8 @@ def given_results_on_ctx(fn: FunctionClass) -> Iterator[ContextWrite]:
         kept = write.value.options() if write.value is not None else ()
         returned = {each.value for each in fn.outputs} == {*kept}
         if not alone or not returned or name in exempt or write.value in saved:
+            continue
+        if uses_of_kept(fn, name, contained=False).of_this_object:  # what is unpacked is another one
             continue
         is_read = any(each.context_attributes.get(name) for each in fn.reading_methods)
         if never_read(fn, write) or (is_read and not without_the_data(backward, name)):

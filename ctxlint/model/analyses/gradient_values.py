@@ -30,6 +30,9 @@ _COPYING = frozenset(["clone", "contiguous"])
 _OVERWRITING = frozenset(str.split("copy_ fill_ normal_ uniform_ zero_"))
 """Methods that replace all values."""
 
+_TYPE_TESTS = frozenset(["is_storage", "is_tensor"])
+"""Functions of torch that only ask what an object is."""
+
 _ABOUT_TYPES = frozenset(["isinstance", "len", "type"])
 
 _AS = frozenset(str.split("expand_as reshape_as resize_as_ type_as view_as"))
@@ -147,5 +150,5 @@ def asks_for_shape(call: cst.CSTNode, argument: cst.Arg) -> bool:
     first = call.args[0] is argument
     if isinstance(call.func, cst.Attribute):
         name, of_torch = call.func.attr.value, dotted(call.func.value) == "torch"
-        return (name in operations.TORCH_LIKE and first) if of_torch else name in _AS
+        return (name in operations.TORCH_LIKE | _METHODS | _TYPE_TESTS and first) if of_torch else name in _AS
     return isinstance(call.func, cst.Name) and first and call.func.value in operations.TORCH_LIKE | _ABOUT_TYPES

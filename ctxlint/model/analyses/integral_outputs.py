@@ -8,7 +8,7 @@ import libcst as cst
 
 from ctxlint.model.analyses.gradient_values import asks_for_shape, reads_values, tells_no_values
 from ctxlint.model.analyses.outputs import marked_non_differentiable, output_values
-from ctxlint.model.interpreter.values import Kind, Tri, is_tensor, kind_of
+from ctxlint.model.interpreter.values import Fresh, Kind, Tri, View, is_tensor, kind_of
 from ctxlint.model.syntax import dotted
 
 if TYPE_CHECKING:
@@ -23,6 +23,22 @@ def is_integral(value: Value) -> bool:
     """Whether a value certainly is a tensor of integers or bools on every path."""
     options = value.options()
     return all(is_tensor(each) is Tri.YES and kind_of(each) is Kind.INTEGRAL for each in options)
+
+
+def are_indices(value: Value) -> bool:
+    """Whether a value certainly consists of indices, on every path: those of ``topk``, or what ``argmax`` gives."""
+    return all(map(_is_indices, value.options()))
+
+
+def _is_indices(value: Value) -> bool:
+    while isinstance(value, View):
+        value = value.of
+    func = value.node.func if isinstance(value, Fresh) and isinstance(value.node, cst.Call) else None
+    called = func.attr.value if isinstance(func, cst.Attribute) else ""
+    return is_integral(value) and (called in _GIVES_INDICES or (isinstance(value, Fresh) and value.part == 1))
+
+
+_GIVES_INDICES = frozenset(str.split("argmax argmin argsort argwhere bucketize multinomial nonzero searchsorted"))
 
 
 def zero_gradients(fn: FunctionClass) -> Iterator[tuple[int, Param]]:
@@ -51,6 +67,8 @@ def _computes_with(method: Method, param: Param) -> bool:
 
 def _is_operand(method: Method, use: cst.CSTNode) -> bool:
     above = method.parents.get(use)
+    if any(isinstance(each, cst.Assert) for each in method.above(use)):
+        return False
     if isinstance(above, cst.Arg):
         call = method.parents[above]
         of_torch = isinstance(call, cst.Call) and (dotted(call.func) or "").startswith("torch.")

@@ -8,6 +8,7 @@ import libcst as cst
 
 from ctxlint.model.analyses.inputs import types_allowed_by
 from ctxlint.model.interpreter.values import Constant, Tri, is_input
+from ctxlint.model.syntax import is_name, names_in
 from ctxlint.torch_api import types
 
 if TYPE_CHECKING:
@@ -47,10 +48,41 @@ def _is_one_tensor(fn: FunctionClass, value: Value) -> bool:
 
 
 def _reads_argument(backward: Method, param: Param) -> bool:
-    """Whether backward reads a parameter before it binds the name to something else."""
+    """Whether backward reads a parameter for more than to replace it by what ctx holds, or to refuse it.
+
+    Only before it binds the name to something else.
+    """
     stores = {*backward.binders.get(param.name, ()), param.node}
+    around = (each for store in stores for each in (store, *backward.above(store)))
+    if any(isinstance(each, _BINDING) and _mentions_ctx(backward, each) for each in around):
+        return False
     uses = (each for each in backward.named.get(param.name, ()) if backward.parents.get(each) not in stores)
     return any(
-        not isinstance(backward.parents[each], cst.AssignTarget) and backward.holds_argument(param.name, each)
+        not isinstance(backward.parents[each], cst.AssignTarget)
+        and backward.holds_argument(param.name, each)
+        and not _is_given_up(backward, each)
         for each in uses
     )
+
+
+_BINDING = (cst.Assign, cst.AnnAssign, cst.NamedExpr)
+
+
+def _is_given_up(backward: Method, use: cst.CSTNode) -> bool:
+    """Whether a use asks whether ctx has the value, or is a test that refuses it: ``ctx.n if n < 0 else n``."""
+    around = (use, *backward.above(use))
+    chosen = (cst.IfExp, cst.BooleanOperation, cst.Call)
+    return any(
+        isinstance(each, cst.Assert)
+        or each in backward.raising_tests
+        or (
+            isinstance(each, chosen)
+            and (not isinstance(each, cst.Call) or is_name(each.func, "getattr"))
+            and _mentions_ctx(backward, each)
+        )
+        for each in around
+    )
+
+
+def _mentions_ctx(backward: Method, node: cst.CSTNode) -> bool:
+    return backward.ctx_name in names_in(node)

@@ -109,6 +109,9 @@ class ApplyCall:
     many dimensions it names, and its code."""
     parameter: str = ""
     """The first argument that is certainly a parameter that a module creates to train it: ``self.weight``."""
+    returned: bool = False
+    """Whether the function around it certainly returns what is differentiable by the result; for a Function without
+    ``backward`` in its file, and a parameter of a module or of that function."""
     given_parameters: tuple[int, ...] = ()
     """Positions of arguments in ``handed_on`` for which a call of that function certainly passes a parameter."""
     trained: tuple[int, ...] = ()

@@ -47,6 +47,7 @@ from ctxlint.model.index.results import (
     differentiated_again,
     display_before,
     function_meant,
+    is_returned,
     located,
     returned_as,
     second_derivatives,
@@ -183,7 +184,7 @@ class CallSites:
             for at, at_caller in call.handed_on
             if any(passes_created(each, at_caller, names) for each, names in near)
         ]
-        open_ones = [] if self.has_own_backward(call.function) else records
+        open_ones = records if call.returned else []
         given = {each for record in open_ones for each in self.parameters_given(record)}
         return replace(
             call,
@@ -203,7 +204,8 @@ class CallSites:
         given = takewhile(lambda each: not isinstance(each, ast.Starred), record.node.args)
         found = [at for at, each in enumerate(given) if self.is_parameter(each, record.scope)]
         meant = resolve_certainly(record.name, record.scope) if found else None
-        return found if meant == LOCAL + record.name and self.may_train(record) else []
+        trains = meant == LOCAL + record.name and self.may_train(record)
+        return found if trains and is_returned(self.index.body_of(record.scope), record.node) else []
 
     def may_train(self, record: CallRecord) -> bool:
         """Whether a call is where gradients are wanted, for all that the code shows."""
@@ -506,6 +508,8 @@ class CallSites:
             plain.append(self.kind(argument, record.scope))
             names.append(_name_of(argument))
         parameters = [each for each in node.args if self.is_parameter(each, record.scope)]
+        body = self.index.body_of(record.scope) if how in APPLIES and (parameters or handed_on) else ()
+        returned = len(body) > 0 and not self.has_own_backward(owner) and is_returned(body, node)
         place = self.place(record) if how in APPLIES else None
         again = differentiated_again(place) if place is not None else None
         modified, at, of_same = self.result(record, place)
@@ -538,7 +542,8 @@ class CallSites:
             any_layout=tuple(any_layout),
             sliced=tuple(self.sliced(arguments[: len(plain)], record.scope)) if how in APPLIES else (),
             rest=rest,
-            parameter=ast.unparse(parameters[0]) if how in APPLIES and parameters else "",
+            parameter=ast.unparse(parameters[0]) if returned and parameters else "",
+            returned=returned,
             trained=self.trained(arguments[: len(plain)], parameters, record.scope) if parameters else (),
             enclosed=tuple(self.enclosed(arguments, record)) if how in APPLIES else (),
             incoming=self.incoming(arguments[: len(plain)], record.scope),

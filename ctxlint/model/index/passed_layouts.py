@@ -76,10 +76,11 @@ def _part_taken(index: ast.expr | None) -> bool | None:
         both = {_part_taken(index.body), _part_taken(index.orelse)}
         return None if None in both else True in both
     if isinstance(index, ast.Slice):
-        first, end = (ast.unparse(each) if each is not None else "" for each in (index.lower, index.upper))
+        parts = (index.lower, index.upper, index.step)
+        first, end, step = (ast.unparse(each) if each is not None else "" for each in parts)
         if (first, end) in (("-1", ""), ("", "1"), ("0", "1")) or end == f"{first} + 1":
             return None
-        return not (index.lower is None and index.upper is None and index.step is None)
+        return first not in ("", "0", "None") or end not in ("", "None") or step not in ("", "1", "None")
     named = isinstance(index, ast.Call) and isinstance(index.func, ast.Name) and index.func.id == "slice"
     return True if named else None
 

@@ -26,7 +26,7 @@ from ctxlint.model.index.passed_tensors import (
     what_is_passed,
 )
 from ctxlint.model.index.replaced_names import replaces_name
-from ctxlint.model.index.results import modifies_result
+from ctxlint.model.index.results import is_returned, modifies_result
 from ctxlint.model.index.scopes import LOCAL, dotted_name, resolve
 from ctxlint.source.ast_tree import nodes_in
 from ctxlint.torch_api.autograd import GRADIENTS_OFF
@@ -430,7 +430,7 @@ def _passes_parameter(index: FileIndex, call: CallRecord, position: int) -> bool
     """Whether a call passes a parameter that a module trains, where gradients may be wanted."""
     passed = passed_at(call.node, position)
     is_it = passed is not None and is_own_parameter(passed, call.scope, index)
-    return is_it and not _is_without_gradients(index, call)
+    return is_it and not _is_without_gradients(index, call) and is_returned(index.body_of(call.scope), call.node)
 
 
 @lru_cache(maxsize=1)

@@ -12,7 +12,18 @@ from ctxlint.model.index.passed_tensors import creates_parameter, flags_of
 from ctxlint.model.index.scopes import LOCAL, dotted_name, resolve_certainly
 from ctxlint.records import record
 from ctxlint.source.ast_tree import Collected, bound_names, nodes_in, positional_names
-from ctxlint.torch_api.operations import INPLACE_METHODS, VIEW_METHODS
+from ctxlint.torch_api.operations import (
+    CONVERSIONS,
+    FLOAT_CONVERSIONS,
+    INPLACE_METHODS,
+    INTEGRAL_METHODS,
+    TORCH_LIKE,
+    TORCH_SINGLE,
+    TUPLE_METHODS,
+    USUAL_VIEW_METHODS,
+    VIEW_METHODS,
+)
+from ctxlint.torch_api.python import BUILTIN_SCALARS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -365,6 +376,64 @@ def differentiated(place: CallPlace) -> Differentiation | None:
         if statement is place.rest[0] and outputs:
             flowing = {name for name, at in unpacked.items() if at in outputs}
     return None
+
+
+def is_returned(body: Sequence[ast.stmt], call: ast.Call) -> bool:
+    """Whether a function certainly returns what operators and functions of torch compute from a call's result."""
+    flowing: set[str] = set()
+    for statement in _in_order(body):
+        if isinstance(statement, ast.Return):
+            parts = statement.value.elts if isinstance(statement.value, ast.Tuple) else [statement.value]
+            if any(each is not None and _carries(each, flowing, call) for each in parts):
+                return True
+        value = statement.value if isinstance(statement, (ast.Assign, ast.AnnAssign, ast.AugAssign)) else None
+        if value is not None and _carries(value, flowing, call):
+            flowing |= _stored(statement)
+        elif isinstance(statement, (ast.Assign, ast.AnnAssign)):
+            flowing -= _stored(statement)
+    return False
+
+
+def _in_order(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements of a function, also those in blocks, as they are written."""
+    for statement in body:
+        yield statement
+        if not isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            for name in ("body", "orelse", "handlers", "finalbody"):
+                for each in getattr(statement, name, ()):
+                    yield from _in_order(each.body if isinstance(each, ast.ExceptHandler) else [each])
+
+
+def _carries(node: ast.expr, flowing: set[str], call: ast.Call) -> bool:
+    """Whether an expression certainly depends on the result of a call, or on a name, for its gradient."""
+    if node is call or isinstance(node, ast.Name):
+        return node is call or (isinstance(node, ast.Name) and node.id in flowing)
+    if isinstance(node, ast.BinOp):
+        return _carries(node.left, flowing, call) or _carries(node.right, flowing, call)
+    if isinstance(node, ast.UnaryOp):
+        return not isinstance(node.op, ast.Not) and _carries(node.operand, flowing, call)
+    if isinstance(node, ast.Subscript):
+        return _carries(node.value, flowing, call)
+    if isinstance(node, ast.IfExp):
+        return _carries(node.body, flowing, call) or _carries(node.orelse, flowing, call)
+    if isinstance(node, (ast.Tuple, ast.List)):
+        return any(_carries(each, flowing, call) for each in node.elts)
+    if not isinstance(node, ast.Call) or not isinstance(node.func, (ast.Name, ast.Attribute)):
+        return False
+    name, of = (node.func.attr, [node.func.value]) if isinstance(node.func, ast.Attribute) else (node.func.id, [])
+    given = (*of, *node.args, *(each.value for each in node.keywords))
+    number = isinstance(node.func, ast.Name) and name in BUILTIN_SCALARS
+    return name in _DIFFERENTIABLE and not number and any(_carries(each, flowing, call) for each in given)
+
+
+_DIFFERENTIABLE = (
+    TORCH_SINGLE | TUPLE_METHODS | VIEW_METHODS | USUAL_VIEW_METHODS | CONVERSIONS | FLOAT_CONVERSIONS
+) - (
+    INTEGRAL_METHODS
+    | TORCH_LIKE
+    | frozenset(str.split("as_tensor detach full new new_tensor new_full new_ones new_zeros new_empty tensor"))
+)
+"""Methods and functions whose result certainly has a gradient for their tensors, if they have floats."""
 
 
 def _requested(place: CallPlace, asked: set[str]) -> tuple[int, ...]:

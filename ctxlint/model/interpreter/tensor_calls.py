@@ -197,6 +197,8 @@ def _fresh_tensor(node: cst.Call, name: str, source: Value | None, arguments: Ar
     """A new tensor, with what is known of its elements."""
     if "dtype" in arguments.keywords:
         return Fresh(node, _kind_of_dtype(arguments.keywords["dtype"].value))
+    if name == "bincount" and not _counts_only(node):
+        return Fresh(node)
     if name in operations.INTEGRAL_METHODS or _whole_numbers(name, arguments):
         return Fresh(node, Kind.INTEGRAL)
     if name in operations.FLOAT_METHODS and "rounding_mode" not in arguments.keywords:
@@ -210,6 +212,14 @@ def _fresh_tensor(node: cst.Call, name: str, source: Value | None, arguments: Ar
         name in operations.KIND_KEEPING or (name in operations.KIND_OF_ALL and _has_only_whole_numbers(arguments))
     )
     return Fresh(node, kind if kind is Kind.FLOAT or keeps_kind else Kind.UNKNOWN)
+
+
+def _counts_only(node: cst.Call) -> bool:
+    """Whether a ``bincount`` certainly has no weights, whose sums are floats: ``torch.bincount(x, minlength=3)``."""
+    plain = [each for each in node.args if each.keyword is None]
+    named = {each.keyword.value for each in node.args if each.keyword is not None}
+    given = isinstance(node.func, cst.Attribute) and dotted(node.func.value) == "torch"
+    return len(plain) <= given and not any(each.star for each in node.args) and named <= {"input", "minlength"}
 
 
 def changes_nothing(how: str, operand: Value) -> bool:
