@@ -21,6 +21,7 @@ from ctxlint.torch_api.operations import (
     TORCH_SINGLE,
     TUPLE_METHODS,
     USUAL_VIEW_METHODS,
+    VIEW_ATTRIBUTES,
     VIEW_METHODS,
 )
 from ctxlint.torch_api.python import BUILTIN_SCALARS
@@ -387,7 +388,9 @@ def is_returned(body: Sequence[ast.stmt], call: ast.Call) -> bool:
             if any(each is not None and _carries(each, flowing, call) for each in parts):
                 return True
         value = statement.value if isinstance(statement, (ast.Assign, ast.AnnAssign, ast.AugAssign)) else None
-        if value is not None and _carries(value, flowing, call):
+        if _without_grad_mode(statement):
+            flowing -= _stored(statement)
+        elif value is not None and _carries(value, flowing, call):
             flowing |= _stored(statement)
         elif isinstance(statement, (ast.Assign, ast.AnnAssign)):
             flowing -= _stored(statement)
@@ -395,10 +398,11 @@ def is_returned(body: Sequence[ast.stmt], call: ast.Call) -> bool:
 
 
 def _in_order(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
-    """The statements of a function, also those in blocks, as they are written."""
+    """The statements of a function, also those in blocks, as they are written; none under ``torch.no_grad()``."""
     for statement in body:
         yield statement
-        if not isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        nested = isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
+        if not nested and not _without_grad_mode(statement):
             for name in ("body", "orelse", "handlers", "finalbody"):
                 for each in getattr(statement, name, ()):
                     yield from _in_order(each.body if isinstance(each, ast.ExceptHandler) else [each])
@@ -412,7 +416,7 @@ def _carries(node: ast.expr, flowing: set[str], call: ast.Call) -> bool:
         return _carries(node.left, flowing, call) or _carries(node.right, flowing, call)
     if isinstance(node, ast.UnaryOp):
         return not isinstance(node.op, ast.Not) and _carries(node.operand, flowing, call)
-    if isinstance(node, ast.Subscript):
+    if isinstance(node, ast.Subscript) or (isinstance(node, ast.Attribute) and node.attr in _VIEWS):
         return _carries(node.value, flowing, call)
     if isinstance(node, ast.IfExp):
         return _carries(node.body, flowing, call) or _carries(node.orelse, flowing, call)
@@ -422,8 +426,16 @@ def _carries(node: ast.expr, flowing: set[str], call: ast.Call) -> bool:
         return False
     name, of = (node.func.attr, [node.func.value]) if isinstance(node.func, ast.Attribute) else (node.func.id, [])
     given = (*of, *node.args, *(each.value for each in node.keywords))
-    number = isinstance(node.func, ast.Name) and name in BUILTIN_SCALARS
+    number = (isinstance(node.func, ast.Name) and name in BUILTIN_SCALARS) or any(map(_is_integral_dtype, given))
     return name in _DIFFERENTIABLE and not number and any(_carries(each, flowing, call) for each in given)
+
+
+_VIEWS = VIEW_ATTRIBUTES - {"data"}
+
+
+def _is_integral_dtype(node: ast.expr) -> bool:
+    """Whether an argument is ``torch.int8`` or the like."""
+    return (dotted_name(node) or "").rpartition(".")[2].startswith(("bool", "int", "long", "short", "uint"))
 
 
 _DIFFERENTIABLE = (
@@ -431,7 +443,13 @@ _DIFFERENTIABLE = (
 ) - (
     INTEGRAL_METHODS
     | TORCH_LIKE
-    | frozenset(str.split("as_tensor detach full new new_tensor new_full new_ones new_zeros new_empty tensor"))
+    | frozenset(
+        str.split(
+            "arange as_tensor bartlett_window detach detach_copy empty empty_strided eye from_numpy full hann_window "
+            "histc int_repr linspace logspace new new_empty new_empty_strided new_full new_ones new_tensor new_zeros "
+            "ones rand randint_like randn tensor zeros"
+        )
+    )
 )
 """Methods and functions whose result certainly has a gradient for their tensors, if they have floats."""
 
