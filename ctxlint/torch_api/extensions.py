@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from sys import stdlib_module_names
 
 from ctxlint.patterns import pattern
 
@@ -35,8 +36,9 @@ def may_be_of_extension(callee: str) -> bool:
 def is_in_module(callee: str) -> bool:
     """Whether a dotted name is that of a public function in a top-level module that may be compiled."""
     module, _, function = callee.partition(".")
-    return not ("." in function or function.startswith("_") or module in _PYTHON or not function)
+    is_python = module in _PYTHON or module in stdlib_module_names
+    return not (is_python or "." in function or function.startswith("_") or not function)
 
 
 _BACKWARD = pattern(r"backward|(^|_)bwd(_|$)", re.IGNORECASE)
-_PYTHON = frozenset(str.split("builtins cupy einops flash_attn jax numpy scipy torch triton"))
+_PYTHON = frozenset(str.split("builtins cupy einops flash_attn jax numpy opt_einsum scipy torch triton"))

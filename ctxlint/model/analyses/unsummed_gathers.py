@@ -103,8 +103,9 @@ def _is_own_part(backward: Method, tensor: cst.Name) -> bool:
         node = node.func.value if isinstance(node.func, cst.Attribute) else None
     if not isinstance(node, cst.Subscript) or root_name(node) not in {each.name for each in backward.own_params}:
         return False
-    computing = [part for each in node.slice for part in _computing(backward, each)]
-    return any("rank" in word or word in _ORDINALS for part in computing for word in words_of(part))
+    words = {word for each in node.slice for part in _computing(backward, each) for word in words_of(part)}
+    turns = {word for each in backward.nodes_of(cst.For) for word in words_of(each.target)}  # of all, one by one
+    return words.isdisjoint(turns) and any("rank" in word or word in _ORDINALS for word in words)
 
 
 _STEPS = 8

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from ctxlint.source.ast_tree import positional_names
+from ctxlint.source.ast_tree import nodes_in, positional_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -23,10 +23,13 @@ def refused_arguments(
         not record.certain
         or record.alternatives
         or record.node.decorator_list
+        or isinstance(record.node, ast.AsyncFunctionDef)
         or any(each.starred for each in arguments)
     ):
         return frozenset()
     refused = frozenset(_refused(record.node.body))
+    if refused and any(isinstance(each, (ast.Yield, ast.YieldFrom)) for each in nodes_in(record.node)):
+        return frozenset()  # a generator, which runs later, if at all
     bound = {**dict(zip(positional_names(record.node.args), arguments)), **keywords} if refused else {}
     return frozenset(slot.value for name, slot in bound.items() if name in refused)
 
