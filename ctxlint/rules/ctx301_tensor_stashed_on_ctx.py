@@ -12,6 +12,7 @@ from ctxlint.model.analyses.attribute_uses import released_explicitly
 from ctxlint.model.analyses.certain_raises import backward_raises
 from ctxlint.model.analyses.deliberate_gradients import refuses_to_save
 from ctxlint.model.analyses.given_results import given_results_on_ctx
+from ctxlint.model.analyses.saved_state_uses import uses_of_kept
 from ctxlint.model.analyses.stashes import Held, Stash, moved_to_cpu, stashes
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.interpreter.values import NONE, Kind, Parameter, Sequence, Tri, is_tensor, kind_of, leaves
@@ -160,10 +161,17 @@ class TensorStashedOnCtx(Rule[FunctionClass]):
         for write in given if given and not refuses_to_save(fn) else ():
             until = "backward or " * released_explicitly(fn, write.attribute)
             unread = write.attribute not in fn.reads_by_attribute
+            uses = uses_of_kept(fn, write.attribute, contained=False)
+            asked = uses.only_metadata and len(uses.metadata) + len(uses.tests)
+            needed = (
+                f"Keep only what `{fn.backward.name}` reads of it"
+                if asked and fn.backward
+                else "Use `save_for_backward`"
+            )
             yield Finding(
                 fn.span(write.node),
                 f"`{fn.storing_ctx}.{write.attribute}` keeps an output, unless that is an input as it came; this reference cycle "
-                f"keeps the graph alive until {until}the garbage collector frees it. {'Drop it' if unread else 'Use `save_for_backward`'}.",
+                f"keeps the graph alive until {until}the garbage collector frees it. {'Drop it' if unread else needed}.",
                 related=reads_of(fn, write.attribute),
             )
         for each in arrays_on_ctx(fn):

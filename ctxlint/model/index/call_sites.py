@@ -17,7 +17,7 @@ from ctxlint.model.index.fitting_sizes import MAY_FIT, may_fit_sizes
 from ctxlint.model.index.frozen_modules import REQUEST, Freezing
 from ctxlint.model.index.inplace_calls import overwritten
 from ctxlint.model.index.lasting_memory import handed_back, lasting_attributes
-from ctxlint.model.index.module_parameters import assigned_in, creates_to_train
+from ctxlint.model.index.module_parameters import TRAINS, assigned_in, creates_to_train, is_in_forward
 from ctxlint.model.index.origins import origins
 from ctxlint.model.index.passed_layouts import may_have_any_layout, sliced_dimensions
 from ctxlint.model.index.passed_tensors import (
@@ -204,7 +204,7 @@ class CallSites:
         given = takewhile(lambda each: not isinstance(each, ast.Starred), record.node.args)
         found = [at for at, each in enumerate(given) if self.is_parameter(each, record.scope)]
         meant = resolve_certainly(record.name, record.scope) if found else None
-        trains = meant == LOCAL + record.name and self.may_train(record)
+        trains = meant == LOCAL + record.name and is_in_forward(record.scope) and self.may_train(record)
         return found if trains and is_returned(self.index.body_of(record.scope), record.node) else []
 
     def may_train(self, record: CallRecord) -> bool:
@@ -755,7 +755,10 @@ class CallSites:
     def tests_gradients(self, scope: Scope) -> bool:
         """Whether a condition in a function tests whether gradients are wanted."""
         if scope not in self.testing:
-            self.testing[scope] = any(mentions(test, _GRADIENTS) for test in scope.conditions)
+            asserted = [each.test for each in self.index.body_of(scope) if isinstance(each, ast.Assert)]
+            self.testing[scope] = any(mentions(test, _GRADIENTS) for test in scope.conditions) or any(
+                mentions(test, TRAINS) for test in (*scope.conditions, *asserted)
+            )
         return self.testing[scope]
 
     def under_no_grad(self, record: CallRecord) -> bool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ctxlint.model.index.passed_tensors import is_new_parameter
 from ctxlint.model.index.results import class_around
 from ctxlint.model.index.scopes import is_on_self
+from ctxlint.patterns import pattern
 from ctxlint.source.ast_tree import nodes_in
 
 if TYPE_CHECKING:
@@ -17,12 +18,21 @@ if TYPE_CHECKING:
     from ctxlint.model.index.scopes import Scope
 
 
+TRAINS = pattern(r"training|\b(?:is_|do_)?(?:eval|infer|train)\b")
+"""What code mentions that tests whether a module is trained."""
+
+
 def is_own_parameter(node: ast.expr, scope: Scope, index: FileIndex) -> bool:
     """Whether an expression is ``self.weight``, certainly such a parameter of the class around it."""
     record = index.classes.get(class_around(scope) or "") if is_on_self(node) else None
     if record is None or not isinstance(node, ast.Attribute):
         return False
     return creates_to_train(assigned_in(record.node).get(node.attr, ()), record.node)
+
+
+def is_in_forward(scope: Scope) -> bool:
+    """Whether code is in the ``forward`` of a class: other methods may run where nothing is differentiated."""
+    return scope.kind == "function" and scope.qualname.endswith(".forward")
 
 
 def creates_to_train(values: Collection[ast.expr | None], module: ast.ClassDef) -> bool:

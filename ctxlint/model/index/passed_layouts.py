@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from ctxlint.patterns import pattern
 from ctxlint.torch_api.operations import CONVERSIONS, FLOAT_CONVERSIONS, LAYOUT_CHANGING_VIEWS, VIEW_METHODS
 
 if TYPE_CHECKING:
@@ -70,19 +71,26 @@ def sliced_dimensions(node: ast.expr, bound: Callable[[ast.Name], ast.expr | Non
     return found.index(True), len(found)
 
 
+_SIZE = pattern(r"[\w.]+\.(shape\[-?\d+\]|size\(-?\d+\))|len\(\w+\)")
+"""The end of all of a dimension, perhaps."""
+
+
 def _part_taken(index: ast.expr | None) -> bool | None:
     """Whether a slice takes a part of a dimension, not all of it; None if it is no slice, or takes one element."""
     if isinstance(index, ast.IfExp):
         both = {_part_taken(index.body), _part_taken(index.orelse)}
-        return None if None in both else True in both
+        return both.pop() if len(both) == 1 else None
     if isinstance(index, ast.Slice):
         parts = (index.lower, index.upper, index.step)
         first, end, step = (ast.unparse(each) if each is not None else "" for each in parts)
         if (first, end) in (("-1", ""), ("", "1"), ("0", "1")) or end == f"{first} + 1":
             return None
+        if _SIZE.fullmatch(end):
+            return None
         return first not in ("", "0", "None") or end not in ("", "None") or step not in ("", "1", "None")
-    named = isinstance(index, ast.Call) and isinstance(index.func, ast.Name) and index.func.id == "slice"
-    return True if named else None
+    if not isinstance(index, ast.Call) or not isinstance(index.func, ast.Name) or index.func.id != "slice":
+        return None
+    return any(ast.unparse(each) != "None" for each in index.args)
 
 
 _MAX_HOPS = 4

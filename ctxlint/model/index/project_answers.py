@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ctxlint.model.index.file_index import last_name
 from ctxlint.model.index.indexer import index_module
 from ctxlint.model.index.method_calls import calls_of_method
-from ctxlint.model.index.module_parameters import is_own_parameter
+from ctxlint.model.index.module_parameters import TRAINS, is_in_forward, is_own_parameter
 from ctxlint.model.index.module_stores import may_set
 from ctxlint.model.index.operator_signatures import rejections
 from ctxlint.model.index.passed_tensors import (
@@ -385,8 +385,10 @@ def _is_without_gradients(index: FileIndex, call: CallRecord) -> bool:
     """Whether a call is under ``no_grad`` or the like, or in a function that tests whether gradients are wanted."""
     record = index.function_of(call.scope)
     function = record.node if record is not None else None
-    tests = (each.test for each in nodes_in(function) if isinstance(each, (ast.If, ast.IfExp))) if function else ()
-    if call.expects_error or any(word in ast.unparse(test) for test in tests for word in ("grad", "training")):
+    inside = nodes_in(function) if function is not None else []
+    tests = [ast.unparse(each.test) for each in inside if isinstance(each, (ast.If, ast.IfExp))]
+    asserted = [ast.unparse(each.test) for each in inside if isinstance(each, ast.Assert)]
+    if call.expects_error or any("grad" in each for each in tests) or any(map(TRAINS.search, (*tests, *asserted))):
         return True
     entered = (*call.within, *(function.decorator_list if function is not None else ()))
     around = [each.func if isinstance(each, ast.Call) else each for each in entered]
@@ -429,7 +431,7 @@ def _passes(tree: ast.Module, asked: ProjectQuestion) -> bool:
 def _passes_parameter(index: FileIndex, call: CallRecord, position: int) -> bool:
     """Whether a call passes a parameter that a module trains, where gradients may be wanted."""
     passed = passed_at(call.node, position)
-    is_it = passed is not None and is_own_parameter(passed, call.scope, index)
+    is_it = passed is not None and is_in_forward(call.scope) and is_own_parameter(passed, call.scope, index)
     return is_it and not _is_without_gradients(index, call) and is_returned(index.body_of(call.scope), call.node)
 
 
