@@ -28,7 +28,8 @@ class MissingBackward(Rule[FunctionClass]):
     ## What it does
     Reports a Function without `backward` and without `vjp` that calls `save_for_backward`, that is applied to a
     parameter or a tensor with `requires_grad=True`, and whose result is differentiated in the same function, or that a
-    module applies to a parameter of its own, also through a function that takes it. Those are on by default. Also one that the `forward` of a module applies with grad mode on.
+    module applies to a parameter of its own, in `forward` also through a function that takes it; if torch computes with the
+    result. Those are on by default. Also one that the `forward` of a module applies with grad mode on.
 
     ## Why is this bad?
     A Function for inference needs no `backward`, and `apply` works without one, in training as well. The backward pass
