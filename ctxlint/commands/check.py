@@ -6,7 +6,6 @@ import gc
 import os
 import sys
 from bisect import bisect_left
-from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, TextIO
 
@@ -340,6 +339,8 @@ def _quotable(result: FileResult, options: Namespace) -> FileResult:
     """``result`` without the text and the fixes of a file behind a committed link: its author may read the report."""
     if result.source is None or reads_stdin(options) or not leaves_project(result.path, result.settings.root):
         return result
+    from dataclasses import replace  # costs much of a run without findings
+
     left = tuple(replace(each, fix=None) for each in result.diagnostics)
     return result._replace(source=None, diagnostics=left)
 
