@@ -161,7 +161,7 @@ def _is_unless_needed(fn: FunctionClass, guard: Guard) -> bool:
         return False
     writes = fn.writes_by_attribute.get(flag.attr.value, ())
     true = [each for each in writes if not (isinstance(each.value, Constant) and not each.value.value)]
-    return bool(true) and all(any(_asks_one_of_several(fn, guard) for guard in each.guards) for each in true)
+    return bool(true) and all(any(map(partial(_asks_one_of_several, fn), each.guards)) for each in true)
 
 
 def _asks_one_of_several(fn: FunctionClass, guard: Guard) -> bool:

@@ -34,9 +34,13 @@ EXPECT_ERRORS = frozenset(
 
 def expects_errors(node: ast.AST) -> bool:
     """Whether an expression is a call like ``pytest.raises(...)``."""
+    return _called(node) in EXPECT_ERRORS
+
+
+def _called(node: ast.AST) -> str | None:
+    """The last part of the name of what an expression calls; None if it is no such call."""
     func = node.func if isinstance(node, ast.Call) else None
-    name = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else None
-    return name in EXPECT_ERRORS
+    return func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else None
 
 
 def is_for_errors(record: ClassRecord, index: FileIndex) -> bool:
@@ -90,7 +94,5 @@ def _names(top: _Definition) -> Iterator[_Use]:
 
 def _records_warnings(node: ast.AST) -> bool:
     """Whether an expression is ``warnings.catch_warnings(record=True)``."""
-    func = node.func if isinstance(node, ast.Call) else None
-    name = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else None
     keywords = [each.arg for each in node.keywords] if isinstance(node, ast.Call) else []
-    return name == "catch_warnings" and "record" in keywords
+    return _called(node) == "catch_warnings" and "record" in keywords

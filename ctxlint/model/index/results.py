@@ -410,8 +410,8 @@ def _in_order(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
 
 def _carries(node: ast.expr, flowing: set[str], call: ast.Call) -> bool:
     """Whether an expression certainly depends on the result of a call, or on a name, for its gradient."""
-    if node is call or isinstance(node, ast.Name):
-        return node is call or (isinstance(node, ast.Name) and node.id in flowing)
+    if isinstance(node, ast.Name):
+        return node.id in flowing
     if isinstance(node, ast.BinOp):
         return _carries(node.left, flowing, call) or _carries(node.right, flowing, call)
     if isinstance(node, ast.UnaryOp):
@@ -422,6 +422,8 @@ def _carries(node: ast.expr, flowing: set[str], call: ast.Call) -> bool:
         return _carries(node.body, flowing, call) or _carries(node.orelse, flowing, call)
     if isinstance(node, (ast.Tuple, ast.List)):
         return any(_carries(each, flowing, call) for each in node.elts)
+    if node is call:
+        return True
     if not isinstance(node, ast.Call) or not isinstance(node.func, (ast.Name, ast.Attribute)):
         return False
     name, of = (node.func.attr, [node.func.value]) if isinstance(node.func, ast.Attribute) else (node.func.id, [])
