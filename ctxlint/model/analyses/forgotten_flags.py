@@ -56,7 +56,7 @@ def forgotten_flags(fn: FunctionClass, backward: Method) -> Iterator[tuple[Input
         decides, part = (_decides, "causal") if _MASKING.fullmatch(flag.name) else (_decides_training, "train")
         if any(part in word.lower() for word in words) or not decides(forward, flag.name):
             continue
-        if _may_be_refused(forward, flag.name) or not _results_depend(forward, flag.name):
+        if may_be_refused(forward, flag.name) or not _results_depend(forward, flag.name):
             continue
         computed = _computed_from(forward, flag.name, possibly=True)
         if not _reaches(fn, backward, computed):
@@ -89,7 +89,7 @@ def _results_depend(forward: Method, name: str) -> bool:
     return any(not computed.isdisjoint(names_in(each) | _tests(forward, each)) for each in nodes)
 
 
-def _may_be_refused(forward: Method, name: str) -> bool:
+def may_be_refused(forward: Method, name: str) -> bool:
     """Whether forward may refuse a value of a flag: it asserts something, or hands it to what returns nothing."""
     if any(name in words_of(test) for test in forward.raising_tests):
         return True

@@ -49,7 +49,7 @@ def only_given_away(method: Method, name: str) -> tuple[Unread, ...]:
 
 def unread_by_callee(method: Method, argument: cst.Arg) -> Unread | None:
     """The parameter that an argument goes to, if the function is certain and never reads it."""
-    taken = _taken(method, argument)
+    taken = taken_by_callee(method, argument)
     if taken is None:
         return None
     below, definition = parents_below(taken.node.body), taken.definition
@@ -66,7 +66,7 @@ def asked_by_callee(method: Method, argument: cst.Arg, metadata: Container[str])
 
     None if it does anything else with it, or nothing.
     """
-    taken = _taken(method, argument)
+    taken = taken_by_callee(method, argument)
     if taken is None:
         return None
     below = parents_below(taken.node.body)
@@ -92,7 +92,7 @@ def _is_none_test(node: cst.CSTNode) -> bool:
 
 def computed_with_by_callee(method: Method, argument: cst.Arg) -> bool:
     """Whether the function that an argument goes to certainly computes with it by operators, and does nothing else."""
-    taken = _taken(method, argument)
+    taken = taken_by_callee(method, argument)
     if taken is None:
         return False
     below = parents_below(taken.node.body)
@@ -104,7 +104,7 @@ def computed_with_by_callee(method: Method, argument: cst.Arg) -> bool:
 
 
 @record
-class _Taken:
+class TakenArgument:
     """The function, called as ``called``, and its parameter that an argument certainly goes to."""
 
     called: str
@@ -113,7 +113,8 @@ class _Taken:
     parameter: str
 
 
-def _taken(method: Method, argument: cst.Arg) -> _Taken | None:
+def taken_by_callee(method: Method, argument: cst.Arg) -> TakenArgument | None:
+    """The parameter that an argument goes to, if the function of the project is certain."""
     call = method.parents.get(argument)
     if not isinstance(call, cst.Call) or any(each.star for each in call.args):
         return None
@@ -129,7 +130,7 @@ def _taken(method: Method, argument: cst.Arg) -> _Taken | None:
         param = params[at] if at < len(params) else None
     if param is None or param.kind not in (ParameterKind.POSITIONAL, ParameterKind.KEYWORD_ONLY):
         return None
-    return _Taken(dotted(call.func) or "", definition, node, param.name)
+    return TakenArgument(dotted(call.func) or "", definition, node, param.name)
 
 
 def certainly_called(method: Method, call: cst.Call) -> tuple[Definition, cst.FunctionDef] | None:
