@@ -18,6 +18,7 @@ from ctxlint.model.index.outside_facts import ProjectQuestion
 from ctxlint.run.answers import Answering, NamingMethods, Storing
 from ctxlint.run.loaded_together import NamingModules
 from ctxlint.run.second_process import PATIENCE, SecondProcess
+from ctxlint.run.worker_process import WorkerProcess
 from ctxlint.source.imports import Imports
 from ctxlint.source.scanner import Mentions, Transforming
 
@@ -141,6 +142,23 @@ def test_late_answers_are_not_those_to_the_next_search(second: SecondProcess, pa
         os.kill(second._process._process.pid, signal.SIGCONT)
         assert second.answers(Imports(), search, paths[::-1]) == answers_in(Imports(), search, paths)[::-1]
     assert second._process is not None
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="pipes tell whether there is an answer")
+def test_answers_that_came_together_are_all_there(tmp_path: Path) -> None:
+    process = WorkerProcess(None, is_copy=True)
+    process.begin(len, ["a"])
+    process.begin(len, ["ab"])
+    process.begin(os.mkdir, [str(tmp_path / "done")])
+    while not (tmp_path / "done").exists():
+        time.sleep(0.01)
+    assert process.answer() == [1]
+    assert process.has_answer()
+    assert process.answer() == [2]
+    assert process.answer() == [None]
+    assert not process.has_answer()
+    process.kill()
+    process.close()
 
 
 @pytest.mark.parametrize("error", [OSError, RuntimeError, NotImplementedError, AttributeError])

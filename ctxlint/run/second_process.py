@@ -34,7 +34,7 @@ Asked = TypeVar("Asked")
 PATIENCE = 10.0
 """How many seconds the process may take for an answer, or to accept a request: then something keeps it from running."""
 _THEIRS = 64
-"""How many files a request is about: the process that is faster gets more of them."""
+"""How many files a request is about, at least: the process that is faster gets more of them."""
 _AHEAD = 2
 """How many requests the second process has, so that it need not wait for the next one."""
 _OWN = 8
@@ -81,7 +81,8 @@ class SecondProcess:
         ahead = _AHEAD if self._is_copy else end // 2 // _THEIRS
         while start < end or theirs:
             while start < end and self._asked - self._answered < ahead:
-                part = range(start, min(start + _THEIRS, end))
+                size = max(_THEIRS, (end - start) // 4) if self._is_copy else _THEIRS
+                part = range(start, min(start + size, end))
                 if not self._begin(_answer, (self._asked + 1, new, [paths[each] for each in part])):
                     break
                 self._asked += 1

@@ -17,12 +17,13 @@ import subprocess
 import sys
 import threading
 from contextlib import contextmanager, suppress
-from typing import IO, TYPE_CHECKING, Any, TypeVar
+from typing import IO, TYPE_CHECKING, Any, TypeVar, cast
 
 from ctxlint.search_path import home, leave_current_folder, without_current_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from io import BufferedReader
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -124,11 +125,13 @@ class WorkerProcess:
             watch.cancel()
 
     def has_answer(self) -> bool:
-        """Whether ``answer`` need not wait, as far as is known; on Windows, pipes do not tell."""
-        from select import select
-
-        assert self._process.stdout is not None
-        return bool(select([self._process.stdout], [], [], 0)[0])
+        """Whether ``answer`` need not wait, as far as is known. Not for Windows, where pipes do not tell."""
+        answers = cast("BufferedReader", self._process.stdout)
+        os.set_blocking(answers.fileno(), False)
+        try:
+            return bool(answers.peek(1))  # of several answers, the pipe is empty once the first one was read
+        finally:
+            os.set_blocking(answers.fileno(), True)
 
     def _send(self, request: object) -> None:
         assert self._process.stdin is not None
