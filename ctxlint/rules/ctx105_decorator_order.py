@@ -100,7 +100,7 @@ class DecoratorOrder(Rule[FunctionClass]):
             if effect is None:
                 continue
             yield Finding(
-                fn.span(method.decorators[outer].node),
+                fn.span(method.node.name),
                 f"{shown} is above `@{binding}` on `{method.name}` of `{fn.name}`; {effect}. Put `@{binding}` first.",
                 fix=put_binding_first(fn, method, outer, bound),
             )
