@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.fixes.contiguity import allow_any_layout
+from ctxlint.model.analyses.contiguous_companions import gets_copies_of_others
 from ctxlint.model.analyses.layout_uses import layout_uses
 from ctxlint.model.analyses.merged_dimensions import dimensions_of_output
 from ctxlint.model.analyses.output_sizes import has_several_elements
@@ -81,8 +82,9 @@ class NonContiguousGradOutput(Rule[FunctionClass]):
     these two if `set_materialize_grads` is called: the gradient may be `None`.
 
     ## Known limits
-    Off by default: compiled code may handle strides. A `view` counts only if the code shows that the gradient has dimensions
-    that it merges: one that keeps or splits them works with any strides. Reported by default are
+    Off by default: compiled code may handle strides. Reported by default is an extension that gets `x.contiguous()` of another tensor,
+    in `forward` or `backward`: it takes layouts for granted, or checks them; not if `backward` makes some gradient contiguous for it. A `view` counts only if the code shows that the gradient has dimensions
+    that it merges: one that keeps or splits them works with any strides. Also reported by default are
     an assertion without a message and `dist.send` with the gradient of an output that is created like an input, with its sizes, or with a size above 1,
     as they fail after `y.sum()`; not behind a flag, under `try`, or with `memory_format`. A `backward` under
     a decorator of the project, which may make the gradient contiguous, is not checked. Extensions are known by the names
@@ -113,7 +115,8 @@ class NonContiguousGradOutput(Rule[FunctionClass]):
         for use in uses:
             if use.silent or ((use.compiled or use.by) and use.name in silent):
                 continue  # of CTX410
-            message = assumed_contiguous(use)
+            alone = gets_copies_of_others(fn, use)
+            message = assumed_contiguous(use, alone=alone)
             if use.how == ASSERTED:
                 by = f"`{use.by}`" if use.by else f"`{fn.backward.name}` of `{fn.name}`"
                 asserts = "has it asserted" if len(use.through) > 1 else "asserts"
@@ -125,7 +128,7 @@ class NonContiguousGradOutput(Rule[FunctionClass]):
                 )
             fix = allow_any_layout(fn, use)
             yield Finding(
-                fn.span(use.node), message, related=way_to(fn, use), fix=fix, in_view=_certainly_fails(fn, use)
+                fn.span(use.node), message, related=way_to(fn, use), fix=fix, in_view=alone or _certainly_fails(fn, use)
             )
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ctxlint.model.analyses.layout_uses import FOREIGN, LENT, OTHERS
 from ctxlint.model.interpreter.summary import COLLECTIVE, EXTENSION, KERNEL, PARTLY_STRIDED, SENT
+from ctxlint.rules.wording import fitting
 
 if TYPE_CHECKING:
     from ctxlint.model.analyses.layout_uses import LayoutUse
@@ -15,8 +16,8 @@ _WRONG = "silently reads wrong values of transposed or expanded ones"
 _WRONG_IF_EXPANDED = "silently reads wrong values of expanded ones, such as that of a sum"
 
 
-def assumed_contiguous(use: LayoutUse) -> str:
-    """What is assumed, what happens, and the remedy."""
+def assumed_contiguous(use: LayoutUse, *, alone: bool = False) -> str:
+    """What is assumed, what happens, and the remedy; ``alone``: the extension gets contiguous copies of others."""
     instead, passed = "Call `.contiguous()` first.", f"`{use.reader}` gets the incoming gradient `{use.name}`"
     if use.by:
         on = " on" * (len(use.through) > 1)  # another function is between the two
@@ -24,7 +25,11 @@ def assumed_contiguous(use: LayoutUse) -> str:
     if use.how == EXTENSION:
         of = "" if use.reshaped else " of transposed or expanded ones"
         layout = f"after `{use.reshaped}`, which keeps its strides if possible" if use.reshaped else "in any layout"
-        return f"{passed} {layout}; unless that handles strides, it raises, or {_ELSE_WRONG}{of}. {instead}"
+        effect = f"unless that handles strides, it raises, or {_ELSE_WRONG}"
+        return fitting(
+            *[f"{passed} {layout}, but contiguous copies of others; {effect}. {instead}"] * alone,
+            f"{passed} {layout}; {effect}{of}. {instead}",
+        )
     if use.how == COLLECTIVE:
         return f"{passed} in any layout; with NCCL, it raises ValueError for transposed or expanded ones. {instead}"
     if use.how == SENT:

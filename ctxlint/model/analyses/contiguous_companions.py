@@ -1,0 +1,52 @@
+"""Extensions that get contiguous copies of other tensors: they take the layout of all for granted, or check it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from ctxlint.model.interpreter.events import GenericCall, MemoryRead
+from ctxlint.model.interpreter.summary import EXTENSION
+from ctxlint.model.interpreter.values import Item, Parameter, Variadic, View
+from ctxlint.model.syntax import last_name
+
+if TYPE_CHECKING:
+    from ctxlint.model.analyses.layout_uses import LayoutUse
+    from ctxlint.model.function import FunctionClass
+    from ctxlint.model.interpreter.method import Method
+    from ctxlint.model.interpreter.values import Value
+
+
+def gets_copies_of_others(fn: FunctionClass, use: LayoutUse) -> bool:
+    """Whether an extension that gets a gradient as it came gets contiguous copies of other tensors, in either method.
+
+    Not if backward passes such a copy of a gradient: then it knows which ones need it.
+    """
+    forward, backward = fn.forward, fn.backward
+    if forward is None or backward is None or forward.inherited or use.how != EXTENSION:
+        return False
+    reads = [(method, read) for method in (forward, backward) for read in method.facts.of(MemoryRead)]
+    copies = [(method, read) for method, read in reads if isinstance(read.value, View) and _is_copy(read.value)]
+    if not copies or any(_is_of_gradient(read.value) for _method, read in copies):
+        return False
+    own = (read for method, read in reads if method is backward and use.node in (read.value_node, read.node))
+    module = next((_module_of(backward, read.node, use.reader) for read in own), "")
+    return module != "" and module in {_module_of(method, read.node, read.reader) for method, read in copies}
+
+
+def _module_of(method: Method, node: cst.CSTNode, reader: str) -> str:
+    """The module of the function that a call runs: as its imports say, or else as it is written."""
+    callees = (each.callee for each in method.facts.of(GenericCall) if each.node is node)
+    return (next(callees, None) or reader).rpartition(".")[0]
+
+
+def _is_copy(view: View) -> bool:
+    """Whether it is ``x.contiguous()``."""
+    return isinstance(view.node, cst.Call) and last_name(view.node.func) == "contiguous" and not view.node.args
+
+
+def _is_of_gradient(value: Value) -> bool:
+    of = value.of if isinstance(value, View) else value
+    whole = of.of if isinstance(of, Item) else of
+    return isinstance(whole, (Parameter, Variadic)) and whole.role == "gradient"
