@@ -321,3 +321,105 @@ def test_floats_next_to_marked_outputs() -> None:
 )
 def test_other_outputs_next_to_marked_ones(old: str, new: str) -> None:
     assert _codes(PROJECTED.replace(old, new)) == []
+
+
+EXTENSION = """
+import torch
+from torch import nn
+import pool_cuda
+
+
+class Pool(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, size):
+        ctx.size = size
+        return pool_cuda.forward(x, size)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return pool_cuda.backward(grad_output, ctx.size), None
+
+
+pool = Pool.apply
+"""
+
+POOLED = """
+class Pooled(nn.Module):
+    def forward(self, x):
+        return pool(x, 2)
+
+
+class Head(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.pool = Pooled()
+        self.scores = nn.Linear(8, 2)
+
+    def forward(self, x):
+        pooled = self.pool(x)
+        return self.scores(pooled.mean(dim=(2, 3)))
+"""
+
+
+def test_an_extension_that_gets_contiguous_copies_of_others() -> None:
+    assert _codes(EXTENSION) == []
+    copied = EXTENSION.replace("forward(x,", "forward(x.contiguous(),")
+    assert _codes(copied) == ["CTX502"]
+    assert _codes(copied.replace("backward(grad_output,", "backward(grad_output.contiguous(),")) == []
+    other = copied.replace("pool_cuda.forward", "other_cuda.forward").replace("import", "import other_cuda\nimport", 1)
+    assert _codes(other) == []
+
+
+@pytest.mark.parametrize(
+    ("use", "codes"),
+    [
+        ("pooled.mean(dim=(2, 3))", ["CTX502"]),
+        ("pooled.sum(-1)", ["CTX502"]),
+        ("torch.cat([x, pooled], dim=1)", ["CTX502"]),
+        ("pooled.flatten(2).transpose(1, 2)", ["CTX502"]),
+        ("torch.permute(pooled, (0, 2, 3, 1)).relu()", ["CTX502"]),
+        ("pooled.mT", ["CTX502"]),
+        ("pooled.relu()", []),
+        ("pooled.mean()", []),
+        ("torch.cat([x, pooled])", []),
+        ("torch.cat([x, pooled], dim=self.dim)", []),
+        ("pooled.float().mean(1)", []),
+        ("pooled.reshape(2, -1).t()", []),
+        ("pooled.contiguous().t()", []),
+        ("pooled.mean(dim=(2, 3)) + pooled[:, :, 0, 0]", []),
+        ("pooled.mean(1) if self.training else pooled", []),
+    ],
+)
+def test_an_extension_whose_result_is_rearranged(use: str, codes: list[str], tmp_path: Path) -> None:
+    text = POOLED.replace("pooled.mean(dim=(2, 3))", use)
+    assert _codes(EXTENSION + text) == codes
+    assert _codes(EXTENSION + text.replace("pooled", "x").replace("[x, x]", "[self.x, x]")) == codes
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "ops.py").write_text(EXTENSION, encoding="utf-8")
+    (tmp_path / "train.py").write_text(
+        "import torch\nfrom torch import nn\nfrom ops import pool\n" + text, encoding="utf-8"
+    )
+    results = lint_paths([str(tmp_path)], Configuration())
+    assert [each.code for result in results for each in result.diagnostics] == codes
+
+
+FLAT = """
+import torch
+from torch import nn
+
+
+class Flat(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.reshape(2, -1)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output.view(-1)
+"""
+
+
+def test_a_view_of_the_gradient_of_what_is_permuted() -> None:
+    assert _codes(FLAT) == []
+    assert _codes(FLAT + "def turned(x):\n    return Flat.apply(x).t().contiguous()\n") == ["CTX502"]
+    assert _codes(FLAT + "def summed(x):\n    return Flat.apply(x).sum(1)\n") == []
