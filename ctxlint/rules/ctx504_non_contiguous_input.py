@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ctxlint.model.analyses.flattened_writes import flattened_writes
 from ctxlint.model.analyses.layout_uses import compiled_reads_of_inputs
 from ctxlint.model.analyses.sliced_inputs import sliced_inputs
 from ctxlint.model.analyses.uncopied_saves import uncopied_saves
@@ -11,6 +12,7 @@ from ctxlint.model.function import FunctionClass
 from ctxlint.model.interpreter.summary import KERNEL, PARTLY_STRIDED
 from ctxlint.model.syntax import code_of
 from ctxlint.rules.base import Category, Finding, Rule
+from ctxlint.rules.layout_wording import lost_write
 from ctxlint.rules.related import way_to
 from ctxlint.rules.wording import fitting, quoted
 
@@ -27,7 +29,9 @@ class NonContiguousInput(Rule[FunctionClass]):
     `kernel[grid]`, that gets an input in `forward` as it came, if `forward` neither makes it contiguous nor asks for its
     layout; extensions and operators also in a function of the project that `forward` passes the input to. Also a Triton kernel
     of the project that gets an input with the strides of its rows, and adds a range to the address. And one that gets a
-    saved input in `backward` as it came, if `forward` gives compiled code a contiguous copy of it. Reported by default is
+    saved input in `backward` as it came, if `forward` gives compiled code a contiguous copy of it. Also a new tensor with
+    the layout of an input, its `clone()` or `torch.zeros_like(x)`, that is written by way of `flatten()` or the like, which copies what is
+    not contiguous, and read later. Reported by default is
     a `view` of an input that merges dimensions, where a call passes a part of them: `x[:, 1:]`.
 
     ## Why is this bad?
@@ -118,6 +122,10 @@ class NonContiguousInput(Rule[FunctionClass]):
             fact = f"{reader} gets the saved input `{use.value}` as it came, though `forward` passes a contiguous copy"
             effect = "it silently reads wrong values" if read.how == KERNEL else _UNLESS_HANDLED
             yield Finding(fn.span(use), f"{fact}; {effect} of a transposed or sliced one. Save the copy.")
+        for method in fn.own_protocol_methods:
+            for written in flattened_writes(fn, method):
+                if not written.of_gradient:
+                    yield Finding(fn.span(written.copy), lost_write(written))
         for sliced in sliced_inputs(fn):
             fact = f"`{code_of(sliced.node)}` in `forward` of `{fn.name}`"
             effect = "it raises RuntimeError unless a merged size is 1 or that takes everything. Use `reshape`."

@@ -1,4 +1,4 @@
-"""The message about an incoming gradient that is assumed to be contiguous, in a Function or a custom operator."""
+"""The messages about tensors that are assumed to be contiguous: incoming gradients, and new ones with their layout."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 
 from ctxlint.model.analyses.layout_uses import FOREIGN, LENT, OTHERS
 from ctxlint.model.interpreter.summary import COLLECTIVE, EXTENSION, KERNEL, PARTLY_STRIDED, SENT
+from ctxlint.model.syntax import code_of
 from ctxlint.rules.wording import fitting
 
 if TYPE_CHECKING:
+    from ctxlint.model.analyses.flattened_writes import FlattenedWrite
     from ctxlint.model.analyses.layout_uses import LayoutUse
 
 _ELSE_WRONG = "silently reads wrong values"
@@ -60,3 +62,10 @@ def assumed_contiguous(use: LayoutUse, *, alone: bool = False) -> str:
         instead = instead if use.by or use.compiled else "Use `reshape`."
         return f"{fact}; this raises RuntimeError for many transposed or expanded ones. {instead}"
     return f"{fact}; this {_WRONG}. {instead}"
+
+
+def lost_write(written: FlattenedWrite) -> str:
+    """What is written by a copy, if the layout is not the usual one, and the remedy."""
+    fact, name = f"`{written.name}` is written by way of `{code_of(written.copy)}`", written.name
+    effect = f"if `{written.like}` is transposed, that is a copy, and `{name}` silently stays as it was created"
+    return f"{fact}; {effect}. Make `{name}` with `memory_format=torch.contiguous_format`."
