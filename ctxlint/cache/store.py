@@ -26,7 +26,7 @@ from ctxlint.source.reading import Unreadable, read_bytes
 from ctxlint.source.writing import write_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 _HEAD = b"ctxlint cache 4\n"
 _SEAL_SIZE = 32
@@ -116,7 +116,7 @@ class Store:
         self._key = key
         self._path = cache_file(folder, root)
         self._today = int(time.time() // 86_400)
-        self._loaded = _tables_in(self._path, self._head(), key)
+        self._loaded = _tables_in(self._path, self._head, key)
         self._tables: dict[str, Table[Any]] = {}
 
     def table(self, name: str, kind: type[Record]) -> Table[Record]:
@@ -179,8 +179,8 @@ def root_in(path: str) -> str | None:
     return root if isinstance(root, str) else None
 
 
-def _tables_in(path: str, head: bytes, key: bytes) -> dict[str, Any]:
-    """The tables that the same code wrote for this user; empty for any other content."""
+def _tables_in(path: str, expected_head: Callable[[], bytes], key: bytes) -> dict[str, Any]:
+    """The tables that the same code wrote for this user; empty for any other content, or if there is no file."""
     try:
         status = os.lstat(path)
         if not stat.S_ISREG(status.st_mode) or status.st_size > _LARGEST:
@@ -188,6 +188,7 @@ def _tables_in(path: str, head: bytes, key: bytes) -> dict[str, Any]:
         data = read_bytes(path)
     except (OSError, Unreadable):
         return {}
+    head = expected_head()
     seal, body = data[len(head) : len(head) + _SEAL_SIZE], data[len(head) + _SEAL_SIZE :]
     if not data.startswith(head) or seal != _seal(head, body, key):
         return {}

@@ -299,7 +299,7 @@ class Builder:
             return call
         path = os.path.join(os.path.dirname(self.unit.path), call.path) if call.path else self.unit.path
         asked = [self.project.ask(each, path, call.returned_by) for each in REARRANGED]
-        return replace(call, rearranged=frozenset(each.deed for each in asked if each in self.project.changed))
+        return replace(call, rearranged=tuple(sorted({each.deed for each in asked if each in self.project.changed})))
 
     def _with_callers(self, call: ApplyCall, modified: Container[int]) -> ApplyCall:
         path = os.path.join(os.path.dirname(self.unit.path), call.path) if call.path else self.unit.path

@@ -47,20 +47,22 @@ FUNCTIONAL_CALLS = frozenset(
 )
 """These call the module that is their first argument."""
 
-_MENTIONED = (
-    rb"torch(?:(?<=\bfunctorch)\b|\.(?<=\btorch\.)func\b| (?<=\bfrom torch )import (?:.*, *)?func\b)",
-    *(rb"%b(?<=\b%b)\b" % (word, word) for word in (b"vmap", b"jacrev", b"forward_ad")),
-)
-"""What a file that uses transforms contains. Each begins with fixed text, for which ``re`` searches fast, but all of
-the files of a project are searched: the fewer, the better.
-"""
+_WORDS = tuple(re.compile(rb"%b(?<=\b%b)\b" % (word, word)).search for word in (b"vmap", b"jacrev", b"forward_ad"))
+"""What a file that uses transforms contains, or else their module.
 
-_SEARCHES = tuple(re.compile(each).search for each in _MENTIONED)
+Each begins with fixed text, for which ``re`` searches fast, but all of the files of a project are searched: the fewer,
+the better.
+"""
+_FUNC = re.compile(rb"func(?<=\bfunc)(?:torch)?\b").search
+_MODULE = re.compile(
+    rb"torch(?:(?<=\bfunctorch)\b|\.(?<=\btorch\.)func\b| (?<=\bfrom torch )import (?:.*, *)?func\b)"
+).search
+"""``torch`` is in most files: where ``_FUNC`` finds nothing, neither does this."""
 
 
 def may_use_transforms(data: bytes) -> bool:
     """Whether a file with these bytes may use a transform."""
-    return any(search(data) is not None for search in _SEARCHES)
+    return any(search(data) is not None for search in _WORDS) or (_FUNC(data) is not None and _MODULE(data) is not None)
 
 
 TRANSPARENT = frozenset({"torch.compile", "torch.no_grad", "torch.enable_grad", "functools.partial"})

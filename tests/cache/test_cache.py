@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from ctxlint.cache.file_records import reader
+from ctxlint.cache.folder_tables import Verdict, Verdicts
 from ctxlint.cache.stamp import Stamp
 from ctxlint.run.answers import Answering
 from ctxlint.source.ast_tree import tree_of
@@ -561,3 +563,9 @@ def test_a_time_in_the_future_hides_no_recent_change() -> None:
     assert Stamp(1, now - minute, now - minute, 1).is_settled
     assert not Stamp(1, now + minute, now, 1).is_settled
     assert not Stamp(1, now, now - minute, 1).is_settled
+
+
+def test_every_field_of_what_is_stored_can_be_read() -> None:
+    """A field of another type than these, such as a set, would fail in each run that stores it."""
+    reader(Verdict)
+    reader(Verdicts)

@@ -202,7 +202,8 @@ class CallSites:
         record = self.index.classes.get(call.returned_by.rpartition(".")[0])
         if not call.returned_by or call.gradients_off or (record is not None and changes_calls(record)):
             return call
-        return replace(call, rearranged=call.rearranged | what_happens_to(self.index, LOCAL + call.returned_by))
+        kinds = {*call.rearranged, *what_happens_to(self.index, LOCAL + call.returned_by)}
+        return replace(call, rearranged=tuple(sorted(kinds)))
 
     def has_own_backward(self, function: str) -> bool:
         """Whether it is a Function of the file that defines ``backward``, so that it may be trained."""
@@ -582,7 +583,7 @@ class CallSites:
                 (first, second, self.source.line_name(statement.lineno))
                 for first, second, statement in (second_derivatives(place) if place is not None else ())
             ),
-            rearranged=frozenset(filter(None, [rearranged(self.index, record)] if how in APPLIES else [])),
+            rearranged=tuple(filter(None, [rearranged(self.index, record)] if how in APPLIES else [])),
             line=self.source.line_name(self.source.span_of(node).start.line),
         )
 
