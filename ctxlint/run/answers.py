@@ -366,21 +366,26 @@ _WITHOUT_IMPORTS = ("assigns", "chooses", "differentiates", "passes-created", "r
 
 @contextmanager
 def knowing(text: str, tree: ast.Module | None) -> Iterator[None]:
-    """During this context, a text is not parsed again: this is its tree."""
-    token = _KNOWN.set((text.encode("utf-8", "surrogatepass"), tree))
+    """During this context, a text, whose tree this is, and other files are not parsed again."""
+    token = _TREES.set({} if tree is None else {text.encode("utf-8", "surrogatepass"): tree})
     try:
         yield
     finally:
-        _KNOWN.reset(token)
+        _TREES.reset(token)
 
 
-_KNOWN: ContextVar[tuple[bytes, ast.Module | None]] = ContextVar("_KNOWN", default=(b"", None))
+_TREES: ContextVar[dict[bytes, ast.Module | None] | None] = ContextVar("_TREES", default=None)
+_MOST_TREES = 16
 
 
 def _tree_of(data: bytes) -> ast.Module | None:
     """The tree of a file, for several questions in succession."""
-    known, tree = _KNOWN.get()
-    return tree if tree is not None and known == data else _parsed(data)
+    known = _TREES.get()
+    if known is None or (data not in known and len(known) >= _MOST_TREES):
+        return _parsed(data)
+    if data not in known:
+        known[data] = _parsed(data)
+    return known[data]
 
 
 @lru_cache(maxsize=1)
