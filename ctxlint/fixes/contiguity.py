@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -13,6 +14,8 @@ from ctxlint.model.function import Mutation
 from ctxlint.model.interpreter.values import Fresh, Parameter, SavedTensor, Tri, usual_storage
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ctxlint.fix import Fix
     from ctxlint.fixes.method_code import MethodCode
     from ctxlint.model.function import FunctionClass
@@ -34,7 +37,7 @@ def allow_any_layout(fn: FunctionClass, use: LayoutUse) -> Fix | None:
         return None
     pointers = any(each.name == gradient and each.how == "data_ptr" for each in layout_uses(method))
     if use.how != "view" or use.by or pointers or _may_be_written(code, gradient):
-        return _contiguous_first(fn, code, gradient)
+        return _contiguous_first(fn, code, use.names)
     if not isinstance(call, cst.Call) or not isinstance(func := call.func, cst.Attribute):
         return None
     if not use.compiled:
@@ -43,13 +46,16 @@ def allow_any_layout(fn: FunctionClass, use: LayoutUse) -> Fix | None:
     return code.fix(f"Make `{gradient}` contiguous first", [edit])
 
 
-def _contiguous_first(fn: FunctionClass, code: MethodCode, gradient: str) -> Fix | None:
-    """Rebind the gradient; None if it may be None, or the name means something else in a nested scope."""
-    params = [node for node in code.nodes() if isinstance(node, cst.Param) and node.name.value == gradient]
-    if fn.materializes_grads is not Tri.YES or len(params) != 1 or params[0].star or code.bindings(gradient):
+def _contiguous_first(fn: FunctionClass, code: MethodCode, gradients: Sequence[str]) -> Fix | None:
+    """Rebind gradients; None if one may be None, or its name means something else in a nested scope."""
+    params = {node.name.value: node for node in code.nodes() if isinstance(node, cst.Param)}
+    counts = Counter(node.name.value for node in code.nodes() if isinstance(node, cst.Param))
+    plain = all(counts[each] == 1 and not params[each].star and not code.bindings(each) for each in gradients)
+    if fn.materializes_grads is not Tri.YES or not plain:
         return None
-    text = f"{gradient} = {gradient}.contiguous()"
-    return code.fix(f"Make `{gradient}` contiguous first", [code.first(text)], Applicability.UNSAFE)
+    edits = [code.first(f"{each} = {each}.contiguous()") for each in gradients]
+    named = ", ".join(f"`{each}`" for each in gradients)
+    return code.fix(f"Make {named} contiguous first", edits, Applicability.UNSAFE)
 
 
 def _may_be_written(code: MethodCode, gradient: str) -> bool:

@@ -11,7 +11,7 @@ from ctxlint.model.function import FunctionClass
 from ctxlint.model.syntax import code_of
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.rules.releases import at_backward, defaults_are_bound
-from ctxlint.rules.wording import counted, length_of, place_of_gradients, quoted, wanted_inputs
+from ctxlint.rules.wording import counted, length_of, place_of_gradients, quoted, them, wanted_inputs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -98,11 +98,14 @@ class MissingNone(Rule[FunctionClass]):
                 continue
             expected, actual = shortfall.expected, shortfall.returned.count or 0
             names = [fn.inputs[index].name for index in placement.missing]
+            wanted = [fn.inputs[index].name for index in placement.missing if index < expected.count]
+            extra = f", and for {quoted(names[len(wanted) :])} if a call passes {them(names[len(wanted) :])}"
+            missing = f"{quoted(wanted)}{extra}" if 0 < len(wanted) < len(names) else quoted(names)
             varies = any(has_other_outputs_by(fn, name) for name in names)
             message = (
                 f"`{fn.backward.name}` of `{fn.name}` returns {counted(actual, 'gradient')} but "
                 f"{wanted_inputs(fn, expected)}; torch raises RuntimeError{' or TypeError' * varies} "
-                f"{at_backward(fn, shortfall, settings)}. Return `None` for {quoted(names)}"
+                f"{at_backward(fn, shortfall, settings)}. Return `None` for {missing}"
             )
             example = _example(placement, _LONGEST_MESSAGE - length_of(message))
             yield Finding(

@@ -246,11 +246,19 @@ _MOST_NAMES = 4
 def _bind_there(method: Method, names: list[UnboundBranch]) -> str:
     """The remedy: the branch may bind a misspelt name that nothing reads."""
     first = names[0]
+    if first.body is None and any(_is_kept(method, each.use.node) for each in names):
+        return "Give it a value in all cases" if len(names) == 1 else "Give them values in all cases"
     if first.body is None:
         return _ONLY_THERE if len(names) == 1 else _ALL_ONLY_THERE
     unread = sorted(first.binds - method.facts.names_read)
     similar = get_close_matches(first.use.name, unread, n=1, cutoff=0.8) if len(names) == 1 else []
     return f"Bind {them(names)} there too" + (f", or rename `{similar[0]}` if it is meant" if similar else "")
+
+
+def _is_kept(method: Method, node: cst.CSTNode) -> bool:
+    """Whether a name is read to be kept on ctx, where other code may read it whatever the test gives."""
+    statement = method.parents.get(node)
+    return isinstance(statement, cst.Assign) and any(method.is_on_ctx(each.target) for each in statement.targets)
 
 
 def _unbound_in_backward(fn: FunctionClass, backward: Method, seen: set[str]) -> Iterator[Finding]:

@@ -239,13 +239,13 @@ def _of_some(fn: FunctionClass, backward: Method) -> Iterator[Finding]:
     for index, node in [*outputs.items()][:1]:
         yield _of_output(fn, backward, index, node)
     slots = {index: node for index, node in slots.items() if index not in outputs}
-    several = len(slots) > 1
+    several, expanded = len(slots) > 1, Factor.EXPANDED
     for first in [*slots.values()][:1]:
         yield Finding(
             fn.span(first),
             f"`{backward.name}` of `{fn.name}` returns {'gradients' if several else 'a gradient'} for {quoted(names_of(fn, slots))} that "
             f"{'do' if several else 'does'} not depend on {_incoming(fn, backward)}; {'they are' if several else 'it is'} silently "
-            "wrong unless the incoming gradient is 1. Multiply by it.",
+            f"wrong unless the incoming gradient is 1. {_REMEDIES[expanded if factor(fn) is expanded else Factor.MULTIPLIED]}.",
         )
 
 

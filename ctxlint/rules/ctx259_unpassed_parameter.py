@@ -87,9 +87,13 @@ class UnpassedParameter(Rule[FunctionClass]):
         names = [each.name for each in found]
         defaults = quoted(code_of(each.node.default) for each in found if each.node.default is not None)
         kept = ", ".join(f"{backward.ctx_name}.{each}" for each in names)
+        first = min(each.index for each in fn.inputs if each.name in names)
+        short = bool(fn.gradients) and all((each.count or first + 1) <= first for each in fn.gradients)
+        use = f"{'' if short else 'and '}use {'that' if one else 'those'}"
+        none = f", and return `None` for {'it' if one else 'each'}" if short else ""
         yield Finding(
             fn.span(found[0].node.name),
             f"`{backward.name}` of `{fn.name}` reads {quoted(names)}, which torch never passes; {'it is' if one else 'they are'} always "
             f"{defaults}, also where `forward` gets {'another value' if one else 'other values'}. "
-            f"Write `{kept} = {', '.join(names)}` in `forward`, and use {'that' if one else 'those'}.",
+            f"Write `{kept} = {', '.join(names)}` in `forward`, {use}{none}.",
         )

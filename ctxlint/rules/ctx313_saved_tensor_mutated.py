@@ -168,7 +168,7 @@ def _message(fn: FunctionClass, change: ChangedInBackward, alike: list[str], *, 
     """
     name = change.name
     if change.buffer is not None:
-        verb = "updates" if computes(change.mutation) else "fills"
+        verb = "updates" if computes(change.mutation) else "writes to" if change.mutation.how == KERNEL else "fills"
         fact = f"{verb if change.buffer is Buffer.RESULT else 'overwrites'} the saved input `{name}`"
         lost = "hooks that give back another tensor silently lose the result" if change.buffer is Buffer.RESULT else ""
         effects = ", and ".join(filter(None, (lost, "a second backward raises RuntimeError" if noticed else "")))
@@ -182,21 +182,24 @@ def _message(fn: FunctionClass, change: ChangedInBackward, alike: list[str], *, 
             remedy = f"{kept} if the result is wanted, else make a new tensor."
         return f"`{change.mutation.doer}` {fact}; {effects}. {remedy}"
     partly = ", which `forward` returns on some paths" if change.partly else ""
+    elsewhere = f"Write to a new tensor, or a copy if it is read first{_exception(fn, change)}"
     if change.mutation.how == KERNEL and change.saved and noticed:
         return (
             f"`{change.mutation.doer}` overwrites the saved {change.what} `{name}`{partly}; torch raises RuntimeError in a second "
-            f"backward, and whatever else uses that tensor gets the new values. Write to a new tensor, or a copy if it is read first."
+            f"backward, and whatever else uses that tensor gets the new values. {elsewhere}."
         )
     if change.mutation.how == KERNEL:
         return (
             f"`{change.mutation.doer}` overwrites the {'saved' if change.saved else 'kept'} {change.what} `{name}`"
             f"{_condition(change) if change.chosen is not None or change.copier else ''}{partly}; a second "
-            f"backward, and whatever else uses that tensor, silently gets the new values. Write to a new tensor, or a copy if it is read first."
+            f"backward, and whatever else uses that tensor, silently gets the new values. {elsewhere}."
         )
     overwritten = change.mutation.how in operations.OVERWRITING - {"[...] ="}  # which may keep some elements
     advice = "Leave it unchanged" if change.left else "Write to a new tensor" if overwritten else "Work on a copy"
     if _adds_a_gradient(fn, change):
         advice = f"Call `{change.mutation.how}` on `torch.zeros_like({name})`"
+    if change.left:
+        advice += _exception(fn, change)
     if change.saved and _is_memory(fn, change):
         advice += f", or keep it as `{fn.reading_ctx}.{name}` if the caller wants that"
     kept = f"{'saved' if change.saved else 'kept'} {change.what} `{name}`{partly and f'{partly},'}"
@@ -210,6 +213,17 @@ def _message(fn: FunctionClass, change: ChangedInBackward, alike: list[str], *, 
     if not _is_counted(change.mutation):
         return f"{start} {effect.replace('has', 'silently has', 1)}. {advice}."
     return f"{start} {effect}, silently unless a later backward has saved it. {advice}."
+
+
+def _exception(fn: FunctionClass, change: ChangedInBackward) -> str:
+    """What the change of an input may be for: a gradient buffer of several Functions, or a step of an optimizer."""
+    if change.what != "input" or change.copier:
+        return ""
+    returned = {storage(slot.value) for each in fn.gradients for slot in each.slots}
+    if change.mutation.how == KERNEL and _storage(change.mutation) in returned - {None}:
+        return ", unless gradients are shared there"
+    known = all(each.name != change.name or each.gradient is not Tri.UNKNOWN for each in fn.inputs)
+    return "" if known else ", unless the update is meant"
 
 
 def _adds_a_gradient(fn: FunctionClass, change: ChangedInBackward) -> bool:

@@ -362,7 +362,7 @@ def _message(fn: FunctionClass, tensor: Parameter, mutation: Mutation) -> str:
     effect, also = "later uses silently bypass this `backward`", ""
     if is_read_instead(fn, tensor):
         leaf, effect = "", f"{effect}, which does not use the values of {_incoming(fn)}"
-        also = f", and read the gradient from {_incoming(fn)}"
+        also = f", use {_incoming(fn)}, and change Functions that share `{name}`"
     elif _saved_before(fn, tensor, mutation):
         leaf, effect = leaf.replace("silently ", ""), "the saved tensor silently has the new values"
         also = ", and save the one that `backward` needs"

@@ -19,7 +19,7 @@ from ctxlint.model.interpreter.summary import ASSERTED, SENT
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
 from ctxlint.rules.layout_wording import assumed_contiguous
 from ctxlint.rules.related import way_to
-from ctxlint.rules.wording import fitting
+from ctxlint.rules.wording import fitting, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -127,11 +127,14 @@ class NonContiguousGradOutput(Rule[FunctionClass]):
             if use.how == ASSERTED:
                 by = f"`{use.by}`" if use.by else f"`{fn.backward.name}` of `{fn.name}`"
                 asserts = "has it asserted" if len(use.through) > 1 else "asserts"
-                fact = f"{by} {asserts} that the incoming gradient `{use.name}` is contiguous"
+                several = len(use.names) > 1 or use.name.startswith("*")
+                gradients = f"gradients {quoted(use.names)} are" if several else f"gradient `{use.name}` is"
+                fact = f"{by} {asserts} that the incoming {gradients} contiguous"
                 effect = "it raises AssertionError for transposed or expanded ones, such as that of a sum"
+                remedy = f"Call `.contiguous()` {'on each ' * several}first."
                 message = fitting(
-                    f"{fact}; {effect}. Call `.contiguous()` first.",
-                    f"{fact}; {effect.partition(',')[0]}. Call `.contiguous()` first.",
+                    f"{fact}; {effect}. {remedy}",
+                    f"{fact}; {effect.partition(',')[0]}. {remedy}",
                 )
             fix = allow_any_layout(fn, use)
             yield Finding(
@@ -144,7 +147,8 @@ def _is_in_view(fn: FunctionClass, use: LayoutUse) -> bool:
 
     Not an assertion with a message of its own, nor where ``try`` handles the error.
     """
-    if use.position is None or fn.backward is None:
+    positions = [each.position for each in (use, *use.also) if each.position is not None]
+    if not positions or fn.backward is None:
         return False
     for each in fn.backward.above(use.node):
         if isinstance(each, cst.Assert) and each.msg is not None:
@@ -156,7 +160,8 @@ def _is_in_view(fn: FunctionClass, use: LayoutUse) -> bool:
     asked = [each for each in fn.backward.facts.of(LayoutAsked) if each.node is use.node]
     reads = [each for each in fn.backward.facts.of(MemoryRead) if each.value_node is use.node]
     guards = [guard for each in (*asked, *reads) for guard in each.guards]
-    return use.how in (ASSERTED, SENT) and all(map(_is_usual, guards)) and has_several_elements(fn, use.position)
+    several = any(has_several_elements(fn, each) for each in positions)
+    return use.how in (ASSERTED, SENT) and all(map(_is_usual, guards)) and several
 
 
 def _is_rearranged(fn: FunctionClass, use: LayoutUse) -> bool:

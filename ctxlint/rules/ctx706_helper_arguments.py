@@ -16,7 +16,7 @@ from ctxlint.model.syntax import code_of, last_name
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.misfit_wording import fact, misfits, remedy
 from ctxlint.rules.related import way_to
-from ctxlint.rules.wording import fitting, them
+from ctxlint.rules.wording import fitting, quoted, them
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -98,6 +98,8 @@ class HelperArguments(Rule[FunctionClass]):
             if not (never_happens(fn, found.method, event) or _raises_before(fn, found)):
                 consequence = f"it raises {misfit.raises} {found.when}{found.unless_skipped}. {_remedy(fn, found)}"
                 wrong = "with too few arguments" if _is_shifted(found) else fact(misfit)
+                if misfit.surplus and misfit.takes and misfit.unknown:
+                    wrong += f", none of them {quoted(misfit.unknown, 'or')}"
                 message = f"{found.by} calls `{misfit.callee}` {wrong}; {consequence}"
                 unpack = f", and unpack the {misfit.results} results" if misfit.results > 1 else ""
                 wording = fitting(f"{message}{unpack}.", f"{message}.")
@@ -164,6 +166,9 @@ def _remedy(fn: FunctionClass, found: MisfitFound) -> str:
         return f"Write {', '.join(pairs[:-1])}{' and ' * (len(pairs) > 1)}{pairs[-1]}"
     if len(misfit.missing) == len(misfit.unknown) == 1:
         return f"Pass `{misfit.missing[0]}`, not `{misfit.unknown[0]}`"
+    if misfit.surplus and misfit.unknown:
+        return "Call a function that takes these arguments, or pass what it takes"
     if _is_shifted(found) or (misfit.missing and misfit.unknown):
-        return "Pass one argument for each parameter"
+        others = f", and none for {quoted(misfit.unknown, 'or')}" if misfit.unknown else ""
+        return f"Pass one argument for each parameter{others}"
     return remedy(misfit)

@@ -125,13 +125,19 @@ def shortfalls(fn: FunctionClass, *, defaults_are_bound: bool) -> Iterator[Short
 
 
 def is_in_miscounted(fn: FunctionClass, span: Span) -> bool:
-    """Whether a place is in a return of backward with another number of gradients than torch takes, and uses."""
+    """Whether a place is in a return of backward with another number of gradients than torch takes after any call."""
     spans = ((each, fn.span(each.node)) for each in fn.gradients)
     returns = [each for each, around in spans if around.start <= span.start and span.end <= around.end]
     if not returns or fn.counted_backward is None:
         return False
-    short = {id(each.returned) for each in shortfalls(fn, defaults_are_bound=False)}
+    short = {id(each.returned) for each in shortfalls(fn, defaults_are_bound=False) if not _fits_a_call(fn, each)}
     return all(id(each) in short or _has_surplus(fn, each) for each in returns)
+
+
+def _fits_a_call(fn: FunctionClass, shortfall: Shortfall) -> bool:
+    """Whether a return has enough gradients for a call in view, or for one that passes no input with a default."""
+    actual = shortfall.returned.count or 0
+    return bool(shortfall.expected.if_passed) or any(passed <= actual for _call, passed in exact_calls(fn))
 
 
 def _has_surplus(fn: FunctionClass, returned: Returned) -> bool:

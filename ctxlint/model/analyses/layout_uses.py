@@ -74,6 +74,13 @@ class LayoutUse:
     alike: bool = False
     reshaped: str = ""
     """``reshape`` or ``flatten``, if an extension gets the gradient after that: it may keep its strides."""
+    also: tuple[LayoutUse, ...] = ()
+    """The other gradients that the same assertion is about."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The gradient, and the others that the assertion is about."""
+        return (self.name, *(each.name for each in self.also))
 
 
 def layout_uses(
@@ -117,7 +124,7 @@ def layout_uses(
             seen.add((value, use.silent))
             yield use
     yield from _lent_strides(backward, outputs, seen)
-    yield from _asserted(backward)
+    yield from _asserted(backward, outputs)
     handled = {each.index for each in asked if isinstance(each, Parameter)}
     for index, param in enumerate(backward.positional):
         if index not in handled and param.name not in backward.binders:
@@ -152,17 +159,22 @@ def _asserted_views(backward: Method) -> set[cst.CSTNode]:
     }
 
 
-def _asserted(backward: Method) -> Iterator[LayoutUse]:
-    """The assertions that gradients are contiguous; the first of several that one asks about."""
-    seen: set[cst.CSTNode] = set()
+def _asserted(backward: Method, outputs: Sequence[Returned]) -> Iterator[LayoutUse]:
+    """The assertions that gradients are contiguous: one for all gradients that one asks about."""
+    found: dict[cst.CSTNode, dict[Value, LayoutUse]] = {}
     for asking in backward.facts.of(LayoutAsked):
         func = asking.node.func if isinstance(asking.node, cst.Call) else None
-        if not isinstance(func, cst.Attribute) or asking.node in seen or not _is_gradient(asking.value):
+        if not isinstance(func, cst.Attribute) or not _is_gradient(asking.value):
             continue
-        if _is_asserted(backward, asking.node):
-            seen.add(asking.node)
+        position = _position(asking.value)
+        if position is not None and _has_one_layout(outputs, position, ASSERTED):
+            continue
+        if asking.node in found or _is_asserted(backward, asking.node):
             name = _name(asking.value, func.value, is_whole=_is_inside_all(backward, asking.node))
-            yield LayoutUse(asking.node, name, ASSERTED, position=_position(asking.value))
+            use = LayoutUse(asking.node, name, ASSERTED, position=position)
+            found.setdefault(asking.node, {}).setdefault(asking.value, use)
+    for first, *others in (each.values() for each in found.values()):
+        yield replace(first, also=tuple(others))
 
 
 def _with_foreign_strides(backward: Method, read: MemoryRead, use: LayoutUse) -> LayoutUse:
@@ -337,9 +349,11 @@ def _use(node: cst.CSTNode, name: str, read: MemoryRead, position: int | None) -
 
 
 def _name(value: Value, node: cst.BaseExpression, *, is_whole: bool) -> str:
-    """What the code calls a gradient: by its parameter if ``node`` is a view of the whole; ``g[0]`` for ``*g``."""
+    """What the code calls a gradient: its parameter if ``node`` is a view of the whole; ``g[0]`` or all of ``*g``."""
     if is_whole and isinstance(value, Parameter):
         return value.name
+    if is_whole and isinstance(value, Item) and isinstance(value.of, Variadic) and not isinstance(value.key, int):
+        return f"*{value.of.name}"
     written = code_of(node)
     if isinstance(value, Item) and isinstance(value.of, Variadic) and isinstance(value.key, int):
         return f"{written}[{value.key}]" if value.of.name == written else written

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model.analyses.decided_tests import outcome
+from ctxlint.model.analyses.inputs import slot_values
 from ctxlint.model.analyses.kept_values import kept_value
 from ctxlint.model.analyses.reachability import returns_no_gradient
 from ctxlint.model.interpreter.conditions import certain_parts
@@ -23,14 +24,14 @@ from ctxlint.model.interpreter.events import (
     SavedRead,
     orders_of,
 )
-from ctxlint.model.interpreter.values import NeedsInputGrad, Tri, before_views, is_input
+from ctxlint.model.interpreter.values import NeedsInputGrad, Opaque, Tri, before_views, is_input
 from ctxlint.model.syntax import compares_identity, dotted, is_name, only_target, parents_below, without_not, words_of
 from ctxlint.records import record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from ctxlint.model.function import FunctionClass
+    from ctxlint.model.function import FunctionClass, Input
     from ctxlint.model.interpreter.events import ContextEvent, Event, Guard
     from ctxlint.model.interpreter.method import Method
     from ctxlint.model.interpreter.values import Value
@@ -367,7 +368,8 @@ def _by_flags(fn: FunctionClass, needed: _Needed) -> SkippedState | None:
         [flags for guard in event.guards if guard not in always and (flags := _flags_for(fn, event, guard))]
         for event in events
     ]
-    for other in [*(each.index for each in fn.inputs if each.gradient is Tri.YES), *_asked_for_by_backward(fn)]:
+    differentiable = (each.index for each in fn.inputs if each.gradient is Tri.YES and not _is_from_a_list(fn, each))
+    for other in [*differentiable, *_asked_for_by_backward(fn)]:
         if needed.flags is not None and other not in needed.flags:
             continue
         failing = [next((flags for flags in tests if other not in flags), None) for tests in tested]
@@ -375,13 +377,19 @@ def _by_flags(fn: FunctionClass, needed: _Needed) -> SkippedState | None:
             refused = frozenset[int]().union(*filter(None, failing))
             if any(_excludes(guard, other, refused) for guard in always):
                 continue
-            names = tuple(fn.inputs[at].name if at < len(fn.inputs) else str(at) for at in sorted(failing[0]))
+            names = tuple(fn.inputs[at].name if at < len(fn.inputs) else str(at) for at in sorted(refused))
             only = fn.inputs[other].name if needed.flags is not None else ""
             inputs = refused if needed.flags is None else frozenset[int]()
             unserved = fn.inputs[other].name if fn.inputs[other].gradient is Tri.NO else ""
             skipped = SkippedState(events[0].node, what, _nearest(events[0].guards).text, False, flags=names)
             return replace(skipped, only=only, inputs=inputs, unserved=unserved)
     return None
+
+
+def _is_from_a_list(fn: FunctionClass, entry: Input) -> bool:
+    """Whether backward returns what a list has for an input after unknown writes, ``grads[2]``: perhaps None."""
+    values = [*slot_values(entry.index, fn.gradients)]
+    return bool(values) and all(isinstance(each, Opaque) and isinstance(each.node, cst.Subscript) for each in values)
 
 
 def _always(fn: FunctionClass) -> frozenset[Guard]:

@@ -39,7 +39,7 @@ from ctxlint.model.interpreter.values import (
     leaves,
     usual_storage,
 )
-from ctxlint.model.syntax import dotted, is_name, keywords_of, last_name, signed_integer, words_of
+from ctxlint.model.syntax import code_of, dotted, is_name, keywords_of, last_name, signed_integer, words_of
 from ctxlint.patterns import pattern
 from ctxlint.torch_api import operations
 
@@ -60,7 +60,7 @@ def gradients_without_upstream(fn: FunctionClass) -> list[cst.CSTNode]:
     backward = fn.backward
     if backward is None or not _ignores_incoming(backward) or _kept_buffers(fn):
         return []
-    if _outputs_are_random(fn) or returns_placeholder(fn):
+    if _is_stand_in(fn):
         return []
     if any(param.name.startswith("_") for param in backward.own_params):
         return []
@@ -167,11 +167,42 @@ def _stops_at_first(fn: FunctionClass, values: list[Value]) -> bool:
     return zeros and any(_computed(fn, each) for each in others)
 
 
+def _is_stand_in(fn: FunctionClass) -> bool:
+    """Whether the outputs of forward have no values that a gradient could be about."""
+    return _outputs_are_random(fn) or _outputs_are_empty(fn) or returns_placeholder(fn)
+
+
 def _outputs_are_random(fn: FunctionClass) -> bool:
     """Whether forward returns nothing but random numbers that no input decides: a stand-in in a test."""
     values = [option for value in fn.outputs_values() for option in value.options()]
     drawn = (isinstance(each, Fresh) and is_call_for_random_numbers(each.node) for each in values)
     return bool(values) and all(drawn) and not any(isinstance(each, Fresh) and _is_filled(fn, each) for each in values)
+
+
+def _outputs_are_empty(fn: FunctionClass) -> bool:
+    """Whether forward returns nothing but tensors without elements: tokens, whose gradients have no values to read."""
+    values = [option for value in fn.outputs_values() for option in value.options()]
+    return bool(values) and all(isinstance(each, (Fresh, View)) and _is_empty(each.node) for each in values)
+
+
+def _is_empty(node: cst.CSTNode) -> bool:
+    """Whether it is ``x.new_empty(0)``, ``torch.zeros((0, n))``, ``torch.tensor([])`` or ``x[:0]``."""
+    if isinstance(node, cst.Subscript):
+        return code_of(node).replace(" ", "").endswith("[:0]")
+    name = last_name(node.func) if isinstance(node, cst.Call) else ""
+    if not isinstance(node, cst.Call) or not node.args:
+        return False
+    first = node.args[0].value
+    if name == "tensor":
+        return isinstance(first, cst.List) and not first.elements
+    sizes = [each.value for each in node.args if each.keyword is None or each.keyword.value == "size"]
+    if sizes and isinstance(sizes[0], (cst.Tuple, cst.List)):
+        sizes = [each.value for each in sizes[0].elements]
+    return name in _SIZED and any(signed_integer(each) == 0 for each in sizes)
+
+
+_SIZED = operations.ALLOCATIONS | frozenset(["new_ones", "new_zeros", "ones", "zeros"])
+"""What creates memory with given sizes."""
 
 
 def passes_on(fn: FunctionClass, node: cst.CSTNode) -> bool:
@@ -268,6 +299,8 @@ def slots_without_upstream(fn: FunctionClass) -> Iterator[tuple[int, cst.BaseExp
     if backward is None or _kept_buffers(fn) or any(param.name.startswith("_") for param in backward.own_params):
         return
     if any(is_checked(backward, param) for param in backward.own_params):
+        return
+    if _ignores_incoming(backward) and _is_stand_in(fn):
         return
     found = list(independent_slots(fn, backward))
     yield from found if found and not may_begin_in(fn, backward) else ()

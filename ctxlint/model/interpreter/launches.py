@@ -15,6 +15,7 @@ from ctxlint.model.interpreter.names import certain_meaning
 from ctxlint.model.interpreter.strided_launches import (
     are_alike,
     lent_strides,
+    may_take_alike,
     may_take_strides,
     note_foreign_strides,
     strides_passed,
@@ -193,7 +194,9 @@ def read_by(
         if whole is not None and into is not None and slot.node is not None:
             walk.record(GradientLaunch, node, gradient=whole, value_node=slot.node, parameter=into, reader=reader)
         if not slot.starred and isinstance(seen, (Argument, Item, Parameter)):
-            alike = into is not None and are_alike(walk, slot, parameters, arguments)
+            alike = into is not None and (
+                are_alike(walk, slot, parameters, arguments) or may_take_alike(walk, slot, parameters, lent)
+            )
             memory = {"value": slot.value, "value_node": slot.node, "parameter": into, "alike": alike}
             others = may_take_strides(walk, slot, parameters, lent)
             walk.record(MemoryRead, node, how=how, reader=reader, others=others, strides=strides, **memory)

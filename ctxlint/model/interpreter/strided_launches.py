@@ -73,10 +73,33 @@ def note_foreign_strides(walk: Walk, node: cst.Call, arguments: Arguments, kerne
 def lent_strides(walk: Walk, arguments: Arguments) -> dict[int, Value]:
     """The tensor of each stride that a launch passes, by the id of the argument, unless it is certainly contiguous."""
     slots = (*arguments.positional, *arguments.keywords.values())
-    calls = {id(slot): call for slot in slots for call in _stride_calls(slot)}
+    calls = {id(slot): call for slot in slots if (call := _stride_source(walk, slot)) is not None}
     owners = _owners(walk, calls.values()) if calls else {}
     found = {key: any_layout(owners[call]) for key, call in calls.items() if call in owners}
     return {key: each for key, each in found.items() if each is not None and not _is_new(walk, each)}
+
+
+def _stride_source(walk: Walk, slot: Slot) -> cst.Call | None:
+    """The call of ``stride`` that an argument comes from: also ``*x.stride()``, ``x.stride()[0]``, an unpacked name."""
+    node: object = slot.value.node if isinstance(slot.value, Scalar) else None
+    if isinstance(node, cst.Element):
+        node = _unpacked_strides(walk.names.whole_function()).get(node)
+    if isinstance(node, cst.Subscript):
+        node = node.value
+    return node if isinstance(node, cst.Call) and _is_stride(node) else None
+
+
+@lru_cache(maxsize=64)
+def _unpacked_strides(function: cst.FunctionDef) -> dict[cst.CSTNode, cst.Call]:
+    """The elements of the targets that unpack strides: ``rows, columns = x.stride()``."""
+    assigns = (each for each in parents_below(function) if isinstance(each, cst.Assign))
+    unpackings = ((each.targets[0].target, each.value) for each in assigns)
+    return {
+        element: value
+        for target, value in unpackings
+        if isinstance(target, (cst.Tuple, cst.List)) and isinstance(value, cst.Call) and _is_stride(value)
+        for element in target.elements
+    }
 
 
 def _is_new(walk: Walk, value: Value) -> bool:
@@ -92,12 +115,29 @@ def may_take_strides(
 
     Not what is created with its layout, and not if all addresses of the kernel are known to be without them.
     """
-    base, into = before_views(slot.value), parameters.get(id(slot))
-    others = [key for key, owner in lent.items() if owner != base and made_by(walk, owner)[1] != base]
-    if not others or into is None:
-        return bool(others)
-    factors = strides_by_pointer(into.kernel, into.aliases).get(into.name)
-    return factors is None or any(key in parameters and parameters[key].name in factors for key in others)
+    base = before_views(slot.value)
+    return any(owner != base and made_by(walk, owner)[1] != base for owner in _lenders(slot, parameters, lent))
+
+
+def may_take_alike(
+    walk: Walk, slot: Slot, parameters: Mapping[int, KernelParameter], lent: Mapping[int, Value]
+) -> bool:
+    """Whether a kernel may address a tensor with ``lent`` strides of one that is created with its layout."""
+    base = before_views(slot.value)
+    return any(made_by(walk, owner)[1] == base for owner in _lenders(slot, parameters, lent))
+
+
+def _lenders(slot: Slot, parameters: Mapping[int, KernelParameter], lent: Mapping[int, Value]) -> Iterable[Value]:
+    """The tensors with whose strides a kernel may address another; which ``*x.stride()`` are used is unknown."""
+    into = parameters.get(id(slot))
+    factors = strides_by_pointer(into.kernel, into.aliases).get(into.name) if into is not None else None
+    for key, owner in lent.items():
+        if factors is None or (factors and key not in parameters) or _name(parameters, key) in factors:
+            yield owner
+
+
+def _name(parameters: Mapping[int, KernelParameter], key: int) -> str:
+    return parameters[key].name if key in parameters else ""
 
 
 def are_alike(walk: Walk, slot: Slot, parameters: Mapping[int, KernelParameter], arguments: Arguments) -> bool:
@@ -151,8 +191,12 @@ def _tested(function: cst.FunctionDef) -> frozenset[str]:
 def _stride_calls(slot: Slot) -> Iterable[cst.Call]:
     """The ``x.stride(n)`` that an argument is."""
     node = slot.value.node if isinstance(slot.value, Scalar) and not slot.starred else None
-    if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value == "stride":
+    if isinstance(node, cst.Call) and _is_stride(node):
         yield node
+
+
+def _is_stride(call: cst.Call) -> bool:
+    return isinstance(call.func, cst.Attribute) and call.func.attr.value == "stride"
 
 
 def _owners(walk: Walk, calls: Iterable[cst.Call]) -> dict[cst.CSTNode, Value]:
