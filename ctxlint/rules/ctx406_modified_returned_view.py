@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ctxlint.model.analyses.modified_saves import may_require_gradient
 from ctxlint.model.analyses.returned_views import returns_optional_input, returns_view
 from ctxlint.model.function import SourceFile
-from ctxlint.model.interpreter.values import Tri
 from ctxlint.rules.base import Finding, Rule
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from ctxlint.config.settings import Settings
     from ctxlint.model.function import FunctionClass
-    from ctxlint.model.index.apply_calls import ApplyCall, Modified
+    from ctxlint.model.index.apply_calls import Modified
 
 
 class ModifiedReturnedView(Rule[SourceFile]):
@@ -94,7 +94,7 @@ class ModifiedReturnedView(Rule[SourceFile]):
     def check(self, file: SourceFile, settings: Settings) -> Iterator[Finding]:
         for call in file.modified_results:
             fn = file.by_name[call.function]
-            what = returns_view(fn, None) if _may_raise(fn, call) and not returns_optional_input(fn) else None
+            what = returns_view(fn, None) if may_require_gradient(fn, call) and not returns_optional_input(fn) else None
             if what is not None:
                 yield Finding(
                     call.span,
@@ -104,22 +104,13 @@ class ModifiedReturnedView(Rule[SourceFile]):
                 )
         for call in file.calls:
             fn, change = file.by_name[call.function], call.modified
-            if change is None or not _may_raise(fn, call):
+            if change is None or not may_require_gradient(fn, call):
                 continue
             what = returns_view(fn, change.output, change.argument, call)
             if what is None:
                 continue
             short = bool(change.code) and len(change.code) <= _LONGEST and not set(change.code) & set("\n`")
             yield Finding(change.span, _message(fn, f"`{change.code}`" if short else "This", what, change))
-
-
-def _may_raise(fn: FunctionClass, call: ApplyCall) -> bool:
-    """Whether an input of a call may require a gradient, and it returns what ``forward`` of its class returns."""
-    if call.gradients_off or call.expects_error or not fn.signature_judgeable:
-        return False
-    if fn.forward is None or not fn.forward.signature_known or fn.backward is None:
-        return False
-    return any(each.index not in call.detached and Tri.NO not in (each.is_tensor, each.gradient) for each in fn.inputs)
 
 
 def _message(fn: FunctionClass, code: str, what: str, change: Modified) -> str:

@@ -17,7 +17,7 @@ class Modified:
 
     If ``argument`` is a number, it modifies that argument of the call, and the result is read afterwards. ``later``:
     grad mode is off there, so that torch raises only when the result is used afterwards. ``in_branch``: it is in an
-    ``if`` or a loop, and may not run.
+    ``if`` or a loop, and may not run. ``undone``: nothing between the two seems to run ``backward``.
     """
 
     span: Span
@@ -27,6 +27,7 @@ class Modified:
     argument: int | None = None
     later: bool = False
     in_branch: bool = False
+    undone: bool = False
 
 
 APPLIES = ("apply", "construct-apply")

@@ -727,7 +727,7 @@ class CallSites:
         span = self.source.span_of(found.node)
         code = self.source.text[self.source.offset(span.start) : self.source.offset(span.end)]
         line = self.source.line_name(span.start.line)
-        return Modified(span, code, line, found.output, found.argument, found.later, found.in_branch)
+        return Modified(span, code, line, found.output, found.argument, found.later, found.in_branch, found.undone)
 
     def gradients_off(self, record: CallRecord) -> bool:
         """Whether possibly no gradient is wanted: ``with torch.no_grad():``, below autograd, or the code checks it."""

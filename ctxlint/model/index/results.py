@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from bisect import bisect_left
+from dataclasses import replace
 from functools import lru_cache, partial
 from itertools import product, takewhile
 from typing import TYPE_CHECKING, NamedTuple
@@ -42,7 +43,7 @@ class Written:
 
     If ``argument`` is a number, it modifies that argument of the call, and the result is read afterwards. ``later``:
     grad mode is off there, so that torch raises only when the result is used afterwards. ``in_branch``: it is in an
-    ``if`` or a loop, and may not run.
+    ``if`` or a loop, and may not run. ``undone``: nothing before it, after the call, seems to run ``backward``.
     """
 
     node: ast.stmt | ast.Call
@@ -50,6 +51,7 @@ class Written:
     argument: int | None = None
     later: bool = False
     in_branch: bool = False
+    undone: bool = False
 
 
 class CallPlace(NamedTuple):
@@ -69,6 +71,11 @@ class CallPlace(NamedTuple):
     def before(self) -> Sequence[ast.stmt]:
         """The statements before it."""
         return self.block[max(self.at - _MOST_STATEMENTS, 0) : self.at]
+
+    def until(self, node: ast.AST) -> Sequence[ast.stmt]:
+        """The statements from it on, before the one that ends where a node does, or later."""
+        end = (getattr(node, "end_lineno", 0), getattr(node, "end_col_offset", 0))
+        return [each for each in self.rest if (each.end_lineno or 0, each.end_col_offset or 0) < end]
 
     @property
     def rest(self) -> Sequence[ast.stmt]:
@@ -131,6 +138,17 @@ def written(
     Result and arguments are tracked by name, also into a method that ``meant`` gives for a call of it, and into a call
     that modifies what ``overwritten`` gives for it.
     """
+    found = _first_written(place, meant, overwritten)
+    return (
+        replace(found, undone=not any(map(_may_differentiate, place.until(found.node)))) if found is not None else None
+    )
+
+
+def _first_written(
+    place: CallPlace,
+    meant: Callable[[ast.Call], ast.FunctionDef | None],
+    overwritten: Callable[[ast.Call], ast.expr | None] | None,
+) -> Written | None:
     call, block = place.call, place.rest
     around = _by_first_argument(block[0]).get(call) if overwritten is not None else None
     if around is not None and overwritten is not None and overwritten(around) is call:
@@ -149,14 +167,24 @@ def written(
                 return Written(hidden, output, later=True)
         stored, viewed = _stored(statement), _view_bound(statement, names)
         names = {name: output for name, output in names.items() if name not in stored} | viewed
-        for name, argument in passed.items():
-            if not _writes(statement, name):
+        for name, argument in passed.items() if not isinstance(statement, _BRANCHING) else ():
+            writing = _overwriting(statement, name, overwritten) if overwritten is not None else None
+            if writing is None and not _writes(statement, name):
                 continue
             for result, output in names.items():
                 if _is_used(block[at:], result):
-                    return Written(statement, output, argument)
+                    return Written(writing or statement, output, argument)
         passed = {name: argument for name, argument in passed.items() if name not in stored}
     return None
+
+
+def _may_differentiate(statement: ast.stmt) -> bool:
+    """Whether a statement mentions what may run ``backward``, or expects it to fail."""
+    names = (getattr(each, "attr", "") or getattr(each, "id", "") for each in nodes_in(statement))
+    return any(word in str(name) for name in names for word in _RUNS_BACKWARD)
+
+
+_RUNS_BACKWARD = ("backward", "grad", "step", "raises", "Raises")
 
 
 def returned_as(place: CallPlace) -> ast.Return | None:
@@ -185,8 +213,11 @@ def _writing(
     passed_on = _call_with(statement, name)
     if passed_on is not None and _writes_argument(passed_on, name, meant):
         return passed_on
-    if overwritten is None:
-        return None
+    return _overwriting(statement, name, overwritten) if overwritten is not None else None
+
+
+def _overwriting(statement: ast.stmt, name: str, overwritten: Callable[[ast.Call], ast.expr | None]) -> ast.Call | None:
+    """The call in a statement that certainly overwrites a tensor since a flag says so."""
     tensors = ((each, overwritten(each)) for each in _certain_calls(statement))
     return next((each for each, tensor in tensors if isinstance(tensor, ast.Name) and tensor.id == name), None)
 
