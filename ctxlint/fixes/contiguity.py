@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -48,14 +47,14 @@ def allow_any_layout(fn: FunctionClass, use: LayoutUse) -> Fix | None:
 
 def _contiguous_first(fn: FunctionClass, code: MethodCode, gradients: Sequence[str]) -> Fix | None:
     """Rebind gradients; None if one may be None, or its name means something else in a nested scope."""
-    params = {node.name.value: node for node in code.nodes() if isinstance(node, cst.Param)}
-    counts = Counter(node.name.value for node in code.nodes() if isinstance(node, cst.Param))
-    plain = all(counts[each] == 1 and not params[each].star and not code.bindings(each) for each in gradients)
-    if fn.materializes_grads is not Tri.YES or not plain:
-        return None
+    params = [node for node in code.nodes() if isinstance(node, cst.Param)]
+    for each in gradients:
+        named = [node for node in params if node.name.value == each]
+        if fn.materializes_grads is not Tri.YES or len(named) != 1 or named[0].star or code.bindings(each):
+            return None
     edits = [code.first(f"{each} = {each}.contiguous()") for each in gradients]
-    named = ", ".join(f"`{each}`" for each in gradients)
-    return code.fix(f"Make {named} contiguous first", edits, Applicability.UNSAFE)
+    names = ", ".join(f"`{each}`" for each in gradients)
+    return code.fix(f"Make {names} contiguous first", edits, Applicability.UNSAFE)
 
 
 def _may_be_written(code: MethodCode, gradient: str) -> bool:

@@ -88,7 +88,7 @@ class UnpassedParameter(Rule[FunctionClass]):
         defaults = quoted(code_of(each.node.default) for each in found if each.node.default is not None)
         kept = ", ".join(f"{backward.ctx_name}.{each}" for each in names)
         first = min(each.index for each in fn.inputs if each.name in names)
-        short = bool(fn.gradients) and all((each.count or first + 1) <= first for each in fn.gradients)
+        short = any((each.count or first + 1) <= first for each in fn.gradients)
         use = f"{'' if short else 'and '}use {'that' if one else 'those'}"
         none = f", and return `None` for {'it' if one else 'each'}" if short else ""
         yield Finding(

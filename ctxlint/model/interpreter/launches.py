@@ -195,10 +195,10 @@ def read_by(
             walk.record(GradientLaunch, node, gradient=whole, value_node=slot.node, parameter=into, reader=reader)
         if not slot.starred and isinstance(seen, (Argument, Item, Parameter)):
             alike = into is not None and (
-                are_alike(walk, slot, parameters, arguments) or may_take_alike(walk, slot, parameters, lent)
+                are_alike(walk, slot, parameters, arguments) or may_take_alike(slot, parameters, lent)
             )
             memory = {"value": slot.value, "value_node": slot.node, "parameter": into, "alike": alike}
-            others = may_take_strides(walk, slot, parameters, lent)
+            others = may_take_strides(slot, parameters, lent)
             walk.record(MemoryRead, node, how=how, reader=reader, others=others, strides=strides, **memory)
 
 

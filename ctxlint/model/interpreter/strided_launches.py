@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import libcst as cst
 
@@ -70,20 +70,35 @@ def note_foreign_strides(walk: Walk, node: cst.Call, arguments: Arguments, kerne
         )
 
 
-def lent_strides(walk: Walk, arguments: Arguments) -> dict[int, Value]:
+Lent: TypeAlias = "tuple[Value, Value | None]"
+"""A tensor whose stride a launch passes, and the tensor whose layout it takes over, if any."""
+
+
+def lent_strides(walk: Walk, arguments: Arguments) -> dict[int, Lent]:
     """The tensor of each stride that a launch passes, by the id of the argument, unless it is certainly contiguous."""
     slots = (*arguments.positional, *arguments.keywords.values())
-    calls = {id(slot): call for slot in slots if (call := _stride_source(walk, slot)) is not None}
-    owners = _owners(walk, calls.values()) if calls else {}
-    found = {key: any_layout(owners[call]) for key, call in calls.items() if call in owners}
-    return {key: each for key, each in found.items() if each is not None and not _is_new(walk, each)}
+    sources = [(slot, slot.value.node) for slot in slots if isinstance(slot.value, Scalar)]
+    unpacked = any(isinstance(node, cst.Element) for _slot, node in sources) and _unpacks_strides(walk)
+    unpackings = _unpacked_strides(walk.names.whole_function()) if unpacked else {}
+    found_calls = ((slot, _stride_source(unpackings, node)) for slot, node in sources)
+    calls = {id(slot): call for slot, call in found_calls if call is not None}
+    owners = {call: any_layout(owner) for call, owner in _owners(walk, calls.values()).items()} if calls else {}
+    origins = {owner: made_by(walk, owner) for owner in owners.values() if owner is not None}
+    kept = ((key, owners.get(call)) for key, call in calls.items())
+    found = ((key, owner, *origins[owner]) for key, owner in kept if owner is not None)
+    return {key: (owner, like) for key, owner, made, like in found if not made or like is not None}
 
 
-def _stride_source(walk: Walk, slot: Slot) -> cst.Call | None:
+def _unpacks_strides(walk: Walk) -> bool:
+    """Whether a method has asked for all strides of a tensor so far."""
+    asked = (each.node for each in walk.recorder.events if isinstance(each, LayoutAsked))
+    return any(isinstance(each, cst.Call) and not each.args and _is_stride(each) for each in asked)
+
+
+def _stride_source(unpackings: Mapping[cst.CSTNode, cst.Call], node: object) -> cst.Call | None:
     """The call of ``stride`` that an argument comes from: also ``*x.stride()``, ``x.stride()[0]``, an unpacked name."""
-    node: object = slot.value.node if isinstance(slot.value, Scalar) else None
     if isinstance(node, cst.Element):
-        node = _unpacked_strides(walk.names.whole_function()).get(node)
+        return unpackings.get(node)
     if isinstance(node, cst.Subscript):
         node = node.value
     return node if isinstance(node, cst.Call) and _is_stride(node) else None
@@ -102,42 +117,31 @@ def _unpacked_strides(function: cst.FunctionDef) -> dict[cst.CSTNode, cst.Call]:
     }
 
 
-def _is_new(walk: Walk, value: Value) -> bool:
-    """Whether a function of torch has created a tensor that is contiguous."""
-    made, like = made_by(walk, value)
-    return bool(made) and like is None
-
-
-def may_take_strides(
-    walk: Walk, slot: Slot, parameters: Mapping[int, KernelParameter], lent: Mapping[int, Value]
-) -> bool:
+def may_take_strides(slot: Slot, parameters: Mapping[int, KernelParameter], lent: Mapping[int, Lent]) -> bool:
     """Whether a kernel may address a tensor with ``lent`` strides of others, which need not have its layout.
 
     Not what is created with its layout, and not if all addresses of the kernel are known to be without them.
     """
     base = before_views(slot.value)
-    return any(owner != base and made_by(walk, owner)[1] != base for owner in _lenders(slot, parameters, lent))
+    others = [key for key, lender in lent.items() if base not in lender]
+    return bool(others) and _may_take(slot, parameters, others)
 
 
-def may_take_alike(
-    walk: Walk, slot: Slot, parameters: Mapping[int, KernelParameter], lent: Mapping[int, Value]
-) -> bool:
+def may_take_alike(slot: Slot, parameters: Mapping[int, KernelParameter], lent: Mapping[int, Lent]) -> bool:
     """Whether a kernel may address a tensor with ``lent`` strides of one that is created with its layout."""
     base = before_views(slot.value)
-    return any(made_by(walk, owner)[1] == base for owner in _lenders(slot, parameters, lent))
+    alike = [key for key, (_owner, like) in lent.items() if like == base]
+    return bool(alike) and _may_take(slot, parameters, alike)
 
 
-def _lenders(slot: Slot, parameters: Mapping[int, KernelParameter], lent: Mapping[int, Value]) -> Iterable[Value]:
-    """The tensors with whose strides a kernel may address another; which ``*x.stride()`` are used is unknown."""
+def _may_take(slot: Slot, parameters: Mapping[int, KernelParameter], strides: Iterable[int]) -> bool:
+    """Whether a kernel may address a tensor with one of some strides; which of ``*x.stride()`` it uses is unknown."""
     into = parameters.get(id(slot))
     factors = strides_by_pointer(into.kernel, into.aliases).get(into.name) if into is not None else None
-    for key, owner in lent.items():
-        if factors is None or (factors and key not in parameters) or _name(parameters, key) in factors:
-            yield owner
-
-
-def _name(parameters: Mapping[int, KernelParameter], key: int) -> str:
-    return parameters[key].name if key in parameters else ""
+    if factors is None:
+        return True
+    names = (parameters[key].name if key in parameters else "" for key in strides)
+    return any(name in factors if name else bool(factors) for name in names)
 
 
 def are_alike(walk: Walk, slot: Slot, parameters: Mapping[int, KernelParameter], arguments: Arguments) -> bool:
