@@ -40,7 +40,7 @@ def calls_of_method(index: FileIndex, is_meant: IsMeant, owner: str, method: str
 
 
 def _gives_method(receiver: ast.expr, method: str, scope: Scope, index: FileIndex, is_meant: IsMeant) -> bool:
-    """Whether ``receiver.method`` is that of the class: of ``super()``, of ``self``, of an instance, or of the class."""
+    """Whether ``receiver.method`` is that of the class: of ``super()``, ``self``, an instance, or the class itself."""
     around = class_around(scope)
     record = index.classes.get(around) if around is not None else None
     if isinstance(receiver, ast.Call):
