@@ -48,6 +48,10 @@ def assumed_contiguous(use: LayoutUse, *, alone: bool = False) -> str:
         return f"{passed} with strides of {other}; {unless}. Make both contiguous, or pass the strides of each."
     if use.how == OTHERS:
         return f"{passed} with strides of other tensors only; it {_WRONG_IF_EXPANDED}. Add parameters for its strides."
+    if use.passed:
+        by = f"`{use.by}` passes `{use.passed}`{' on' * (len(use.through) > 1)} to" if use.by else ""
+        passed = f"{by} `{use.reader}`" if by else f"`{use.reader}` gets `{use.passed}`"
+        return f"{passed} but none of its strides; for a transposed gradient `{use.name}`, it {_ELSE_WRONG}. {instead}"
     if use.how == KERNEL:
         return f"{passed} but none of its strides; it {_WRONG_IF_EXPANDED if use.alike else _WRONG}. {instead}"
     if use.how == PARTLY_STRIDED:

@@ -415,8 +415,9 @@ def input_names(fn: FunctionClass) -> tuple[str, ...]:
 
 def _names_before_star(target: cst.Tuple) -> tuple[str, ...]:
     """The names to which an assignment certainly unpacks the first values."""
-    plain = list(takewhile(lambda each: isinstance(each, cst.Element), target.elements))
-    names = [each.value.value for each in takewhile(lambda each: isinstance(each.value, cst.Name), plain)]
+    values = (each.value if isinstance(each, cst.Element) else None for each in target.elements)
+    plain = takewhile(lambda each: isinstance(each, cst.Name), values)
+    names = [each.value for each in plain if isinstance(each, cst.Name)]
     rest = target.elements[len(names)] if len(names) < len(target.elements) else None
     last = rest.value if isinstance(rest, cst.StarredElement) and rest is target.elements[-1] else None
     return (*names, f"{last.value}[0]") if isinstance(last, cst.Name) else tuple(names)
