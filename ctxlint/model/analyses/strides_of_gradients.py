@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.model.function import FunctionClass
-    from ctxlint.model.interpreter.method import Method
-    from ctxlint.model.interpreter.method import Param
+    from ctxlint.model.interpreter.method import Method, Param
     from ctxlint.model.interpreter.values import Value
 
 _CONVERTING = FLOAT_CONVERSIONS | {"to", "type_as"}
@@ -29,9 +28,9 @@ _MAX_HOPS = 4
 
 
 def uses_of_multiples(fn: FunctionClass) -> Iterator[LayoutUse]:
-    """The launches of kernels that take a multiple of a gradient with several dimensions to be contiguous; one for each.
+    """The first launch for each gradient of which a kernel takes a multiple to be contiguous, or one in another dtype.
 
-    Or its values in another dtype. None if backward asks for a layout, or lets a function of the project do so.
+    Only for gradients with several dimensions. None if backward asks for a layout, or lets a function of the project do so.
     """
     backward = fn.backward
     reads = backward.facts.of(MemoryRead) if backward is not None else ()
