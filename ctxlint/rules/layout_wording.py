@@ -49,7 +49,8 @@ def assumed_contiguous(use: LayoutUse, *, alone: bool = False) -> str:
     if use.how == OTHERS:
         return f"{passed} with strides of other tensors only; it {_WRONG_IF_EXPANDED}. Add parameters for its strides."
     if use.how == KERNEL:
-        return _of_multiple(use) if use.passed else f"{passed} but none of its strides; it {_WRONG_IF_EXPANDED if use.alike else _WRONG}. {instead}"
+        wrong = _WRONG_IF_EXPANDED if use.alike else _WRONG
+        return _of_multiple(use) if use.passed else f"{passed} but none of its strides; it {wrong}. {instead}"
     if use.how == PARTLY_STRIDED:
         takes = f"{passed}, which takes" if use.by else f"`{use.reader}` takes"
         whose = "its last stride" if use.by else f"the last stride of the incoming gradient `{use.name}`"

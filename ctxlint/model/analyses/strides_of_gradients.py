@@ -30,7 +30,8 @@ _MAX_HOPS = 4
 def uses_of_multiples(fn: FunctionClass) -> Iterator[LayoutUse]:
     """The first launch for each gradient of which a kernel takes a multiple to be contiguous, or one in another dtype.
 
-    Only for gradients with several dimensions. None if backward asks for a layout, or lets a function of the project do so.
+    Only for gradients with several dimensions. None if backward asks for a layout, or a function
+    of the project gets the gradient, which may do so.
     """
     backward = fn.backward
     reads = backward.facts.of(MemoryRead) if backward is not None else ()
