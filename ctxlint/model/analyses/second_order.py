@@ -69,15 +69,23 @@ def leaves_autograd(fn: FunctionClass, method: Method) -> tuple[cst.CSTNode, str
 
 
 def leaves_by_copies(fn: FunctionClass, method: Method) -> bool:
-    """Whether a body leaves autograd only where it reads ``.data`` or calls ``detach``, and modifies no such copy."""
+    """Whether a body leaves autograd only where it reads ``.data`` or calls ``detach``, and modifies no such copy.
+
+    What calls nothing but functions of torch, which are recorded.
+    """
     calls = {id(call.node): call for call in method.facts.of(GenericCall)}
     if method.facts.of(Differentiated) or any(each.name in _CUTTING_CALLS for each in method.decorators):
+        return False
+    if not all((each.callee or "").startswith(_RECORDED) for each in calls.values()):
         return False
     filling = _filling_gradients(fn, method)
     found = [(_unrecorded(fn, method, each, calls.get(id(each)), filling), each) for each in method.body_nodes]
     return all(what in (None, "`.data`", "`.detach()`") for what, _ in found) and not any(
         what is not None and _is_modified(method, each) for what, each in found
     )
+
+
+_RECORDED = ("torch.", "builtins.")
 
 
 def _is_modified(method: Method, node: cst.CSTNode) -> bool:
