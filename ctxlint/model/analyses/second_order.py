@@ -25,7 +25,7 @@ from ctxlint.model.interpreter.values import (
     is_tensor,
     kind_of,
 )
-from ctxlint.model.syntax import children, code_of, dotted, is_name, keywords_of, words_of
+from ctxlint.model.syntax import children, code_of, dotted, is_name, keywords_of, root_name, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -69,9 +69,9 @@ def leaves_autograd(fn: FunctionClass, method: Method) -> tuple[cst.CSTNode, str
 
 
 def leaves_by_copies(fn: FunctionClass, method: Method) -> bool:
-    """Whether a body leaves autograd only where it reads ``.data`` or calls ``detach``, and modifies no such copy.
+    """Whether a body leaves autograd only where it copies a gradient by ``.data`` or ``detach``, and does not modify it.
 
-    What calls nothing but functions of torch, which are recorded.
+    It may copy others as well, but nothing that ctx keeps, and calls only functions of torch, which are recorded.
     """
     calls = {id(call.node): call for call in method.facts.of(GenericCall)}
     if method.facts.of(Differentiated) or any(each.name in _CUTTING_CALLS for each in method.decorators):
@@ -79,9 +79,13 @@ def leaves_by_copies(fn: FunctionClass, method: Method) -> bool:
     if not all((each.callee or "").startswith(_RECORDED) for each in calls.values()):
         return False
     filling = _filling_gradients(fn, method)
-    found = [(_unrecorded(fn, method, each, calls.get(id(each)), filling), each) for each in method.body_nodes]
-    return all(what in (None, "`.data`", "`.detach()`") for what, _ in found) and not any(
-        what is not None and _is_modified(method, each) for what, each in found
+    every = ((_unrecorded(fn, method, each, calls.get(id(each)), filling), each) for each in method.body_nodes)
+    found = [(what, each) for what, each in every if what is not None]
+    copied = {root_name(each) for _, each in found}
+    return (
+        all(what in ("`.data`", "`.detach()`") and not _is_modified(method, each) for what, each in found)
+        and not copied.isdisjoint(each.name for each in method.positional)
+        and method.ctx_name not in copied
     )
 
 
