@@ -69,7 +69,7 @@ def leaves_autograd(fn: FunctionClass, method: Method) -> tuple[cst.CSTNode, str
 
 
 def leaves_by_copies(fn: FunctionClass, method: Method) -> bool:
-    """Whether a body leaves autograd only where it copies a gradient by ``.data`` or ``detach``, and does not modify it.
+    """Whether a body leaves autograd only where it copies a gradient by ``.data`` or ``detach``, and keeps that as is.
 
     It may copy others as well, but nothing that ctx keeps, and calls only functions of torch, which are recorded.
     """
