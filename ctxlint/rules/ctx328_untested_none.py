@@ -74,7 +74,7 @@ class UntestedNone(Rule[FunctionClass]):
     ## Known limits
     Off by default: not every test that keeps a use from running is known.
     An input counts if a call in view passes `None`, or if that is the default and `forward` tests for it, or the annotation
-    says so; a flag counts if a call in view passes `False`, or if that is the default. Where `backward` also returns a gradient for it, CTX204 reports that. Not reported if all calls in view pass a tensor, if any test that is not about gradients of other inputs, or an assertion, comes before the
+    says so, or if `forward` itself replaces `None` but the input is kept as it came, as in `setup_context`; a flag counts if a call in view passes `False`, or if that is the default. Where `backward` also returns a gradient for it, CTX204 reports that. Not reported if all calls in view pass a tensor, if any test that is not about gradients of other inputs, or an assertion, comes before the
     use, under `try`, in loops and nested functions, if `backward` sets the attribute itself, or if ctx is passed to a helper.
 
     ## References

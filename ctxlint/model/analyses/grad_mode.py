@@ -17,6 +17,8 @@ from ctxlint.model.interpreter.values import (
     Alias,
     Constant,
     Fresh,
+    Item,
+    Opaque,
     Parameter,
     Sequence,
     Single,
@@ -268,9 +270,18 @@ def kept_untouched(fn: FunctionClass, method: Method, value: Value | None) -> Va
     if stored is None or any(each.switched and each.value == value for each in method.facts.of(GradientFlag)):
         return None
     outputs = [option for output in fn.outputs_values() for option in output.options()]
+    outputs = [each for each in outputs if not _is_saved_too(fn, each, stored)]
     if any(same_object(option, _origin(each)) is not Tri.NO for option in stored.options() for each in outputs):
         return None
     return stored
+
+
+def _is_saved_too(fn: FunctionClass, output: Value, stored: Value) -> bool:
+    """Whether an unknown output is saved as well as a stored tensor: nobody saves one tensor twice."""
+    others = [slot.value for save in fn.saves for slot in save.arguments if slot.value != stored]
+    of = output.of if isinstance(output, Item) else output
+    called = isinstance(of, Opaque) and isinstance(of.node, cst.Call)
+    return called and output not in stored.options() and any(output in each.options() for each in others)
 
 
 def _untracked(homes: tuple[Method, ...], value: Value, wanted: set[Value]) -> bool:

@@ -12,6 +12,7 @@ from ctxlint.model.analyses.absent_inputs import (
     absent_reason,
     guards_by_node,
     has_gradient_if_absent,
+    may_be_absent,
 )
 from ctxlint.model.analyses.flags import flags_of, stored_flags
 from ctxlint.model.analyses.kept_values import kept_value
@@ -88,7 +89,22 @@ def untested_nones(fn: FunctionClass) -> Iterator[NoneUse]:
 def _reason(fn: FunctionClass, entry: Input) -> str:
     """Why forward accepts None for an input; empty if that is uncertain, or if the gradient for it is wrong anyway."""
     reason = absent_reason(fn, entry)
-    return "" if reason is not None and has_gradient_if_absent(fn, entry) else reason or absent_default(fn, entry) or ""
+    if reason is not None and has_gradient_if_absent(fn, entry):
+        return ""
+    return reason or absent_default(fn, entry) or ("`forward` replaces it" if _is_replaced(fn, entry) else "")
+
+
+def _is_replaced(fn: FunctionClass, entry: Input) -> bool:
+    """Whether forward certainly binds the name of an input to something else if it is None, and keeps the input."""
+    forward = fn.forward
+    if forward is None or not may_be_absent(fn, entry):
+        return False
+    tests = (
+        each.test
+        for each in forward.nodes_of(cst.If)
+        if any(each in forward.above(one) for one in forward.binders.get(entry.name, ()))
+    )
+    return any(code_of(test) == f"{entry.name} is None" for test in tests)
 
 
 def _is_about(event: ContextEvent, value: Value | None) -> bool:
