@@ -35,7 +35,7 @@ def test_own_flag(fn: FunctionClass, misplaced: Misplaced) -> Fix | None:
     """
     code = None if fn.backward is None else code_of_method(fn, fn.backward)
     named = max(misplaced.slot, *misplaced.flags) < len(fn.inputs)
-    if code is None or len(misplaced.flags) != 1 or not named or not _flag_is_wrong(fn, misplaced):
+    if code is None or len(misplaced.flags) != 1 or not named or misplaced.varies or not _flag_is_wrong(fn, misplaced):
         return None
     edits = _in_conditional(fn, code, misplaced) or (_in_block(code, misplaced) if misplaced.name else None)
     message = f"Test `{fn.reading_ctx}.needs_input_grad[{misplaced.slot}]`"

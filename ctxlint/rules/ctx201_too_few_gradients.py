@@ -111,7 +111,7 @@ class TooFewGradients(Rule[FunctionClass]):
                 put_none_in(fn, shortfall, every),
                 rests_on=(returned,),
             )
-        for returned, count in gradients_before_variadic(fn):
+        for returned, count in gradients_before_variadic(fn, at_most=True):
             if count < len(fn.inputs) and fn.backward is not None and fn.variadic_inputs is not None:
                 rest = f"`*{fn.variadic_inputs.name}`"
                 yield Finding(

@@ -161,7 +161,7 @@ def _message(fn: FunctionClass, home: Method, call: ContextCall, argument: Slot,
     elif _is_mixed(argument.value):
         remedy = f"Save only the tensors in it, and keep the rest as attributes of `{home.ctx_name}`"
     elif is_container(argument.value) is Tri.YES and not _is_plain(argument.value):
-        remedy = _taken_apart(argument, name)
+        remedy = f"{_taken_apart(argument, name)}{_starred_target(fn, call, argument)}"
     elif hides_an_input(fn, home, argument):
         remedy = "Give it another name, and save the input"
     elif _is_tensor_elsewhere(home, call, argument):
@@ -181,6 +181,16 @@ def _taken_apart(argument: Slot, name: str) -> str:
         return "Put a star before it, if it holds tensors"
     bare = isinstance(argument.node, cst.GeneratorExp) and not argument.node.lpar
     return f"Write `*{f'({name})' if bare else name}`, if it holds tensors"
+
+
+def _starred_target(fn: FunctionClass, call: ContextCall, argument: Slot) -> str:
+    """What else to change where backward unpacks as many tensors as there are arguments without the star."""
+    at = next((at for at, each in enumerate(call.arguments) if each is argument), None)
+    if at is None or call.method != "save_for_backward" or any(each.starred for each in call.arguments):
+        return ""
+    unpacked = (each for read in fn.saved_reads for each in read.unpackings if not each.by)
+    alike = next((each for each in unpacked if not each.starred and len(each.names) == len(call.arguments)), None)
+    return f", and unpack `*{alike.names[at]}` in `backward`" if alike is not None and alike.names[at] else ""
 
 
 def _is_tensor_elsewhere(home: Method, call: ContextCall, argument: Slot) -> bool:

@@ -77,8 +77,8 @@ class ModifiedReturnedView(Rule[SourceFile]):
     ## Known limits
     Only modifications after the call in the same block, or in a branch or loop there, and through the name that is bound to
     the result, or to a view of it, are detected, also in a function, or another method of the same class, that gets it; where a
-    function or method does nothing but return the result of `apply`, also in its callers, for a module those that call it by
-    `super()`, `self`, or an attribute or name that is only bound to an instance; and `inplace=True` of functions of
+    function or method does nothing but return the result of `apply`, also in its callers, for a module those that call it, or
+    its method, by `super()`, `self`, or an attribute or name that is only bound to an instance; and `inplace=True` of functions of
     `torch.nn.functional`, or of layers that `__init__` creates. Not reported for
     `contiguous`, or for `reshape` of what may not be contiguous, which may copy, if anything is marked as dirty, or for what the
     `forward` of a Function modifies, which torch runs with grad mode off.

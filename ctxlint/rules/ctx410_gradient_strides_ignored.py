@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ctxlint.fixes.contiguity import allow_any_layout
 from ctxlint.model.analyses.layout_uses import silent_uses
+from ctxlint.model.analyses.strides_of_gradients import uses_of_multiples
 from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.rules.layout_wording import assumed_contiguous
@@ -89,6 +90,8 @@ class GradientStridesIgnored(Rule[FunctionClass]):
     and one under a decorator of the project may get a contiguous one. Not reported if a call on the way passes its
     arguments in another order than the function takes them. What may handle strides, or raises, is CTX502:
     `view`, collectives, compiled extensions, and kernels that the project does not contain.
+    Of what is computed from a gradient, its product with a number and conversions of the dtype count, for gradients with
+    several dimensions.
 
     ## References
     - [torch.Tensor.stride](https://pytorch.org/docs/stable/generated/torch.Tensor.stride.html)
@@ -103,6 +106,8 @@ class GradientStridesIgnored(Rule[FunctionClass]):
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         if fn.backward is None or fn.backward.inherited:
             return
-        for use in silent_uses(fn.backward, fn.outputs):
+        uses = silent_uses(fn.backward, fn.outputs)
+        known = {each.name for each in uses}
+        for use in (*uses, *(each for each in uses_of_multiples(fn) if each.name not in known)):
             fix = allow_any_layout(fn, use)
             yield Finding(fn.span(use.node), assumed_contiguous(use), related=way_to(fn, use), fix=fix)

@@ -5,7 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.fixes.decorators import mark_once_differentiable
-from ctxlint.model.analyses.second_order import differentiable_backward, leaves_autograd, makes_an_array
+from ctxlint.model.analyses.second_order import (
+    differentiable_backward,
+    leaves_autograd,
+    leaves_by_copies,
+    makes_an_array,
+)
 from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
 
@@ -102,9 +107,12 @@ class MissingOnceDifferentiable(Rule[FunctionClass]):
             if makes_an_array(found[1]) and not off
             else "raises, or is silently wrong if others are recorded"
         )
+        remedy = "Mark it with `@once_differentiable`"
+        if leaves_by_copies(fn, backward):
+            remedy = f"Leave out {found[1]}, or mark `backward` with `@once_differentiable`"
         yield Finding(
             fn.span(backward.node.name),
             f"`backward` of `{fn.name}` uses operations that autograd does not record ({found[1]}); a second derivative "
-            f"{consequence}. Mark it with `@once_differentiable`.",
+            f"{consequence}. {remedy}.",
             fix=mark_once_differentiable(fn, backward),
         )

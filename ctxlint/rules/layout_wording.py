@@ -49,7 +49,8 @@ def assumed_contiguous(use: LayoutUse, *, alone: bool = False) -> str:
     if use.how == OTHERS:
         return f"{passed} with strides of other tensors only; it {_WRONG_IF_EXPANDED}. Add parameters for its strides."
     if use.how == KERNEL:
-        return f"{passed} but none of its strides; it {_WRONG_IF_EXPANDED if use.alike else _WRONG}. {instead}"
+        wrong = _WRONG_IF_EXPANDED if use.alike else _WRONG
+        return _of_multiple(use) if use.passed else f"{passed} but none of its strides; it {wrong}. {instead}"
     if use.how == PARTLY_STRIDED:
         takes = f"{passed}, which takes" if use.by else f"`{use.reader}` takes"
         whose = "its last stride" if use.by else f"the last stride of the incoming gradient `{use.name}`"
@@ -69,3 +70,12 @@ def lost_write(written: FlattenedWrite) -> str:
     fact, name = f"`{written.name}` is written by way of `{code_of(written.copy)}`", written.name
     effect = f"if `{written.like}` is transposed, that is a copy, and `{name}` silently stays as it was created"
     return f"{fact}; {effect}. Make `{name}` with `memory_format=torch.contiguous_format`."
+
+
+def _of_multiple(use: LayoutUse) -> str:
+    """About a kernel that gets what has the strides of a transposed gradient."""
+    passed = f"`{use.reader}` gets `{use.passed}`"
+    if use.by:
+        passed = f"`{use.by}` passes `{use.passed}`{' on' * (len(use.through) > 1)} to `{use.reader}`"
+    effect = f"for a transposed gradient `{use.name}`, it {_ELSE_WRONG}"
+    return f"{passed} but none of its strides; {effect}. Call `.contiguous()` first."

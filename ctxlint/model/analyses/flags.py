@@ -232,7 +232,8 @@ class Misplaced:
     """A gradient that is computed only for the inputs ``flags`` and returned for the input ``slot``.
 
     ``by_return``: whole returns depend on the flags, also those of other gradients. ``kept``: backward tests what
-    forward keeps, ``ctx.a = x.requires_grad``, and not the flags themselves.
+    forward keeps, ``ctx.a = x.requires_grad``, and not the flags themselves. ``varies``: another return has what is
+    bound to the same name for another input.
     """
 
     node: cst.CSTNode
@@ -241,6 +242,7 @@ class Misplaced:
     slot: int
     by_return: bool = False
     kept: bool = False
+    varies: bool = False
 
 
 def misplaced_gradients(fn: FunctionClass) -> list[Misplaced]:
@@ -266,12 +268,26 @@ def misplaced_gradients(fn: FunctionClass) -> list[Misplaced]:
         if flags is not None and len(positions) == 1 and not flags & positions:
             kept = stored and computed_under(backward, name) != flags
             found.append(Misplaced(nodes[name], name, flags, next(iter(positions)), kept=bool(kept)))
+    several = {name for name, positions in slots.items() if len(positions) > 1}
+    found.extend(_misplaced_in_returns(fn, backward, several, stored))
     found.extend(_returned_under_flags(fn, stored))
     names = input_names(fn)
     found = [each for each in found if max(each.slot, *each.flags) < len(names)]
     found = [each for each in found if not (_always_computed(backward, each, stored) or _have_the_same_flag(fn, each))]
     without = _without_gradients(fn) if found else frozenset[int]()
     return [each for each in found if each.slot not in without and not _decides_a_raise(fn, {each.slot, *each.flags})]
+
+
+def _misplaced_in_returns(
+    fn: FunctionClass, backward: Method, names: set[str], stored: Mapping[object, int]
+) -> Iterator[Misplaced]:
+    """The gradients under names that several returns have for different inputs, by what each return can get."""
+    for returned in fn.gradients:
+        for position, slot in enumerate(before_star(returned.slots)):
+            name = slot.node.value if isinstance(slot.node, cst.Name) else ""
+            flags = computed_under(backward, name, returned.event, stored) if name in names else None
+            if flags is not None and position not in flags and flags == computed_under(backward, name, returned.event):
+                yield Misplaced(returned.node, name, flags, position, varies=True)
 
 
 def counts_from_one(fn: FunctionClass, backward: Method) -> bool:
@@ -380,7 +396,10 @@ def _returned_under_flags(fn: FunctionClass, stored: Mapping[object, int]) -> It
 
 
 def input_names(fn: FunctionClass) -> tuple[str, ...]:
-    """The names of the inputs, also if forward takes ``*args`` and unpacks them: of several ways, by the longest."""
+    """The names of the inputs, also if forward takes ``*args`` and unpacks them: of several ways, by the longest.
+
+    The first of those that ``*rest`` takes comes last.
+    """
     names = tuple(each.name for each in fn.inputs)
     if fn.variadic_inputs is None or fn.forward is None:
         return names
@@ -397,9 +416,11 @@ def input_names(fn: FunctionClass) -> tuple[str, ...]:
 def _names_before_star(target: cst.Tuple) -> tuple[str, ...]:
     """The names to which an assignment certainly unpacks the first values."""
     values = (each.value if isinstance(each, cst.Element) else None for each in target.elements)
-    return tuple(
-        each.value for each in takewhile(lambda each: isinstance(each, cst.Name), values) if isinstance(each, cst.Name)
-    )
+    plain = takewhile(lambda each: isinstance(each, cst.Name), values)
+    names = [each.value for each in plain if isinstance(each, cst.Name)]
+    rest = target.elements[len(names)] if len(names) < len(target.elements) else None
+    last = rest.value if isinstance(rest, cst.StarredElement) and rest is target.elements[-1] else None
+    return (*names, f"{last.value}[0]") if isinstance(last, cst.Name) else tuple(names)
 
 
 def wrong_test(fn: FunctionClass, gradient: Misplaced) -> cst.CSTNode | None:

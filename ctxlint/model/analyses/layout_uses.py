@@ -74,6 +74,8 @@ class LayoutUse:
     alike: bool = False
     reshaped: str = ""
     """``reshape`` or ``flatten``, if an extension gets the gradient after that: it may keep its strides."""
+    passed: str = ""
+    """What a kernel gets if it is not the gradient itself, but has the strides of a transposed one."""
     also: tuple[LayoutUse, ...] = ()
     """The other gradients that the same assertion is about."""
 
@@ -101,7 +103,7 @@ def layout_uses(
     passed = {
         each.value.of
         for each in backward.facts.of(MemoryRead)
-        if each.how in COMPILED and type(each.value) is View and not _is_of_one_element(each)
+        if each.how in COMPILED and type(each.value) is View and not is_of_one_element(each)
     }
     asserted = _asserted_views(backward)
     plain = {param.name for param in backward.positional if param.default not in (None, NONE)}
@@ -111,7 +113,7 @@ def layout_uses(
         position = _position(value)
         if position is not None and _has_one_layout(outputs, position, read.how):
             continue
-        if _is_of_one_element(read) or not _may_copy(backward, read, dimensions, position):
+        if is_of_one_element(read) or not _may_copy(backward, read, dimensions, position):
             continue
         if not read.by and read.how not in COMPILED:
             use = _use(read.node, code_of(node), read, position)
@@ -304,7 +306,7 @@ def compiled_reads_of_inputs(fn: FunctionClass) -> Iterator[tuple[MemoryRead, li
         if read.is_for_a_shape or value in seen or (partly is None and (handled or value in asked)):
             continue
         if partly is None and (
-            read.how not in (KERNEL, EXTENSION) or (read.how == KERNEL and (read.by or _is_of_one_element(read)))
+            read.how not in (KERNEL, EXTENSION) or (read.how == KERNEL and (read.by or is_of_one_element(read)))
         ):
             continue  # it may get strides that another function has computed
         seen.add(value)
@@ -315,7 +317,7 @@ def compiled_reads_of_inputs(fn: FunctionClass) -> Iterator[tuple[MemoryRead, li
     yield from found.values()
 
 
-def _is_of_one_element(read: MemoryRead) -> bool:
+def is_of_one_element(read: MemoryRead) -> bool:
     """Whether a kernel reads at most the first element of what it gets, whose layout does not matter then."""
     into = read.parameter
     return into is not None and into.name in reads_one_element(into.kernel, into.aliases)

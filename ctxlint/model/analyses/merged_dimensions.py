@@ -77,6 +77,12 @@ def dimensions_of_output(fn: FunctionClass, position: int | None) -> int:
     return min(_dimensions(code, each, position) for each in fn.outputs)
 
 
+def dimensions_of_gradient(fn: FunctionClass, position: int, name: str) -> int:
+    """The dimensions of an incoming gradient in some calls, as backward says, or those of its output; 0 if unknown."""
+    said = _Code(fn.backward.node).said_of(name) if fn.backward is not None else 0
+    return said or dimensions_of_output(fn, position)
+
+
 def dimensions_of_result(operator: Operator, _position: int | None) -> int:
     """The same for the only output of an operator."""
     code = _Code(operator.function) if operator.function is not None else None

@@ -9,7 +9,7 @@ import libcst as cst
 from ctxlint.effort import spend
 from ctxlint.model.analyses.filled_by_extension import calls_that_may_fill
 from ctxlint.model.analyses.kept_values import kept_value
-from ctxlint.model.interpreter.events import GenericCall
+from ctxlint.model.interpreter.events import Differentiated, GenericCall
 from ctxlint.model.interpreter.launches import is_launch
 from ctxlint.model.interpreter.values import (
     Constant,
@@ -25,7 +25,7 @@ from ctxlint.model.interpreter.values import (
     is_tensor,
     kind_of,
 )
-from ctxlint.model.syntax import children, code_of, dotted, is_name, keywords_of, words_of
+from ctxlint.model.syntax import children, code_of, dotted, is_name, keywords_of, root_name, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -66,6 +66,37 @@ def leaves_autograd(fn: FunctionClass, method: Method) -> tuple[cst.CSTNode, str
         if not (makes_an_array(what) and _holds_a_copy_without_graph(node)):
             return node, what
     return _all_unrecorded(fn, method, {call.callee for call in calls.values()})
+
+
+def leaves_by_copies(fn: FunctionClass, method: Method) -> bool:
+    """Whether a body leaves autograd only where it copies a gradient by ``.data`` or ``detach``, and keeps that as is.
+
+    It may copy others as well, but nothing that ctx keeps, and calls only functions of torch, which are recorded.
+    """
+    calls = {id(call.node): call for call in method.facts.of(GenericCall)}
+    if method.facts.of(Differentiated) or any(each.name in _CUTTING_CALLS for each in method.decorators):
+        return False
+    if not all((each.callee or "").startswith(_RECORDED) for each in calls.values()):
+        return False
+    filling = _filling_gradients(fn, method)
+    every = ((_unrecorded(fn, method, each, calls.get(id(each)), filling), each) for each in method.body_nodes)
+    found = [(what, each) for what, each in every if what is not None]
+    copied = {root_name(each) for _, each in found}
+    return (
+        all(what in ("`.data`", "`.detach()`") and not _is_modified(method, each) for what, each in found)
+        and not copied.isdisjoint(each.name for each in method.positional)
+        and method.ctx_name not in copied
+    )
+
+
+_RECORDED = ("torch.", "builtins.")
+
+
+def _is_modified(method: Method, node: cst.CSTNode) -> bool:
+    """Whether a method that modifies in place is called on an expression, or it is given a name, or assigned to."""
+    parent = method.parents.get(node)
+    modifies = isinstance(parent, cst.Attribute) and parent.attr.value.endswith("_")
+    return modifies or isinstance(parent, (cst.Assign, cst.AssignTarget, cst.AugAssign, cst.Subscript))
 
 
 def _all_unrecorded(fn: FunctionClass, method: Method, callees: set[str | None]) -> tuple[cst.CSTNode, str] | None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.model.analyses.decided_tests import never_runs
 from ctxlint.model.analyses.kept_values import kept_value
 from ctxlint.model.index.apply_calls import ArgumentKind
 from ctxlint.model.interpreter.local_names import target_names
@@ -67,7 +68,7 @@ def side_gradients(fn: FunctionClass, method: Method) -> Iterator[SideGradient]:
             return
         if isinstance(value, cst.Call) and last_name(value.func) in operations.BUFFERS:
             continue  # what is added to it later counts
-        if _is_scaled(node, value) or _is_handled(method, node):
+        if _is_scaled(node, value) or _is_handled(method, node) or never_runs(fn, method, node):
             continue
         visited = _visited(method, node)
         holder = _holder(fn, method, visited) if visited is not None else None

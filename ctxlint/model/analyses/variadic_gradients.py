@@ -19,7 +19,7 @@ from ctxlint.model.interpreter.local_names import only_assigned, times_bound
 from ctxlint.model.syntax import code_of, dotted, literal_integer, names_in
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from ctxlint.model.function import FunctionClass, Returned
     from ctxlint.model.interpreter.method import Method
@@ -35,17 +35,22 @@ class _Length(NamedTuple):
 _ALL = _Length(0, ("",))
 
 
-def gradients_before_variadic(fn: FunctionClass) -> Iterator[tuple[Returned, int]]:
-    """The returns of backward that certainly have one gradient for each of ``*args``, and how many before these."""
+def gradients_before_variadic(fn: FunctionClass, *, at_most: bool = False) -> Iterator[tuple[Returned, int]]:
+    """The returns of backward that certainly have one gradient for each of ``*args``, and how many before these.
+
+    ``at_most``: one for each, or fewer.
+    """
     for returned in judged_gradients(fn):
-        before = before_variadic(fn, returned) if returned.count is None else None
+        before = before_variadic(fn, returned, at_most=at_most) if returned.count is None else None
         if before is not None:
             yield returned, before
 
 
-def before_variadic(fn: FunctionClass, returned: Returned) -> int | None:
+def before_variadic(fn: FunctionClass, returned: Returned, *, at_most: bool = False) -> int | None:
     """How many elements a returned sequence has apart from exactly one for each of ``*args``; None if unknown."""
     lengths, node = _lengths(fn), returned.event.node
+    if lengths is not None:
+        lengths.at_most = at_most
     value = node.value if isinstance(node, cst.Return) else None
     length = lengths.of(value, lengths.backward) if lengths is not None and value is not None else None
     return length.fixed if length is not None and length.parts == ("",) else None
@@ -74,6 +79,8 @@ class _Lengths:
         self.fn, self.forward, self.backward = fn, forward, backward
         self.open: set[tuple[str, str]] = set()
         """The variables and attributes whose length is being determined, with the method."""
+        self.at_most = False
+        """Whether the greatest possible length will do."""
 
     def of(self, node: cst.BaseExpression | None, method: Method) -> _Length | None:
         """The length of a sequence; None if unknown."""
@@ -86,7 +93,10 @@ class _Lengths:
             return self.of_operation(node, method)
         if isinstance(node, (cst.ListComp, cst.GeneratorExp)):
             clause = node.for_in
-            return self.of(clause.iter, method) if not clause.ifs and clause.inner_for_in is None else None
+            if clause.ifs or clause.inner_for_in is not None:
+                return None
+            tests = [node.elt.test] if isinstance(node.elt, cst.IfExp) else []
+            return self.of(clause.iter, method) or self.of_flags(clause.target, clause.iter, tests)
         if isinstance(node, cst.Call):
             return self.of_call(node, method)
         if isinstance(node, cst.Subscript):
@@ -219,8 +229,30 @@ class _Lengths:
         if not empty or inside or not outermost or loops[0].orelse is not None:
             return None
         appended = _appended(loops[0].body, name)
-        once = appended is not None and appended.at_end | appended.at_continue == {1}
-        return self.of(loops[0].iter, method) if once else None
+        if appended is None or appended.at_end | appended.at_continue != {1}:
+            return None
+        first = loops[0].body.body[0]
+        tests = [first.test] if isinstance(first, cst.If) else []
+        return self.of(loops[0].iter, method) or self.of_flags(loops[0].target, loops[0].iter, tests)
+
+    def of_flags(
+        self, target: cst.BaseExpression, iterated: cst.BaseExpression, tests: Sequence[cst.BaseExpression]
+    ) -> _Length | None:
+        """At most one for each of ``*args``, as every round asks for the flag of another: ``needs_input_grad[i + 2]``.
+
+        For one round more, that raises.
+        """
+        flags = f"{self.backward.ctx_name}.needs_input_grad"
+        called = dotted(iterated.func) if isinstance(iterated, cst.Call) and self.at_most else None
+        if called == "zip" and isinstance(iterated, cst.Call) and not any(each.star for each in iterated.args):
+            return _ALL if any(self.of(each.value, self.backward) == _ALL for each in iterated.args) else None
+        if called not in ("enumerate", "range") or not isinstance(iterated, cst.Call) or len(iterated.args) != 1:
+            return None
+        counter = target.elements[0].value if isinstance(target, cst.Tuple) else target
+        first, name = len(self.fn.inputs), code_of(counter)
+        asked = {f"{flags}[{name} + {first}]", f"{flags}[{first} + {name}]", f"{flags}[{first}:][{name}]"}
+        always = [each.expression if isinstance(each, cst.UnaryOperation) else each for each in tests]
+        return _ALL if any(code_of(each) in asked for each in always) else None
 
     def of_saved(self) -> _Length | None:
         """``ctx.saved_tensors``."""

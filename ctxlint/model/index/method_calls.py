@@ -40,7 +40,7 @@ def calls_of_method(index: FileIndex, is_meant: IsMeant, owner: str, method: str
 
 
 def _gives_method(receiver: ast.expr, method: str, scope: Scope, index: FileIndex, is_meant: IsMeant) -> bool:
-    """Whether ``receiver.method`` is that of the class: of ``super()``, of ``self``, or of the class itself."""
+    """Whether ``receiver.method`` is that of the class: of ``super()``, ``self``, an instance, or the class itself."""
     around = class_around(scope)
     record = index.classes.get(around) if around is not None else None
     if isinstance(receiver, ast.Call):
@@ -50,7 +50,22 @@ def _gives_method(receiver: ast.expr, method: str, scope: Scope, index: FileInde
         inherits = method not in record.body.names and _is_first_base(record, is_meant)
         return inherits or is_meant(f"{LOCAL}{record.qualname}")
     path = dotted_name(receiver)
-    return path is not None and is_meant(resolve(path, scope))
+    if path is not None and is_meant(resolve(path, scope)):
+        return True
+    maker = _maker_of_instance(receiver, scope, _attributes_of(index)) if path is not None else None
+    return maker is not None and is_meant(maker)
+
+
+def _attributes_of(index: FileIndex) -> Mapping[tuple[str, str], str]:
+    """The attributes of ``self`` that are only ever an instance, by the class around: the class that makes it."""
+    if _attributes_of not in index.notes:
+        index.notes[_attributes_of] = {
+            (name, attribute): maker
+            for name, record in index.classes.items()
+            for attribute, maker in _instances_on_self(record)
+        }
+    known: Mapping[tuple[str, str], str] = index.notes[_attributes_of]
+    return known
 
 
 def _is_first_base(record: ClassRecord, is_meant: IsMeant) -> bool:
@@ -61,16 +76,12 @@ def _is_first_base(record: ClassRecord, is_meant: IsMeant) -> bool:
 def _calls_of_instances(index: FileIndex) -> dict[str, list[CallRecord]]:
     """The calls in a file that call an instance, by the resolved name of the class that makes it."""
     if _calls_of_instances not in index.notes:
-        attributes = {
-            (name, attribute): maker
-            for name, record in index.classes.items()
-            for attribute, maker in _instances_on_self(record)
-        }
+        attributes = _attributes_of(index)
         hooked = {_receiver(call) for call in index.calls_named(_HOOKS)}
         found: dict[str, list[CallRecord]] = {}
         for part in index.parts or (index,):
             for call in part.calls:
-                maker = _maker_of_called(call, attributes)
+                maker = _maker_of_instance(call.node.func, call.scope, attributes)
                 if maker is not None and dotted_name(call.node.func) not in hooked:
                     found.setdefault(maker, []).append(call)
         index.notes[_calls_of_instances] = found
@@ -112,14 +123,13 @@ def _maker(node: ast.expr, scope: Scope) -> str | None:
     return resolve(path, scope) if path is not None else None
 
 
-def _maker_of_called(call: CallRecord, attributes: Mapping[tuple[str, str], str]) -> str | None:
-    """What makes the instance that is called: that of an attribute of ``self``, of a local name, or a new one."""
-    func = call.node.func
-    if is_on_self(func):
-        return attributes.get((class_around(call.scope) or "", func.attr))
-    if isinstance(func, ast.Name):
-        owner = call.scope.owner(func.id)
-        bounds = owner.names[func.id] if owner is not None else ()
+def _maker_of_instance(node: ast.expr, scope: Scope, attributes: Mapping[tuple[str, str], str]) -> str | None:
+    """What makes an instance: that of an attribute of ``self``, of a local name, or a new one."""
+    if is_on_self(node):
+        return attributes.get((class_around(scope) or "", node.attr))
+    if isinstance(node, ast.Name):
+        owner = scope.owner(node.id)
+        bounds = owner.names[node.id] if owner is not None else ()
         value = bounds[0].value if len(bounds) == 1 else None
         return _maker(value, owner) if value is not None and owner is not None else None
-    return _maker(func, call.scope)
+    return _maker(node, scope)

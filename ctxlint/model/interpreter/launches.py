@@ -25,6 +25,7 @@ from ctxlint.model.interpreter.tensor_calls import Arguments
 from ctxlint.model.interpreter.values import (
     Argument,
     Constant,
+    Fresh,
     Imported,
     Item,
     Opaque,
@@ -193,7 +194,8 @@ def read_by(
         whole = _whole_gradient(slot.value) if into is not None and not slot.starred else None
         if whole is not None and into is not None and slot.node is not None:
             walk.record(GradientLaunch, node, gradient=whole, value_node=slot.node, parameter=into, reader=reader)
-        if not slot.starred and isinstance(seen, (Argument, Item, Parameter)):
+        plain = isinstance(seen, (Argument, Item, Parameter)) or (into is not None and isinstance(seen, Fresh))
+        if not slot.starred and plain:
             alike = into is not None and (
                 are_alike(walk, slot, parameters, arguments) or may_take_alike(slot, parameters, lent)
             )

@@ -1,0 +1,114 @@
+"""Kernels that get a multiple of an incoming gradient, which has the strides of a transposed one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from ctxlint.model.analyses.kept_values import kept_value
+from ctxlint.model.analyses.layout_uses import LayoutUse, given_elsewhere, is_of_one_element, keeps_arguments
+from ctxlint.model.analyses.merged_dimensions import dimensions_of_gradient
+from ctxlint.model.index.kernel_parameters import gets_bare_address
+from ctxlint.model.interpreter.events import LayoutAsked, MemoryRead
+from ctxlint.model.interpreter.summary import KERNEL
+from ctxlint.model.interpreter.values import Constant, ContextAttribute, Fresh, Parameter, Scalar, Tri, View, is_input
+from ctxlint.model.syntax import code_of, keywords_of
+from ctxlint.torch_api.operations import FLOAT_CONVERSIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.model.function import FunctionClass
+    from ctxlint.model.interpreter.method import Method, Param
+    from ctxlint.model.interpreter.values import Value
+
+_CONVERTING = FLOAT_CONVERSIONS | {"to", "type_as"}
+_MAX_HOPS = 4
+
+
+def uses_of_multiples(fn: FunctionClass) -> Iterator[LayoutUse]:
+    """The first launch for each gradient of which a kernel takes a multiple to be contiguous, or one in another dtype.
+
+    Only for gradients with several dimensions. None if backward asks for a layout, or a function
+    of the project gets the gradient, which may do so.
+    """
+    backward = fn.backward
+    reads = backward.facts.of(MemoryRead) if backward is not None else ()
+    launched = [each for each in reads if each.how == KERNEL and isinstance(each.value, (Fresh, View))]
+    if backward is None or not launched or not keeps_arguments(backward):
+        return
+    asked = {option for each in backward.facts.of(LayoutAsked) for option in each.value.options()}
+    elsewhere = asked | given_elsewhere(backward)
+    seen: set[str] = set()
+    for read in launched:
+        certain = read.parameter is not None and gets_bare_address(*read.parameter) and not is_of_one_element(read)
+        if not certain or read.alike or read.others or read.is_for_a_shape or read.value in elsewhere:
+            continue
+        gradient = _gradient_behind(fn, backward, read.value)
+        if gradient is None or gradient.name in seen or read.value_node is None:
+            continue
+        position = backward.positional.index(gradient)
+        handled = any(isinstance(each, Parameter) and each.name == gradient.name for each in elsewhere)
+        if handled or dimensions_of_gradient(fn, position, gradient.name) < _OF_A_MATRIX:
+            continue
+        seen.add(gradient.name)
+        way = (KERNEL, read.reader, read.by, read.through)
+        yield LayoutUse(
+            read.value_node, gradient.name, *way, silent=True, position=position, passed=code_of(read.value_node)
+        )
+
+
+_OF_A_MATRIX = 2
+
+
+def _gradient_behind(fn: FunctionClass, backward: Method, value: Value) -> Param | None:
+    """The incoming gradient that a tensor has the elements of, times a number: ``2 * g``, ``g.float()``."""
+    node = value.node if isinstance(value, (Fresh, View)) else None
+    inside = isinstance(node, cst.BaseExpression) and node in backward.parents
+    return _behind(fn, backward, node) if inside and isinstance(node, cst.BaseExpression) else None
+
+
+def _behind(fn: FunctionClass, backward: Method, node: cst.BaseExpression, hops: int = _MAX_HOPS) -> Param | None:
+    if isinstance(node, cst.Name):
+        bound = backward.binders.get(node.value, ())
+        line = _line_around(backward, node)
+        if all(line is not None and _line_around(backward, each) is line for each in bound):  # ``g = g * 2``
+            return next((each for each in backward.positional if each.name == node.value), None)
+        value = backward.bound_to(node.value)
+        return _behind(fn, backward, value, hops - 1) if value is not None and hops else None
+    if isinstance(node, cst.UnaryOperation):
+        return _behind(fn, backward, node.expression, hops) if isinstance(node.operator, cst.Minus) else None
+    if isinstance(node, cst.BinaryOperation):
+        if isinstance(node.operator, (cst.Multiply, cst.Divide)) and _is_number(fn, backward, node.right):
+            return _behind(fn, backward, node.left, hops)
+        by_left = isinstance(node.operator, cst.Multiply) and _is_number(fn, backward, node.left)
+        return _behind(fn, backward, node.right, hops) if by_left else None
+    func = node.func if isinstance(node, cst.Call) else None
+    if not isinstance(node, cst.Call) or not isinstance(func, cst.Attribute) or func.attr.value not in _CONVERTING:
+        return None
+    return _behind(fn, backward, func.value, hops) if "memory_format" not in keywords_of(node) else None
+
+
+def _line_around(backward: Method, node: cst.CSTNode) -> cst.SimpleStatementLine | None:
+    """The line of a node, if it has one statement."""
+    lines = (each for each in backward.above(node) if isinstance(each, cst.SimpleStatementLine))
+    line = next(lines, None)
+    return line if line is not None and len(line.body) == 1 else None
+
+
+def _is_number(fn: FunctionClass, backward: Method, node: cst.BaseExpression) -> bool:
+    """Whether an expression is certainly a number: written as one, or what forward keeps."""
+    if isinstance(node, cst.Name):
+        return _is_kept_number(fn, backward.value_of(node.value))
+    if backward.is_on_ctx(node) and isinstance(node, cst.Attribute):
+        return _is_kept_number(fn, ContextAttribute(node.attr.value))
+    return isinstance(node, (cst.Integer, cst.Float))
+
+
+def _is_kept_number(fn: FunctionClass, value: Value | None) -> bool:
+    kept = kept_value(fn, value) if isinstance(value, ContextAttribute) else value
+    if is_input(kept) and kept.index < len(fn.inputs):
+        entry = fn.inputs[kept.index]
+        return entry.is_tensor is Tri.NO and not entry.is_container
+    return isinstance(kept, Constant) or (isinstance(kept, Scalar) and kept.sort in ("int", "float", "number"))
