@@ -45,9 +45,8 @@ from ctxlint.model.index.expected_errors import is_for_errors
 from ctxlint.model.index.file_answers import is_replaced
 from ctxlint.model.index.project import MAX_ANCESTORS, Definition
 from ctxlint.model.index.scopes import LOCAL, Scope, resolve, resolve_certainly
-from ctxlint.model.index.strided_results import REARRANGED
 from ctxlint.model.index.version_tests import releases_with
-from ctxlint.model.interpreter.events import ContextRead, Escape, GenericCall, LayoutAsked, MemoryRead, Mutation
+from ctxlint.model.interpreter.events import ContextRead, Escape, GenericCall, Mutation
 from ctxlint.model.interpreter.interpret import interpret
 from ctxlint.model.interpreter.local_names import bound_names
 from ctxlint.model.interpreter.parameter_binding import bound_parameters
@@ -187,8 +186,6 @@ class Builder:
         calls = self.with_callers(calls, forward, outputs)
         if "backward" not in methods and "vjp" not in methods and not self.known_in_part:
             calls = tuple(map(self._with_parameters, calls))
-        if "backward" in methods and any(any(methods["backward"].facts.of(each)) for each in (LayoutAsked, MemoryRead)):
-            calls = tuple(map(self._with_uses, calls))
         names = tuple(_decorator_name(decorator, record.scope) for decorator in node.decorators)
         patched = self.is_patched(record, map(find, ancestry), class_attributes)
         stored = self.stored_for(ancestry) | self.not_asked_for(record, methods)
@@ -292,14 +289,6 @@ class Builder:
         }
         found = [at for at, question in asked.items() if question in self.project.changed]
         return replace(call, given_parameters=(*call.given_parameters, *found)) if found else call
-
-    def _with_uses(self, call: ApplyCall) -> ApplyCall:
-        """A call whose result a function returns, with what callers of that in other files than its own do to it."""
-        if call.rearranged or not call.returned_by or call.gradients_off:
-            return call
-        path = os.path.join(os.path.dirname(self.unit.path), call.path) if call.path else self.unit.path
-        asked = [self.project.ask(each, path, call.returned_by) for each in REARRANGED]
-        return replace(call, rearranged=tuple(sorted({each.deed for each in asked if each in self.project.changed})))
 
     def _with_callers(self, call: ApplyCall, modified: Container[int]) -> ApplyCall:
         path = os.path.join(os.path.dirname(self.unit.path), call.path) if call.path else self.unit.path

@@ -13,7 +13,6 @@ from ctxlint.model.analyses.layout_uses import layout_uses
 from ctxlint.model.analyses.merged_dimensions import dimensions_of_output
 from ctxlint.model.analyses.output_sizes import has_several_elements
 from ctxlint.model.function import FunctionClass
-from ctxlint.model.index.strided_results import PERMUTES, SPREADS
 from ctxlint.model.interpreter.events import LayoutAsked, MemoryRead, Question
 from ctxlint.model.interpreter.summary import ASSERTED, SENT
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
@@ -83,17 +82,11 @@ class NonContiguousGradOutput(Rule[FunctionClass]):
     these two if `set_materialize_grads` is called: the gradient may be `None`.
 
     ## Known limits
-    Off by default: compiled code may handle strides. Reported by default is
-
-    - an extension that gets `x.contiguous()` of another tensor in `forward` or `backward`: it takes layouts for granted, or
-      checks them. Not if `backward` makes some gradient contiguous for it;
-    - what gets the only output's gradient, if a caller does nothing to that output but `y.transpose(1, 2)` or the like, and for
-      compiled code `y.mean(1)` or `torch.cat([x, y], dim=1)` too;
-    - an assertion without a message and `dist.send` with the gradient of an output that is created like an input, with its
-      sizes, or with a size above 1, as they fail after `y.sum()`; not behind a flag.
-
-    Not under `try`, or an assertion with a message or `memory_format`. A `view` counts only if the code shows that the gradient has dimensions
-    that it merges: one that keeps or splits them works with any strides. A `backward` under
+    Off by default: compiled code may handle strides. Reported by default is an extension that gets `x.contiguous()` of another tensor,
+    in `forward` or `backward`: it takes layouts for granted, or checks them; not if `backward` makes some gradient contiguous for it. A `view` counts only if the code shows that the gradient has dimensions
+    that it merges: one that keeps or splits them works with any strides. Also reported by default are
+    an assertion without a message and `dist.send` with the gradient of an output that is created like an input, with its sizes, or with a size above 1,
+    as they fail after `y.sum()`; not behind a flag, under `try`, or with `memory_format`. A `backward` under
     a decorator of the project, which may make the gradient contiguous, is not checked. Extensions are known by the names
     of their modules (`_C`, `_ext`, `..._cuda`), because the file loads them with `torch.utils.cpp_extension.load` or by
     such a name, `load_ext("_ext", …)`, or because the function, in a top-level module that the project does not have, is called `backward`, or similar, or `forward` next to one, or gets `x.contiguous()` in that file.
@@ -138,40 +131,27 @@ class NonContiguousGradOutput(Rule[FunctionClass]):
                 )
             fix = allow_any_layout(fn, use)
             yield Finding(
-                fn.span(use.node), message, related=way_to(fn, use), fix=fix, in_view=alone or _is_in_view(fn, use)
+                fn.span(use.node), message, related=way_to(fn, use), fix=fix, in_view=alone or _certainly_fails(fn, use)
             )
 
 
-def _is_in_view(fn: FunctionClass, use: LayoutUse) -> bool:
-    """Whether callers in view rearrange the output, or it is certain to fail for the gradient of its sum.
+def _certainly_fails(fn: FunctionClass, use: LayoutUse) -> bool:
+    """Whether an assertion without a message of its own, or what sends, fails for the gradient of a sum of that output.
 
-    Not an assertion with a message of its own, nor where ``try`` handles the error.
+    Unless ``try`` handles the error.
     """
     positions = [each.position for each in (use, *use.also) if each.position is not None]
-    if not positions or fn.backward is None:
+    if use.how not in (ASSERTED, SENT) or not positions or fn.backward is None:
         return False
     for each in fn.backward.above(use.node):
         if isinstance(each, cst.Assert) and each.msg is not None:
             return False
         if isinstance(each, (cst.Try, cst.TryStar)) and each.handlers:
             return False
-    if _is_rearranged(fn, use):
-        return True
     asked = [each for each in fn.backward.facts.of(LayoutAsked) if each.node is use.node]
     reads = [each for each in fn.backward.facts.of(MemoryRead) if each.value_node is use.node]
     guards = [guard for each in (*asked, *reads) for guard in each.guards]
-    several = any(has_several_elements(fn, each) for each in positions)
-    return use.how in (ASSERTED, SENT) and all(map(_is_usual, guards)) and several
-
-
-def _is_rearranged(fn: FunctionClass, use: LayoutUse) -> bool:
-    """Whether a caller certainly rearranges the only output, so that its gradient has other strides as a rule."""
-    backward = fn.backward
-    taken = backward is not None and backward.variadic is None and len(backward.own_params) == 1
-    alone = taken or all(each.exact and len(each.slots) == 1 for each in fn.outputs)
-    calls = (each for each in fn.calls if each.applies and not (each.expects_error or each.gradients_off))
-    kinds = frozenset[str]().union(*(each.rearranged for each in calls)) if alone else ()
-    return PERMUTES in kinds or (use.how not in ("view", ASSERTED) and SPREADS in kinds)
+    return all(map(_is_usual, guards)) and any(has_several_elements(fn, each) for each in positions)
 
 
 def _is_usual(guard: Guard) -> bool:

@@ -437,7 +437,7 @@ def _is_special(asked: ProjectQuestion) -> bool:
 
 def _imported(asked: ProjectQuestion) -> str:
     """What a file that answers a question imports: the class, if it is about a method."""
-    return asked.name.partition(".")[0] if asked.deed in ("modifies", "permutes", "spreads") else asked.name
+    return asked.name.partition(".")[0] if asked.deed == "modifies" else asked.name
 
 
 @lru_cache(maxsize=64)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def gets_copies_of_others(fn: FunctionClass, use: LayoutUse) -> bool:
     """Whether an extension that gets a gradient as it came gets contiguous copies of other tensors, in either method.
 
-    Not if backward passes such a copy of a gradient: then those that need it get one.
+    Not if backward passes such a copy of a gradient: then it knows which ones need it.
     """
     forward, backward = fn.forward, fn.backward
     if forward is None or backward is None or forward.inherited or use.how != EXTENSION:

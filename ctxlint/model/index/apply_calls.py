@@ -174,8 +174,6 @@ class ApplyCall:
     second_derivatives: tuple[tuple[int, int, str], ...] = ()
     """Where it differentiates a gradient of the result by an argument once more, with the positions of that argument
     and of the one that the second gradient certainly is by: ``(0, 0, "line 8")``."""
-    rearranged: tuple[str, ...] = ()
-    """What callers certainly do to its result, and nothing else: see ``strided_results``."""
     transforms: tuple[Transform, ...] = ()
     """The transforms that certainly run it, as far as its file shows."""
     instance_called: bool = False

@@ -17,7 +17,6 @@ from ctxlint.model.index.fitting_sizes import MAY_FIT, may_fit_sizes
 from ctxlint.model.index.frozen_modules import REQUEST, Freezing
 from ctxlint.model.index.inplace_calls import overwritten
 from ctxlint.model.index.lasting_memory import handed_back, lasting_attributes
-from ctxlint.model.index.method_calls import changes_calls
 from ctxlint.model.index.module_parameters import TRAINS, assigned_in, creates_to_train, is_in_forward
 from ctxlint.model.index.origins import origins
 from ctxlint.model.index.passed_layouts import may_have_any_layout, sliced_dimensions
@@ -42,7 +41,6 @@ from ctxlint.model.index.passed_tensors import (
     what_is_passed,
 )
 from ctxlint.model.index.project import Definition
-from ctxlint.model.index.project_answers import what_happens_to
 from ctxlint.model.index.results import (
     class_around,
     differentiated,
@@ -66,7 +64,6 @@ from ctxlint.model.index.scopes import (
     resolve_certainly,
 )
 from ctxlint.model.index.setters import sets_attribute
-from ctxlint.model.index.strided_results import rearranged
 from ctxlint.patterns import pattern
 from ctxlint.source.ast_tree import nodes_in, parameter_names, positional_names
 from ctxlint.torch_api.autograd import BY_OTHERS, GRADIENTS_OFF, OPERATOR_KERNELS, PROTOCOL
@@ -155,7 +152,7 @@ class CallSites:
             self.elsewhere.targets.update(part.targets)
         within = {call.callee_span for call in calls if call.how in ("construct-call", "construct-apply")}
         whole = [call for call in calls if call.how != "construct" or call.span not in within]
-        whole = [self.with_uses(self.with_callers(call)) for call in whole]
+        whole = [self.with_callers(call) for call in whole]
         if self.elsewhere.unit.may_use_transforms:
             whole = self.transformed(whole)
         return sorted(whole, key=lambda call: call.span), direct_calls, patched
@@ -196,14 +193,6 @@ class CallSites:
             created=(*call.created, *created),
             given_parameters=tuple(at for at, position in call.handed_on if position in given),
         )
-
-    def with_uses(self, call: ApplyCall) -> ApplyCall:
-        """A call whose result a function of the file returns, with what the callers of that do to it in this file."""
-        record = self.index.classes.get(call.returned_by.rpartition(".")[0])
-        if not call.returned_by or call.gradients_off or (record is not None and changes_calls(record)):
-            return call
-        kinds = {*call.rearranged, *what_happens_to(self.index, LOCAL + call.returned_by)}
-        return replace(call, rearranged=tuple(sorted(kinds)))
 
     def has_own_backward(self, function: str) -> bool:
         """Whether it is a Function of the file that defines ``backward``, so that it may be trained."""
@@ -583,7 +572,6 @@ class CallSites:
                 (first, second, self.source.line_name(statement.lineno))
                 for first, second, statement in (second_derivatives(place) if place is not None else ())
             ),
-            rearranged=tuple(filter(None, [rearranged(self.index, record)] if how in APPLIES else [])),
             line=self.source.line_name(self.source.span_of(node).start.line),
         )
 

@@ -45,8 +45,6 @@ Deed = Literal[
     "takes",
     "calls",
     "modifies",
-    "permutes",
-    "spreads",
     "tracks",
     "untracks",
     "sets",
@@ -81,8 +79,6 @@ class ProjectQuestion(NamedTuple):
     - ``takes``: may import a name that the file imports itself;
     - ``calls``: call a function in the ``forward`` of a module;
     - ``modifies``: modify in place what a function, or a method of a class, returns;
-    - ``permutes``, ``spreads``: do nothing but that to what a function, or a method of a class, returns, so that its
-      gradient is transposed, or a slice or expanded;
     - ``tracks``, ``untracks``: call a function where grad mode may be on, or where it is off;
     - ``sets``: may set an attribute of torch that it lacks; ``replaces``: may set the one that it has, or the module
       that it is in; ``assigns``: may set some name of a module of the project. The answers are about the names: one is
@@ -159,7 +155,7 @@ class Own(NamedTuple):
         A detached tensor among the arguments adds nothing, nor does a leaf for an input that gets a gradient: they only
         qualify findings that there are already.
         """
-        if call.frozen or call.transforms or call.differentiated_again or call.second_derivatives or call.rearranged:
+        if call.frozen or call.transforms or call.differentiated_again or call.second_derivatives:
             return True
         if call.how.startswith("construct") or "self" in call.names:  # what has state
             return True

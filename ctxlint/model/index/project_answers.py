@@ -28,7 +28,6 @@ from ctxlint.model.index.passed_tensors import (
 from ctxlint.model.index.replaced_names import replaces_name
 from ctxlint.model.index.results import is_returned, modifies_result
 from ctxlint.model.index.scopes import LOCAL, dotted_name, resolve
-from ctxlint.model.index.strided_results import PERMUTES, SPREADS, rearranged, returns_only
 from ctxlint.source.ast_tree import nodes_in
 from ctxlint.torch_api.autograd import GRADIENTS_OFF
 from ctxlint.torch_api.known_decorators import OPERATOR_DECORATORS
@@ -56,7 +55,7 @@ def times_answered(asked: ProjectQuestion, tree: ast.Module | None) -> int:
     A file that cannot be parsed may do anything but that.
     """
     if tree is None:
-        return asked.deed not in ("declares", "keeps", "modifies", "passes-parameter", "permutes", "spreads", "tracks")
+        return asked.deed not in ("declares", "keeps", "modifies", "passes-parameter", "tracks")
     match asked.deed:
         case "declares":
             return _declarations(tree, asked.name)
@@ -66,7 +65,7 @@ def times_answered(asked: ProjectQuestion, tree: ast.Module | None) -> int:
             return _derives_from(tree, asked.name)
         case "makes" | "keeps":
             return _about_modules(tree, asked)
-        case "calls" | "modifies" | "permutes" | "spreads" | "tracks" | "untracks":
+        case "calls" | "modifies" | "tracks" | "untracks":
             return _calls(_index_of(tree), asked)
         case "takes":
             return _takes(tree, asked.name)
@@ -256,8 +255,6 @@ def _calls(index: FileIndex, asked: ProjectQuestion) -> bool:
     """Whether a file calls a function in the way that a question is about."""
     if asked.deed == "calls":
         return is_called_in_module(index, asked.name)
-    if asked.deed in (PERMUTES, SPREADS):
-        return asked.deed in what_happens_to(index, asked.name)
     if asked.deed == "modifies":
         return any(True for _ in modifying_functions(index, asked.name))
     return asked.deed in tracked_calls(index, asked.name)
@@ -284,21 +281,6 @@ def modifying_functions(index: FileIndex, name: str) -> Iterator[str]:
             continue
         if modifies_result(index.body_of(call.scope), call.node, index, call.scope):
             yield call.scope.qualname if call.scope.kind == "function" and "." not in call.scope.qualname else ""
-
-
-def what_happens_to(index: FileIndex, name: str, steps: int = 2) -> frozenset[str]:
-    """What a file does to the results of a function or method, where grad mode may be on: see ``strided_results``.
-
-    Or to those of a function or method of the file that returns nothing else, and so on for a few ``steps``.
-    """
-    found = set[str]()
-    for call in _calls_of(index, name):
-        if call.expects_error or _is_untracked(index, call):
-            continue
-        found.add(rearranged(index, call))
-        if steps and returns_only(index, call):
-            found |= what_happens_to(index, LOCAL + call.scope.qualname, steps - 1)
-    return frozenset(found) - {""}
 
 
 def runners_in(tree: ast.Module, name: str) -> Iterator[tuple[str, bool]]:
