@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.model.analyses.output_shapes import is_without_dimensions
 from ctxlint.model.interpreter.events import GenericCall, MemoryRead
 from ctxlint.model.interpreter.summary import EXTENSION
 from ctxlint.model.interpreter.values import Item, Parameter, Variadic, View
@@ -21,10 +22,15 @@ if TYPE_CHECKING:
 def gets_copies_of_others(fn: FunctionClass, use: LayoutUse) -> bool:
     """Whether an extension that gets a gradient as it came gets contiguous copies of other tensors, in either method.
 
-    Not if backward passes such a copy of a gradient: then it knows which ones need it.
+    Not if backward passes such a copy of a gradient: then it knows which ones need it. Nor if the gradient is that of a
+    single number, nor under ``try``, which may handle what is not contiguous, nor if it is an operator of torch.
     """
     forward, backward = fn.forward, fn.backward
     if forward is None or backward is None or forward.inherited or use.how != EXTENSION:
+        return False
+    if use.position is None or is_without_dimensions(fn.outputs, use.position):
+        return False
+    if any(isinstance(each, (cst.Try, cst.TryStar)) and each.handlers for each in backward.above(use.node)):
         return False
     reads = [(method, read) for method in (forward, backward) for read in method.facts.of(MemoryRead)]
     copies = [(method, read) for method, read in reads if isinstance(read.value, View) and _is_copy(read.value)]
@@ -32,7 +38,11 @@ def gets_copies_of_others(fn: FunctionClass, use: LayoutUse) -> bool:
         return False
     own = (read for method, read in reads if method is backward and use.node in (read.value_node, read.node))
     module = next((_module_of(backward, read.node, use.reader) for read in own), "")
-    return module != "" and module in {_module_of(method, read.node, read.reader) for method, read in copies}
+    others = {_module_of(method, read.node, read.reader) for method, read in copies}
+    return module != "" and not module.startswith(_OF_TORCH) and module in others
+
+
+_OF_TORCH = ("torch._C", "torch.ops.aten")
 
 
 def _module_of(method: Method, node: cst.CSTNode, reader: str) -> str:
