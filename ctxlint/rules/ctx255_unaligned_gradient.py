@@ -68,7 +68,7 @@ class UnalignedGradient(Rule[FunctionClass]):
 
     ## Known limits
     Off by default where the output has that shape only on some paths, as callers may never take them. Reported by default if `forward` itself names
-    the choice, as `"none"` in the list of those that it accepts, or tests for both `"sum"` and `"mean"`, and nothing refuses another one. Shapes are not tracked in general. The output must be new memory of one size, the first of an input, or a reduction of a tensor
+    the choice, as `"none"` in the list of those that it accepts, and nothing refuses it. Shapes are not tracked in general. The output must be new memory of one size, the first of an input, or a reduction of a tensor
     with the shape of an input along a literal dimension; code must show that the input has two dimensions or more, as `x.shape[1]` does.
     Not reported if `backward` asks for the shape of the gradient, or multiplies under a condition other than `ctx.needs_input_grad`, and if `forward` demands that two sizes of the input are equal, or that one is 1.
 

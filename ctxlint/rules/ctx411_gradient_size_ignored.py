@@ -79,7 +79,7 @@ class GradientSizeIgnored(Rule[FunctionClass]):
     There is no fix.
 
     ## Known limits
-    Callers may refuse one of the two outputs, or never differentiate it. Only launches in `backward` itself, outside of tests and loops, of kernels in the project that get the gradient, a view of all of it,
+    Off by default: callers may refuse one of the two outputs, or never differentiate it. Only launches in `backward` itself, outside of tests and loops, of kernels in the project that get the gradient, a view of all of it,
     or a contiguous copy. Not reported if `backward` asks for the size of the gradient, expands it, or computes something else with it.
 
     ## References
@@ -89,6 +89,7 @@ class GradientSizeIgnored(Rule[FunctionClass]):
     code = "CTX411"
     name = "gradient-size-ignored"
     subject = FunctionClass
+    default = False
     about_backward = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 def leaves_unreduced(fn: FunctionClass, forward: Method) -> Tri:
     """Whether callers get there: forward names a choice for which no test reduces. No if it may refuse that one.
 
-    Or it tests for both reductions, so that there is another choice. Unknown if forward names none: callers may never
-    choose it, or refuse it themselves.
+    Unknown if forward names none: callers may never choose it, or refuse it themselves.
     """
     refusals = [each for each in forward.raising_tests if ABOUT_TENSORS.isdisjoint(words_of(each))]
     tests = [each.test for each in forward.nodes_of(cst.If)] + [each.test for each in forward.nodes_of(cst.IfExp)]
@@ -30,7 +29,7 @@ def leaves_unreduced(fn: FunctionClass, forward: Method) -> Tri:
     about = [each for each in refusals if not words.isdisjoint(words_of(each))]
     if any(_accepted(fn, forward, each) <= compared for each in about) or _is_passed_on(forward, words):
         return Tri.NO
-    return Tri.YES if about or "none" in compared or compared >= {"mean", "sum"} else Tri.UNKNOWN
+    return Tri.YES if about or "none" in compared else Tri.UNKNOWN
 
 
 ABOUT_TENSORS = frozenset(
