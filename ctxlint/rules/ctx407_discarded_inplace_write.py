@@ -6,13 +6,11 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model.analyses.flattened_writes import flattened_writes
 from ctxlint.model.analyses.lost_writes import lost_writes
 from ctxlint.model.analyses.writes_to_copies import only_copied, writes_to_copies
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.syntax import code_of
 from ctxlint.rules.base import Finding, Rule
-from ctxlint.rules.layout_wording import lost_write
 from ctxlint.rules.related import way_to
 from ctxlint.rules.wording import fitting
 
@@ -28,13 +26,12 @@ class DiscardedInplaceWrite(Rule[FunctionClass]):
     Reports in-place operations on the result of indexing with a mask or a list, or of `index_select` and the like:
     `x[x < 0].zero_()`, `x.index_select(0, i).add_(y)`, `x[[0, 2]][1:] = y`. Also a function, or `apply`, that makes its argument
     contiguous before it writes to it, if `backward` drops the result, and passes a new tensor with the layout of an incoming
-    gradient: `torch.empty_like(grad_output)`. And such a tensor, or the `clone()` of a gradient, that `backward` uses later, if it is only
-    written by way of `flatten()`, `reshape(-1)` or `contiguous()`, or if all else only gets its `contiguous()`.
+    gradient: `torch.empty_like(grad_output)`. And such a tensor that `backward` returns, if all else only gets its `contiguous()`.
 
     ## Why is this bad?
     Indexing with a slice or a number gives a view, with a mask or a list a copy. The operation modifies that copy, which
-    nothing refers to, and `x` silently stays as it is: the gradient is not clipped, the output not filled. `contiguous()` and
-    `flatten()` copy what is not contiguous, as the gradient of a transposed tensor, and `clone()` and `torch.zeros_like` keep its layout.
+    nothing refers to, and `x` silently stays as it is: the gradient is not clipped, the output not filled. `contiguous()` copies
+    what is not contiguous, as the gradient of a transposed tensor.
 
     ## Example
     ```python
@@ -109,9 +106,6 @@ class DiscardedInplaceWrite(Rule[FunctionClass]):
         backward = fn.backward
         if backward is None or backward.inherited:
             return
-        for flattened in flattened_writes(fn, backward):
-            if flattened.of_gradient:
-                yield Finding(fn.span(flattened.copy), lost_write(flattened))
         written = list(writes_to_copies(backward))
         for each in written:
             fact = f"`{each.mutation.by}` writes to the `contiguous()` of `{each.name}`"

@@ -79,7 +79,7 @@ class ModifiedSavedTensor(Rule[SourceFile]):
     There is no fix.
 
     ## Known limits
-    Only where the call and the write are in one function, by the same name, and nothing between them seems to run `backward`. The tensor must be
+    Off by default: what happens between the call and the write may run `backward`, and hooks for saved tensors allow the write. Only where the call and the write are in one function, by the same name, and nothing between them seems to run `backward`. The tensor must be
     saved and read under no condition, and exactly be that input or output. A write to an input counts if the result is used after it.
 
     ## References
@@ -89,6 +89,7 @@ class ModifiedSavedTensor(Rule[SourceFile]):
     code = "CTX414"
     name = "modified-saved-tensor"
     subject = SourceFile
+    default = False
 
     def check(self, file: SourceFile, settings: Settings) -> Iterator[Finding]:
         for call in file.calls:

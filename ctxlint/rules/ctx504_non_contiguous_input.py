@@ -30,7 +30,7 @@ class NonContiguousInput(Rule[FunctionClass]):
     layout; extensions and operators also in a function of the project that `forward` passes the input to. Also a Triton kernel
     of the project that gets an input with the strides of its rows, and adds a range to the address. And one that gets a
     saved input in `backward` as it came, if `forward` gives compiled code a contiguous copy of it. Also a new tensor with
-    the layout of an input, its `clone()` or `torch.zeros_like(x)`, that is written by way of `flatten()` or the like, which copies what is
+    the layout of an input or incoming gradient, its `clone()` or `torch.zeros_like(x)`, that is written by way of `flatten()` or the like, which copies what is
     not contiguous, and read later. Reported by default is
     a `view` of an input that merges dimensions, where a call passes a part of them: `x[:, 1:]`.
 
@@ -124,8 +124,7 @@ class NonContiguousInput(Rule[FunctionClass]):
             yield Finding(fn.span(use), f"{fact}; {effect} of a transposed or sliced one. Save the copy.")
         for method in fn.own_protocol_methods:
             for written in flattened_writes(fn, method):
-                if not written.of_gradient:
-                    yield Finding(fn.span(written.copy), lost_write(written))
+                yield Finding(fn.span(written.copy), lost_write(written))
         for sliced in sliced_inputs(fn):
             fact = f"`{code_of(sliced.node)}` in `forward` of `{fn.name}`"
             effect = "it raises RuntimeError unless a merged size is 1 or that takes everything. Use `reshape`."

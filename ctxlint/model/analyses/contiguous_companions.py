@@ -57,6 +57,8 @@ def _is_copy(view: View) -> bool:
 
 
 def _is_of_gradient(value: Value) -> bool:
-    of = value.of if isinstance(value, View) else value
+    of = value
+    while isinstance(of, View):
+        of = of.of
     whole = of.of if isinstance(of, Item) else of
     return isinstance(whole, (Parameter, Variadic)) and whole.role == "gradient"

@@ -9,7 +9,6 @@ import libcst as cst
 from ctxlint.model.analyses.kept_values import kept_value
 from ctxlint.model.analyses.layout_uses import keeps_arguments
 from ctxlint.model.analyses.like_inputs import dimensions_of
-from ctxlint.model.analyses.merged_dimensions import dimensions_of_output
 from ctxlint.model.interpreter.events import Mutation
 from ctxlint.model.interpreter.values import Alias, Fresh, View, is_input
 from ctxlint.model.syntax import code_of, keywords_of, last_name, signed_integer, single_index
@@ -28,13 +27,12 @@ if TYPE_CHECKING:
 class FlattenedWrite:
     """The expression by which a method writes to ``name``, a new tensor that it reads later.
 
-    It has the layout of ``like``, an input, or an incoming gradient with dimensions that are merged (``of_gradient``).
+    It has the layout of ``like``, an input or an incoming gradient.
     """
 
     copy: cst.Call
     name: str
     like: str
-    of_gradient: bool
 
 
 def flattened_writes(fn: FunctionClass, method: Method) -> Iterator[FlattenedWrite]:
@@ -51,15 +49,10 @@ def flattened_writes(fn: FunctionClass, method: Method) -> Iterator[FlattenedWri
         if not name or not isinstance(base, Fresh) or not isinstance(copy, cst.Call):
             continue
         like = _layout_of(fn, method, base.node) if _merges(copy) and _is_only_written(method, copy) else None
-        if like is None or _refuses_others(method, (name, like)):
+        if like is None or not keeps_arguments(method) or _refuses_others(method, (name, like)):
             continue
-        position = next((at for at, each in enumerate(method.own_params) if each.name == like), None)
-        gradient = position is not None and method is fn.backward
-        if gradient and (not keeps_arguments(method) or dimensions_of_output(fn, position) <= max(1, len(copy.args))):
-            continue
-        inputs = {each.name for each in fn.inputs}
-        if gradient or like not in inputs or dimensions_of(fn, like).exactly != 1:
-            yield FlattenedWrite(copy, name, like, gradient)
+        if all(each.name != like for each in fn.inputs) or dimensions_of(fn, like).exactly != 1:
+            yield FlattenedWrite(copy, name, like)
 
 
 def _read_afterwards(method: Method, base: Value, mutation: Mutation) -> str:

@@ -32,6 +32,9 @@ _STATE = pattern(r"state|rng|seed|philox|random|generator", re.IGNORECASE)
 _FLASH_ATTENTION = pattern(r"flash_attn\.(?:\w+\.)*(?:_wrapped)?_flash_attn_(?:varlen_)?backward")
 """Functions that draw what they drop again: from the ``rng_state`` that they get, or else from new random numbers."""
 
+_MOST_BY_POSITION = 12
+"""Behind these come options, and the state as the last one."""
+
 
 @record
 class Redrawn:
@@ -50,6 +53,8 @@ def redrawn_dropout(fn: FunctionClass) -> Redrawn | None:
     """The first call that computes the gradient of a dropout with another mask than forward, for any probability."""
     backward, forward = fn.judgeable_backward, fn.forward
     if backward is None or forward is None or forward.inherited or backward.raises_only or fn.escapes:
+        return None
+    if _refuses(backward.node):
         return None
     inputs = [each for each in fn.inputs if _PROBABILITY.fullmatch(each.name) and each.is_tensor is not Tri.YES]
     for each in inputs:
@@ -114,6 +119,10 @@ def _calls_with(helper: cst.FunctionDef, parameter: str) -> Iterator[cst.Call]:
 
 
 def _is_of_flash_attention(call: cst.Call, scope: Scope) -> bool:
+    """Whether it is a call of such a function that may not get the state by position, or among options."""
+    by_position = sum(each.keyword is None and not each.star for each in call.args)
+    if by_position > _MOST_BY_POSITION or (by_position and any(each.star for each in call.args)):
+        return False
     callee = dotted(call.func)
     meant = resolve(callee, scope) if callee is not None else None
     return meant is not None and _FLASH_ATTENTION.fullmatch(meant) is not None

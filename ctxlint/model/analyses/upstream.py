@@ -182,7 +182,10 @@ def _outputs_are_random(fn: FunctionClass) -> bool:
 def _outputs_are_empty(fn: FunctionClass) -> bool:
     """Whether forward returns nothing but tensors without elements: tokens, whose gradients have no values to read."""
     values = [option for value in fn.outputs_values() for option in value.options()]
-    return bool(values) and all(isinstance(each, (Fresh, View)) and _is_empty(each.node) for each in values)
+    filled = any(isinstance(each, Fresh) and _is_filled(fn, each) for each in values)  # torch resizes what it writes to
+    return (
+        bool(values) and all(isinstance(each, (Fresh, View)) and _is_empty(each.node) for each in values) and not filled
+    )
 
 
 def _is_empty(node: cst.CSTNode) -> bool:
