@@ -19,7 +19,7 @@ _WRONG_IF_EXPANDED = "silently reads wrong values of expanded ones, such as that
 
 
 def assumed_contiguous(use: LayoutUse, *, alone: bool = False) -> str:
-    """What is assumed, what happens, and the remedy; ``alone``: others are made contiguous for the extension."""
+    """What is assumed, what happens, and the remedy; ``alone``: others are made contiguous."""
     instead, passed = "Call `.contiguous()` first.", f"`{use.reader}` gets the incoming gradient `{use.name}`"
     if use.by:
         on = " on" * (len(use.through) > 1)  # another function is between the two
@@ -29,7 +29,7 @@ def assumed_contiguous(use: LayoutUse, *, alone: bool = False) -> str:
         layout = f"after `{use.reshaped}`, which keeps its strides if possible" if use.reshaped else "in any layout"
         effect = f"unless that handles strides, it raises, or {_ELSE_WRONG}"
         return fitting(
-            *[f"{passed} {layout}, while others are made contiguous for this extension; {effect}. {instead}"] * alone,
+            *[f"{passed} {layout}, while others are made contiguous; {effect}. {instead}"] * alone,
             f"{passed} {layout}; {effect}{of}. {instead}",
         )
     if use.how == COLLECTIVE:
