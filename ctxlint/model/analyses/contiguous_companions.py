@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def gets_copies_of_others(fn: FunctionClass, use: LayoutUse) -> bool:
     """Whether an extension that gets a gradient as it came gets contiguous copies of other tensors, in either method.
 
-    Not if backward passes such a copy of a gradient: then it is known which ones need it. Nor if the gradient is that of a
+    Not if backward passes such a copy of a gradient: it is known which ones need it. Nor if the gradient is that of a
     single number, nor under ``try``, which may handle what is not contiguous, nor if it is an operator of torch.
     """
     forward, backward = fn.forward, fn.backward
