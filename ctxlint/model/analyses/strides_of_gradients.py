@@ -13,8 +13,8 @@ from ctxlint.model.index.kernel_parameters import gets_bare_address
 from ctxlint.model.interpreter.events import LayoutAsked, MemoryRead
 from ctxlint.model.interpreter.summary import KERNEL
 from ctxlint.model.interpreter.values import Constant, ContextAttribute, Fresh, Parameter, Scalar, Tri, View, is_input
-from ctxlint.model.syntax import code_of, keywords_of
-from ctxlint.torch_api.operations import FLOAT_CONVERSIONS
+from ctxlint.model.syntax import code_of, keywords_of, last_name
+from ctxlint.torch_api.operations import BUFFERS, FLOAT_CONVERSIONS, LAYOUT_KEEPING_FACTORIES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,6 +52,8 @@ def uses_of_multiples(fn: FunctionClass) -> Iterator[LayoutUse]:
         handled = any(isinstance(each, Parameter) and each.name == gradient.name for each in elsewhere)
         if handled or dimensions_of_gradient(fn, position, gradient.name) < _OF_A_MATRIX:
             continue
+        if not _meets_another_layout(fn, backward, read):
+            continue
         seen.add(gradient.name)
         way = (KERNEL, read.reader, read.by, read.through)
         yield LayoutUse(
@@ -60,6 +62,21 @@ def uses_of_multiples(fn: FunctionClass) -> Iterator[LayoutUse]:
 
 
 _OF_A_MATRIX = 2
+_CONTIGUOUS = BUFFERS - LAYOUT_KEEPING_FACTORIES
+
+
+def _meets_another_layout(fn: FunctionClass, backward: Method, read: MemoryRead) -> bool:
+    """Whether the kernel gets a tensor of forward, or a new contiguous one: else each element meets its own place."""
+    given = read.node.args if isinstance(read.node, cst.Call) else ()
+    values = (backward.value_of(each.value.value) for each in given if isinstance(each.value, cst.Name))
+    return any(_has_own_layout(fn, each) for each in values if each is not None)
+
+
+def _has_own_layout(fn: FunctionClass, value: Value) -> bool:
+    if isinstance(value, Fresh) and isinstance(value.node, cst.Call):
+        return last_name(value.node.func) in _CONTIGUOUS
+    kept = kept_value(fn, value)
+    return kept is not value and (is_input(kept) or isinstance(kept, (Fresh, View)))
 
 
 def _gradient_behind(fn: FunctionClass, backward: Method, value: Value) -> Param | None:

@@ -651,19 +651,28 @@ def _copies_nothing(index: ast.expr) -> bool:
 def _writes(statement: ast.stmt, name: str) -> bool:
     """Whether a statement certainly writes to the tensor that a name refers to."""
     if isinstance(statement, ast.AugAssign):
-        return _is_of(statement.target, name)
+        target = statement.target
+        return _is_of(target.value if isinstance(target, ast.Subscript) else target, name)
     if isinstance(statement, ast.Assign):
-        return any(isinstance(each, ast.Subscript) and _is_of(each, name) for each in statement.targets)
+        return any(isinstance(each, ast.Subscript) and _is_of(each.value, name) for each in statement.targets)
     value = statement.value if isinstance(statement, ast.Expr) else None
     called = value.func if isinstance(value, ast.Call) else None
     return isinstance(called, ast.Attribute) and called.attr in INPLACE_METHODS and _is_of(called.value, name)
 
 
 def _is_of(node: ast.expr, name: str) -> bool:
-    """Whether an expression is a name, or an item of it."""
-    while isinstance(node, ast.Subscript):
+    """Whether an expression is a name, or an item of it that is certainly a view: not by a list or a mask."""
+    while isinstance(node, ast.Subscript) and _is_basic(node.slice):
         node = node.value
     return isinstance(node, ast.Name) and node.id == name
+
+
+def _is_basic(index: ast.expr) -> bool:
+    """Whether an index is written with numbers and slices."""
+    if isinstance(index, ast.Tuple):
+        return all(map(_is_basic, index.elts))
+    index = index.operand if isinstance(index, ast.UnaryOp) else index
+    return isinstance(index, (ast.Slice, ast.Constant))
 
 
 def _stored(statement: ast.stmt) -> frozenset[str]:
