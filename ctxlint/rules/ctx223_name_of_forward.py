@@ -181,7 +181,8 @@ def _undefined(fn: FunctionClass, method: Method, seen: set[str]) -> Iterator[Fi
         if remedy.startswith(_DROP):
             advice = remedy.format(them(nodes))
         effect = f"it raises NameError {moment(method)}{if_it_runs(fn, method, nodes[0])}"
-        if advice == _DEFINE and _lacks_a_parameter(fn, method, names[0]):
+        skipped = any(isinstance(each, (cst.If, cst.For, cst.While)) for each in method.above(nodes[0]))
+        if advice == _DEFINE and not skipped and _lacks_a_parameter(fn, method, names[0]):
             effect = "every call of `apply` raises"  # NameError, or TypeError if the call passes it
             advice = f"Add it to the parameters, as `backward` returns {len(fn.inputs) + 1} gradients"
         yield Finding(fn.span(nodes[0]), fitting(f"{what}; {effect}. {advice}."))

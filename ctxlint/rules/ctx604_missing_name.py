@@ -131,4 +131,5 @@ def _remedy(found: MisfitFound) -> str:
     if misfit.meant[0].startswith("."):
         return f"Call the method of the tensor: `{misfit.meant[0]}(...)`"
     differs = ", which takes other arguments" * (misfit.unknown[0] in REMOVED)
-    return f"Write `{misfit.meant[0]}`{differs}"
+    pairs = ", and complex numbers for pairs" * misfit.meant[0].startswith("torch.fft.")
+    return f"Write `{misfit.meant[0]}`{differs}{pairs}"

@@ -117,7 +117,7 @@ def _problem(misfit: Misfit, when: str) -> str:
         return f"{what}; Triton raises {misfit.raises} {when}. Pass a tensor"
     raises = f"Triton raises TypeError {when}."
     if misfit.surplus and not misfit.takes:
-        return f"{fact(misfit)}; {raises} Add them to the kernel"
+        return f"{fact(misfit)}; {raises} Write the kernel with parameters for them"
     mistaken = [each for each in misfit.unknown if each.isupper()]  # options are in lower case
     if len(mistaken) == len(misfit.missing) == 1 and not misfit.surplus:
         return f"{fact(misfit)}; {raises} Write `{misfit.missing[0]}` for `{mistaken[0]}`"

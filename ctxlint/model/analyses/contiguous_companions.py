@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model.analyses.output_shapes import is_without_dimensions
 from ctxlint.model.interpreter.events import GenericCall, MemoryRead
 from ctxlint.model.interpreter.summary import EXTENSION
-from ctxlint.model.interpreter.values import Item, Parameter, Variadic, View
-from ctxlint.model.syntax import last_name
+from ctxlint.model.interpreter.values import Fresh, Item, Parameter, Variadic, View
+from ctxlint.model.syntax import last_name, signed_integer, words_of
 
 if TYPE_CHECKING:
     from ctxlint.model.analyses.layout_uses import LayoutUse
@@ -28,7 +27,7 @@ def gets_copies_of_others(fn: FunctionClass, use: LayoutUse) -> bool:
     forward, backward = fn.forward, fn.backward
     if forward is None or backward is None or forward.inherited or use.how != EXTENSION:
         return False
-    if use.position is None or is_without_dimensions(fn.outputs, use.position):
+    if use.position is None or _may_be_a_number(fn, use.position):
         return False
     if any(isinstance(each, (cst.Try, cst.TryStar)) and each.handlers for each in backward.above(use.node)):
         return False
@@ -40,6 +39,19 @@ def gets_copies_of_others(fn: FunctionClass, use: LayoutUse) -> bool:
     module = next((_module_of(backward, read.node, use.reader) for read in own), "")
     others = {_module_of(method, read.node, read.reader) for method, read in copies}
     return module != "" and not module.startswith(_OF_TORCH) and module in others
+
+
+def _may_be_a_number(fn: FunctionClass, position: int) -> bool:
+    """Whether an output may have one element, and its gradient one layout: a loss, by what is called so, or a sum."""
+    if "loss" in fn.name.lower():
+        return True
+    known = [each.slots[position] for each in fn.outputs if position < len(each.slots)]
+    written: list[cst.CSTNode] = [each.node for each in known if each.node is not None]
+    written += [each.value.node for each in known if isinstance(each.value, Fresh) and each.value.node is not None]
+    calls = [each for each in written if isinstance(each, cst.Call)]
+    reduced = (last_name(each.func) in ("mean", "sum") and all(arg.keyword for arg in each.args) for each in calls)
+    sized = (each.args and signed_integer(each.args[0].value) == 1 and len(each.args) == 1 for each in calls)
+    return any(reduced) or any(sized) or any("loss" in word for each in written for word in words_of(each))
 
 
 _OF_TORCH = ("torch._C", "torch.ops.aten")

@@ -121,7 +121,9 @@ def _calls_with(helper: cst.FunctionDef, parameter: str) -> Iterator[cst.Call]:
 def _is_of_flash_attention(call: cst.Call, scope: Scope) -> bool:
     """Whether it is a call of such a function that may not get the state by position, or among options."""
     by_position = sum(each.keyword is None and not each.star for each in call.args)
-    if by_position > _MOST_BY_POSITION or (by_position and any(each.star for each in call.args)):
+    named = any(each.keyword is not None and each.keyword.value == "rng_state" for each in call.args)
+    starred = bool(by_position) and any(each.star for each in call.args)
+    if not named and (starred or by_position > _MOST_BY_POSITION):
         return False
     callee = dotted(call.func)
     meant = resolve(callee, scope) if callee is not None else None
