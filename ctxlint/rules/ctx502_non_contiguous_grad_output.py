@@ -82,9 +82,11 @@ class NonContiguousGradOutput(Rule[FunctionClass]):
     these two if `set_materialize_grads` is called: the gradient may be `None`.
 
     ## Known limits
-    Off by default: compiled code may handle strides. Reported by default is an extension that gets `x.contiguous()` of another tensor,
-    in `forward` or `backward`: it takes layouts for granted, or checks them; not if `backward` makes some gradient contiguous for it. A `view` counts only if the code shows that the gradient has dimensions
-    that it merges: one that keeps or splits them works with any strides. Also reported by default are
+    Off by default: compiled code may handle strides. Reported by default is an extension that gets `x.contiguous()` of
+    another tensor, in `forward` or `backward`: it takes layouts for granted, or checks them. Not if `backward` makes some
+    gradient contiguous for it, nor under `try`, nor for a loss or a sum, which may be a single number. A `view` counts
+    only if the code shows that the gradient has dimensions that it merges: one that keeps or splits them works with any
+    strides. Also reported by default are
     an assertion without a message and `dist.send` with the gradient of an output that is created like an input, with its sizes, or with a size above 1,
     as they fail after `y.sum()`; not behind a flag, under `try`, or with `memory_format`. A `backward` under
     a decorator of the project, which may make the gradient contiguous, is not checked. Extensions are known by the names
