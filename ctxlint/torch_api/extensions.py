@@ -33,16 +33,6 @@ def may_be_of_extension(callee: str) -> bool:
     return is_in_module(callee) and _BACKWARD.search(callee.partition(".")[2]) is not None
 
 
-def backward_for(callee: str) -> str:
-    """What the backward function next to a forward one is called: ``chamfer.backward`` for ``chamfer.forward``.
-
-    Empty if there is none, or neither is in a top-level module that may be compiled.
-    """
-    module, _, function = callee.partition(".")
-    counterpart = function.replace("forward", "backward").replace("fwd", "bwd")
-    return f"{module}.{counterpart}" if counterpart != function and is_in_module(callee) else ""
-
-
 def is_in_module(callee: str) -> bool:
     """Whether a dotted name is that of a public function in a top-level module that may be compiled."""
     module, _, function = callee.partition(".")

@@ -17,9 +17,8 @@ from ctxlint.source.ast_tree import nodes_in
 from ctxlint.source.modules import root_of_file
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
-    from ctxlint.model.index.file_index import CallRecord
     from ctxlint.model.index.module_unit import Unit
     from ctxlint.model.index.project import Project
 
@@ -32,7 +31,6 @@ def answer_about(unit: Unit, question: tuple[str, str]) -> bool:
     ``refuses``: whether it may not be imported with this release. ``creates``: whether it may bind names at run time.
     ``passes``: whether the file only passes what it binds to that name, and so never changes it.
     ``copies``: whether it passes ``x.contiguous()`` to the function with that dotted name.
-    ``calls``: whether it calls that function.
     """
     unit.source.depends_on(question)
     key = ("answer", question)
@@ -57,14 +55,9 @@ def _may_set(unit: Unit, name: str) -> bool:
 
 
 def _passes_copies(unit: Unit, name: str) -> bool:
-    return any(any(map(_is_copy, each.node.args)) for each in _calls_of(unit, name))
-
-
-def _calls_of(unit: Unit, name: str) -> Iterator[CallRecord]:
-    """The calls in a file of the function with a dotted name."""
     last = name.rpartition(".")[2]
-    calls = (each for each in unit.index.calls if each.name == last)
-    return (each for each in calls if resolve(dotted_name(each.node.func) or "", each.scope) == name)
+    calls = (each for each in unit.index.calls if each.name == last and any(map(_is_copy, each.node.args)))
+    return any(resolve(dotted_name(each.node.func) or "", each.scope) == name for each in calls)
 
 
 def _is_copy(node: ast.expr) -> bool:
@@ -79,6 +72,5 @@ _ANSWERS: dict[str, Callable[[Unit, str], bool]] = {
     "refuses": lambda unit, _name: may_refuse(unit.tree),
     "passes": lambda unit, name: is_only_passed([*nodes_in(unit.module)], (name,)),
     "copies": _passes_copies,
-    "calls": lambda unit, name: any(True for _ in _calls_of(unit, name)),
     "creates": lambda unit, _name: unit.tree is None or creates_names(unit.tree),
 }
