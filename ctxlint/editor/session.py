@@ -165,13 +165,13 @@ class Session(LanguageServer):
         known = self._results.get(uri)
         if known is not None and known[0] == generation and known[1].document is document:
             return known[1]
+        earlier = self.earlier.checked(document) if known is None else None
+        if earlier is not None:
+            self._results[uri] = (generation, earlier)
+            self.worker.when_idle(lambda: self._check_again(earlier), key=uri)
+            return earlier
         if known is None and holds_candidate(document.source.text.encode("utf-8", "surrogatepass")):
             self.projects.prepare(document.path)
-            earlier = self.earlier.checked(document)
-            if earlier is not None:
-                self._results[uri] = (generation, earlier)
-                self.worker.when_idle(lambda: self._check_again(earlier), key=uri)
-                return earlier
         checked = self.checker.check(document, self._while_current(document) if may_end else bool)
         self._results[uri] = (generation, checked)
         if any(is_safe(each.fix) for each in checked.result.diagnostics):
