@@ -150,7 +150,8 @@ def test_answers_that_came_together_are_all_there(tmp_path: Path) -> None:
     process.begin(len, ["a"])
     process.begin(len, ["ab"])
     process.begin(os.mkdir, [str(tmp_path / "done")])
-    while not (tmp_path / "done").exists():
+    end = time.monotonic() + PATIENCE
+    while not (tmp_path / "done").exists() and time.monotonic() < end:
         time.sleep(0.01)
     assert process.answer() == [1]
     assert process.has_answer()

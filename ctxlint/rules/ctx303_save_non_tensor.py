@@ -183,9 +183,14 @@ def _taken_apart(argument: Slot, name: str) -> str:
     return f"Write `*{f'({name})' if bare else name}`, if it holds tensors"
 
 
+def _place_of(argument: Slot, call: ContextCall) -> int | None:
+    """The position of an argument in a call; None if it is not one of it."""
+    return next((at for at, each in enumerate(call.arguments) if each is argument), None)
+
+
 def _starred_target(fn: FunctionClass, call: ContextCall, argument: Slot) -> str:
     """What else to change where backward unpacks as many tensors as there are arguments without the star."""
-    at = next((at for at, each in enumerate(call.arguments) if each is argument), None)
+    at = _place_of(argument, call)
     if at is None or call.method != "save_for_backward" or any(each.starred for each in call.arguments):
         return ""
     unpacked = (each for read in fn.saved_reads for each in read.unpackings if not each.by)
@@ -195,7 +200,7 @@ def _starred_target(fn: FunctionClass, call: ContextCall, argument: Slot) -> str
 
 def _is_tensor_elsewhere(home: Method, call: ContextCall, argument: Slot) -> bool:
     """Whether another call of the same name saves as much, and at this place a tensor: backward unpacks both alike."""
-    at = next((at for at, each in enumerate(call.arguments) if each is argument), None)
+    at = _place_of(argument, call)
     others = [each for each in home.facts.of(ContextCall) if each.method == call.method and each is not call]
     alike = [each.arguments for each in others if len(each.arguments) == len(call.arguments)]
     plain = [each for each in alike if not any(slot.starred for slot in each)]

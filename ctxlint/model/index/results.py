@@ -635,16 +635,17 @@ def _viewed(node: ast.expr) -> ast.expr | None:
             return value
         case ast.Attribute(value, "T" | "mT"):
             return value
-        case ast.Subscript(value, ast.Tuple(parts)) if all(map(_copies_nothing, parts)):
-            return value
-        case ast.Subscript(value, part) if _copies_nothing(part):
+        case ast.Subscript(value, index) if _copies_nothing(index):
             return value
     return None
 
 
 def _copies_nothing(index: ast.expr) -> bool:
-    """Whether it is a slice, a number, ``None`` or ``...``."""
-    number = isinstance(index, ast.Constant) and not isinstance(index.value, (bool, str))
+    """Whether it is a slice, a number, ``None`` or ``...``, or several of these."""
+    if isinstance(index, ast.Tuple):
+        return all(map(_copies_nothing, index.elts))
+    written = index.operand if isinstance(index, ast.UnaryOp) and isinstance(index.op, ast.USub) else index
+    number = isinstance(written, ast.Constant) and not isinstance(written.value, (bool, str))
     return number or isinstance(index, ast.Slice)
 
 
@@ -662,17 +663,9 @@ def _writes(statement: ast.stmt, name: str) -> bool:
 
 def _is_of(node: ast.expr, name: str) -> bool:
     """Whether an expression is a name, or an item of it that is certainly a view: not by a list or a mask."""
-    while isinstance(node, ast.Subscript) and _is_basic(node.slice):
+    while isinstance(node, ast.Subscript) and _copies_nothing(node.slice):
         node = node.value
     return isinstance(node, ast.Name) and node.id == name
-
-
-def _is_basic(index: ast.expr) -> bool:
-    """Whether an index is written with numbers and slices."""
-    if isinstance(index, ast.Tuple):
-        return all(map(_is_basic, index.elts))
-    index = index.operand if isinstance(index, ast.UnaryOp) else index
-    return isinstance(index, (ast.Slice, ast.Constant))
 
 
 def _stored(statement: ast.stmt) -> frozenset[str]:
