@@ -11,8 +11,11 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import fields
 from types import ModuleType
 from typing import Any
+
+from ctxlint.records import compiled_init
 
 
 def import_libcst() -> None:
@@ -89,20 +92,15 @@ class _Quick:
         kind.__doc__ = kind.__doc__ or _NO_TEXT  # otherwise it is made from the signature, which takes long
         made = self._original(kind, init=False, repr=False, eq=False)
         self.made.append(made.__dataclass_params__)
-        made.__init__ = _init_on_demand(made, self._original)
+        made.__init__ = _init_on_demand(made)
         made.__setattr__, made.__delattr__ = _refuse_assignment, _refuse_deletion
         return made
 
 
-def _init_on_demand(kind: Any, dataclass: Any) -> Any:
+def _init_on_demand(kind: Any) -> Any:
     def __init__(self: Any, *values: Any, **named: Any) -> None:  # noqa: N807
-        from dataclasses import fields
-
-        members = {each.name: each for each in fields(kind)}
-        body = {**members, "__annotations__": {name: each.type for name, each in members.items()}, "__doc__": _NO_TEXT}
-        if hasattr(kind, "__post_init__"):
-            body["__post_init__"] = kind.__post_init__
-        compiled = dataclass(frozen=True, repr=False, eq=False)(type(kind.__name__, (), body)).__init__
+        has_check = hasattr(kind, "__post_init__")
+        compiled = compiled_init(fields(kind), "_assign(self, '{0}', {1})", calls_post_init=has_check)
         for each in type(self).__mro__:  # LibCST made another class of it, with slots
             if vars(each).get("__init__") is __init__:
                 each.__init__ = compiled  # type: ignore[misc]

@@ -10,7 +10,8 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from dataclasses import field
+    from collections.abc import Callable, Sequence
+    from dataclasses import Field, field
 
     from typing_extensions import dataclass_transform
 else:
@@ -82,12 +83,44 @@ def _complete(kind: Any) -> None:
     own = vars(kind)
     names = (*own.get("__annotations__", ()), "__annotations__", "__module__", "__doc__", "__post_init__")
     body = {name: own[name] for name in names if name in own}
-    made: Any = dataclass(eq=False, repr=False)(type(kind.__name__, kind.__bases__, body))
+    made: Any = dataclass(init=False, eq=False, repr=False)(type(kind.__name__, kind.__bases__, body))
+    made.__init__ = compiled_init(fields(made), "self.{0} = {1}", calls_post_init=hasattr(kind, "__post_init__"))
     if "_compared" in own:
         compared = [each.name for each in fields(made) if each.compare]
         kind._compared = attrgetter(*compared) if compared else type  # noqa: SLF001
     for name in (*_COMPLETED, "__init__"):
         setattr(kind, name, vars(made)[name])
+
+
+def compiled_init(fields: Sequence[Field[Any]], assign: str, *, calls_post_init: bool) -> Callable[..., None]:
+    """The ``__init__`` that ``dataclass`` would make of these fields, in a fourth of the time.
+
+    ``assign`` is the format of a statement that assigns {1} to the attribute {0} of ``self``.
+    """
+    from dataclasses import MISSING
+
+    known: dict[str, Any] = {"_missing": MISSING, "_assign": object.__setattr__}
+    positional, keywords, body = ["self"], ["*"], []
+    for each in fields:
+        name, has_factory = each.name, each.default_factory is not MISSING
+        if has_factory:
+            known[f"_make_{name}"] = each.default_factory
+        elif each.default is not MISSING:
+            known[f"_default_{name}"] = each.default
+        if each.init:
+            default = "_missing" if has_factory else f"_default_{name}"
+            declared = name if default not in known else f"{name}={default}"
+            (keywords if each.kw_only else positional).append(declared)
+            made = f"_make_{name}() if {name} is _missing else {name}" if has_factory else name
+            body.append(assign.format(name, made))
+        elif has_factory:
+            body.append(assign.format(name, f"_make_{name}()"))
+    if calls_post_init:
+        body.append("self.__post_init__()")
+    parameters = positional + (keywords if len(keywords) > 1 else [])
+    exec("\n ".join([f"def __init__({', '.join(parameters)}):", *(body or ["pass"])]), known)
+    init: Callable[..., None] = known["__init__"]
+    return init
 
 
 def _equal(self: Any, other: Any) -> bool:

@@ -17,7 +17,7 @@ from ctxlint.editor.workspace import Workspace
 from ctxlint.model.index.outside_facts import ProjectQuestion
 from ctxlint.run.answers import Answering, NamingMethods, Storing
 from ctxlint.run.loaded_together import NamingModules
-from ctxlint.run.second_process import PATIENCE, SecondProcess
+from ctxlint.run.second_process import PATIENCE, SecondProcess, _project_around
 from ctxlint.run.worker_process import WorkerProcess
 from ctxlint.source.imports import Imports
 from ctxlint.source.scanner import Mentions, Transforming
@@ -103,6 +103,23 @@ def test_it_searches_the_project_of_a_document_ahead(second: SecondProcess, tmp_
     assert around is not None
     assert second._prepared == set(around.paths(path))
     assert len(second._prepared) == 100
+    assert set(_project_around(str(tmp_path))) == second._prepared
+
+
+def test_it_searches_the_project_around_a_folder_ahead(second: SecondProcess, tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    paths = [tmp_path / f"file{number}.py" for number in range(100)]
+    for path in paths:
+        path.write_text("vmap(f)\n")
+    Projects(Workspace(print, (str(tmp_path),)), second).prepare_around(str(tmp_path / "."))
+    assert second._process is not None
+    begun = "sorted(__import__('ctxlint.run.second_process', fromlist=['']) ._BEGUN)"
+    asked, deadline = sorted(map(str, paths)), time.monotonic() + 10
+    second._process.answer()  # that it has imported what searching needs
+    second._process.answer()  # that it has begun
+    while second._process.ask(eval, [begun]) != [asked]:
+        assert time.monotonic() < deadline
+    assert second.answers(Imports(), Transforming(), asked) == [True] * len(paths)
 
 
 @pytest.mark.parametrize("prepares", [False, True])

@@ -44,6 +44,11 @@ class Projects:
             around = self.around(path)
             second.prepare(around.paths(path) if around is not None else ())
 
+    def prepare_around(self, folder: str) -> None:
+        """Let the second process begin to search the project around a folder of the client."""
+        if self._second is not None:
+            self._second.prepare_around(folder)
+
     def refresh(self) -> None:
         """Files may have changed."""
         for each in self._known.values():

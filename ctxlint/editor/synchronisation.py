@@ -54,6 +54,8 @@ def _register_start(session: Session) -> None:
         folders = [folder.uri for folder in params.workspace_folders or ()]
         root = params.root_uri or params.root_path
         _set_folders(session, folders or ([root] if root else []))
+        for folder in session.settings.folders:
+            session.projects.prepare_around(folder)
         session.initial_settings = params.initialization_options
         _set_client_settings(session, params.initialization_options, initial=True)
         if _answers_configuration(params.capabilities):

@@ -1,8 +1,9 @@
 """A second process, which searches files of a project while a language server searches the others.
 
 The first check of a document searches all of its project for several things, and the user waits for it. The process
-begins when the document is opened: it reads the files, and searches them for what every first check searches for. Later
-nothing is left to share: what was searched for is known. So the process ends when the server has nothing to do.
+begins when the client names its folders: it lists and reads the files of the projects there, and searches them for what
+every first check searches for. Later nothing is left to share: what was searched for is known. So the process ends when
+the server has nothing to do.
 """
 
 from __future__ import annotations
@@ -39,6 +40,8 @@ _AHEAD = 2
 """How many requests the second process has, so that it need not wait for the next one."""
 _OWN = 8
 """How many files this process searches before it looks for an answer."""
+_MOST_AHEAD = 2000
+"""How many files of a project are searched before a document is opened."""
 
 
 class SecondProcess:
@@ -67,6 +70,11 @@ class SecondProcess:
         new = [each for each in paths if each not in self._prepared]
         if len(new) >= WORTH_SHARING and self.can_prepare and self._begin(_prepare, new):
             self._prepared.update(new)
+
+    def prepare_around(self, folder: str) -> None:
+        """Let the process list the files of the project around a folder, and begin to search some of them."""
+        if self.can_prepare:
+            self._begin(_prepare_around, folder)
 
     def answers(self, imports: Imports, search: Search, paths: list[str]) -> list[bool | None]:
         """As ``answers_in``."""
@@ -146,13 +154,26 @@ class SecondProcess:
 
 def _import(_: object) -> None:
     """Import what searching needs."""
-    from ctxlint.run import answers  # noqa: F401
+    from ctxlint.run import answers, project_index  # noqa: F401
 
 
-def _prepare(paths: Sequence[str]) -> None:
+def _prepare(paths: Iterable[str]) -> None:
     """Search some files while nothing else is asked."""
     sys.setswitchinterval(_SECONDS_OF_A_TURN)
     threading.Thread(target=_search_ahead, args=(paths,), daemon=True).start()
+
+
+def _prepare_around(folder: str) -> None:
+    """Search the project around a folder, or the beginning of a large one: perhaps no document is opened there."""
+    _prepare(_project_around(folder))
+
+
+def _project_around(folder: str) -> Iterator[str]:
+    from ctxlint.config.configuration import Configuration
+    from ctxlint.run.project_index import ProjectIndex
+
+    files = ProjectIndex((), Configuration(root=folder)).rest(folder).files
+    yield from (each.path for each, _ in files[:_MOST_AHEAD])
 
 
 def _search_ahead(paths: Iterable[str]) -> None:
@@ -160,6 +181,9 @@ def _search_ahead(paths: Iterable[str]) -> None:
 
     searches = (Transforming(), NamingMethods())
     for path in paths:
+        if path in _BEGUN:
+            continue
+        _BEGUN.add(path)
         _IS_FREE.wait()
         for each in searches:
             _KNOWN[each.question, path] = answers_in(_IMPORTS, each, [path])[0]
@@ -188,6 +212,8 @@ _IMPORTS = Imports()
 _IMPORTS.contents = Contents()
 _KNOWN: dict[tuple[str, str], bool | None] = {}
 """What was searched ahead: the answers, by the question and the file."""
+_BEGUN: set[str] = set()
+"""The files that were searched ahead, and those that are being searched."""
 _SEARCH: list[Search] = []
 """The latest search."""
 _IS_FREE = threading.Event()
