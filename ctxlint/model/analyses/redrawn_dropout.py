@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import libcst as cst
 
@@ -13,7 +13,7 @@ from ctxlint.model.analyses.unread_arguments import certainly_called, taken_by_c
 from ctxlint.model.index.apply_calls import ArgumentKind
 from ctxlint.model.index.scopes import Scope, resolve
 from ctxlint.model.interpreter.values import Tri
-from ctxlint.model.syntax import dotted, is_name, last_name, parents_below, words_of
+from ctxlint.model.syntax import dotted, is_name, kept, last_name, parents_below, words_of
 from ctxlint.patterns import pattern
 from ctxlint.records import record
 
@@ -54,11 +54,11 @@ def redrawn_dropout(fn: FunctionClass) -> Redrawn | None:
     backward, forward = fn.judgeable_backward, fn.forward
     if backward is None or forward is None or forward.inherited or backward.raises_only or fn.escapes:
         return None
-    if _refuses(backward.node):
-        return None
     inputs = [each for each in fn.inputs if _PROBABILITY.fullmatch(each.name) and each.is_tensor is not Tri.YES]
+    if not inputs or kept(backward.node, _refuses):
+        return None
     for each in inputs:
-        if _drops(forward, each.name) and not _is_fixed(fn, each) and not _treats_random_numbers(backward.node):
+        if _drops(forward, each.name) and not _is_fixed(fn, each) and not kept(backward.node, _treats_random_numbers):
             found = next(_without_state(fn, backward, each), None)
             if found is not None:
                 return found
@@ -71,7 +71,7 @@ def _drops(forward: Method, name: str) -> bool:
     arguments = [each for each in arguments if isinstance(each, cst.Arg)]
     calls = {id(call): call for each in arguments if isinstance(call := forward.parents[each], cst.Call)}
     helpers = [certainly_called(forward, each) for each in calls.values()]
-    refusing = may_be_refused(forward, name) or any(each is not None and _refuses(each[1]) for each in helpers)
+    refusing = may_be_refused(forward, name) or any(each is not None and kept(each[1], _refuses) for each in helpers)
     return bool(calls) and not refusing
 
 
@@ -94,7 +94,7 @@ def _without_state(fn: FunctionClass, backward: Method, drop: Input) -> Iterator
             yield Redrawn(call, drop, last_name(call.func), "")
             continue
         taken, called = taken_by_callee(backward, given[0]), certainly_called(backward, call)
-        if taken is None or called is None or _refuses(called[1]) or _treats_random_numbers(called[1]):
+        if taken is None or called is None or kept(called[1], _refuses) or kept(called[1], _treats_random_numbers):
             continue
         definition, helper = called
         known = definition.unit.index.functions[definition.qualname]
@@ -106,16 +106,29 @@ def _without_state(fn: FunctionClass, backward: Method, drop: Input) -> Iterator
 
 def _calls_with(helper: cst.FunctionDef, parameter: str) -> Iterator[cst.Call]:
     """The calls in a function that get a parameter, or options with it, if the function never binds it again."""
-    below = parents_below(helper.body)
-    stored = [each.target for each in below if isinstance(each, (cst.AssignTarget, cst.AugAssign, cst.AnnAssign))]
-    stored += [each.name for each in below if isinstance(each, cst.Param)]
-    if any(is_name(each, parameter) for each in stored):
+    code = kept(helper, _code_of)
+    if any(is_name(each, parameter) for each in code.bound):
         return
-    options = any(isinstance(each, cst.DictElement) and is_name(each.value, parameter) for each in below)
-    for call in below:
-        if isinstance(call, cst.Call):
-            if any(is_name(each.value, parameter) or (options and each.star == "**") for each in call.args):
-                yield call
+    options = any(is_name(each.value, parameter) for each in code.options)
+    for call in code.calls:
+        if any(is_name(each.value, parameter) or (options and each.star == "**") for each in call.args):
+            yield call
+
+
+class _Code(NamedTuple):
+    """What a function binds, the entries of its dicts, and its calls."""
+
+    bound: tuple[cst.CSTNode, ...]
+    options: tuple[cst.DictElement, ...]
+    calls: tuple[cst.Call, ...]
+
+
+def _code_of(function: cst.FunctionDef) -> _Code:
+    below = parents_below(function.body)
+    bound = [each.target for each in below if isinstance(each, (cst.AssignTarget, cst.AugAssign, cst.AnnAssign))]
+    bound += [each.name for each in below if isinstance(each, cst.Param)]
+    options = (each for each in below if isinstance(each, cst.DictElement))
+    return _Code(tuple(bound), tuple(options), tuple(each for each in below if isinstance(each, cst.Call)))
 
 
 def _is_of_flash_attention(call: cst.Call, scope: Scope) -> bool:
@@ -142,9 +155,9 @@ def _treats_random_numbers(function: cst.FunctionDef) -> bool:
 def _refuses(function: cst.FunctionDef) -> bool:
     """Whether a function may raise for a dropout."""
     below = parents_below(function.body)
-    tests = [each.test for each in below if isinstance(each, cst.Assert)]
-    tests += [each.test for each in below if isinstance(each, cst.If) and _raises(each)]
-    return any("drop" in word for test in tests for word in words_of(test))
+    tests = [each for each in below if isinstance(each, (cst.Assert, cst.If))]
+    about = (each for each in tests if any("drop" in word for word in words_of(each.test)))
+    return any(isinstance(each, cst.Assert) or _raises(each) for each in about)
 
 
 def _raises(node: cst.If) -> bool:
