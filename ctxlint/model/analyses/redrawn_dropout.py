@@ -18,7 +18,7 @@ from ctxlint.patterns import pattern
 from ctxlint.records import record
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from ctxlint.model.function import FunctionClass, Input
     from ctxlint.model.interpreter.method import Method
@@ -55,7 +55,7 @@ def redrawn_dropout(fn: FunctionClass) -> Redrawn | None:
     if backward is None or forward is None or forward.inherited or backward.raises_only or fn.escapes:
         return None
     inputs = [each for each in fn.inputs if _PROBABILITY.fullmatch(each.name) and each.is_tensor is not Tri.YES]
-    if not inputs or kept(backward.node, _refuses):
+    if not inputs or _may_refuse([*backward.nodes_of(cst.Assert), *backward.nodes_of(cst.If)]):
         return None
     for each in inputs:
         if _drops(forward, each.name) and not _is_fixed(fn, each) and not kept(backward.node, _treats_random_numbers):
@@ -154,8 +154,10 @@ def _treats_random_numbers(function: cst.FunctionDef) -> bool:
 
 def _refuses(function: cst.FunctionDef) -> bool:
     """Whether a function may raise for a dropout."""
-    below = parents_below(function.body)
-    tests = [each for each in below if isinstance(each, (cst.Assert, cst.If))]
+    return _may_refuse(each for each in parents_below(function.body) if isinstance(each, (cst.Assert, cst.If)))
+
+
+def _may_refuse(tests: Iterable[cst.Assert | cst.If]) -> bool:
     about = (each for each in tests if any("drop" in word for word in words_of(each.test)))
     return any(isinstance(each, cst.Assert) or _raises(each) for each in about)
 
