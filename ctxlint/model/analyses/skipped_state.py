@@ -368,6 +368,8 @@ def _by_flags(fn: FunctionClass, needed: _Needed) -> SkippedState | None:
         [flags for guard in event.guards if guard not in always and (flags := _flags_for(fn, event, guard))]
         for event in events
     ]
+    if not all(tested):  # an event that no flag guards
+        return None
     differentiable = (each.index for each in fn.inputs if each.gradient is Tri.YES and not _is_from_a_list(fn, each))
     for other in [*differentiable, *_asked_for_by_backward(fn)]:
         if needed.flags is not None and other not in needed.flags:
