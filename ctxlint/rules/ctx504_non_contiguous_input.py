@@ -32,7 +32,8 @@ class NonContiguousInput(Rule[FunctionClass]):
     saved input in `backward` as it came, if `forward` gives compiled code a contiguous copy of it. Also a new tensor with
     the layout of an input or incoming gradient, its `clone()` or `torch.zeros_like(x)`, that is written by way of `flatten()` or the like, which copies what is
     not contiguous, and read later. Reported by default is
-    a `view` of an input that merges dimensions, where a call passes a part of them: `x[:, 1:]`.
+    a `view` of an input that merges dimensions, where a call passes a part of them: `x[:, 1:]`. And an assertion that such
+    an input is contiguous.
 
     ## Why is this bad?
     Callers may pass a transposed, sliced or expanded tensor. Compiled code that computes addresses from sizes, as most
@@ -128,6 +129,8 @@ class NonContiguousInput(Rule[FunctionClass]):
         for sliced in sliced_inputs(fn):
             fact = f"`{code_of(sliced.node)}` in `forward` of `{fn.name}`"
             effect = "it raises RuntimeError unless a merged size is 1 or that takes everything. Use `reshape`."
+            if sliced.asserted:
+                effect = "it raises AssertionError unless the sizes before are 1 or that takes everything. Call `.contiguous()` there."
             yield Finding(
                 fn.span(sliced.node),
                 fitting(

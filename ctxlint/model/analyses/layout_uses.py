@@ -171,7 +171,7 @@ def _asserted(backward: Method, outputs: Sequence[Returned]) -> Iterator[LayoutU
         position = _position(asking.value)
         if position is not None and _has_one_layout(outputs, position, ASSERTED):
             continue
-        if asking.node in found or _is_asserted(backward, asking.node):
+        if asking.node in found or is_asserted(backward, asking.node):
             name = _name(asking.value, func.value, is_whole=_is_inside_all(backward, asking.node))
             use = LayoutUse(asking.node, name, ASSERTED, position=position)
             found.setdefault(asking.node, {}).setdefault(asking.value, use)
@@ -291,7 +291,8 @@ def compiled_reads_of_inputs(fn: FunctionClass) -> Iterator[tuple[MemoryRead, li
 
     Only the first call for each input with a gradient counts, and none if forward makes it contiguous, all calls of the
     Function in view pass a new tensor for it, or it has the name of a parameter. One that mentions strides treats
-    them on purpose, unless the kernel certainly does not use the last one: then it is ``PARTLY_STRIDED``.
+    them on purpose, unless the kernel certainly does not use the last one: then it is ``PARTLY_STRIDED``. What an
+    extension gets as ``stride`` is that of a convolution, unless forward asks a tensor.
     """
     forward = fn.forward
     if forward is None or forward.inherited or not fn.signature_judgeable or not keeps_arguments(forward):
@@ -300,10 +301,14 @@ def compiled_reads_of_inputs(fn: FunctionClass) -> Iterator[tuple[MemoryRead, li
     found: dict[cst.CSTNode, tuple[MemoryRead, list[Input]]] = {}
     seen: set[Value] = set()
     handled = any("stride" in word or word == ASSERTED for word in words_of(forward.node))
+    asks = handled and any(
+        "stride" in last_name(each.func) or last_name(each.func) == ASSERTED for each in forward.nodes_of(cst.Call)
+    )
     for read in forward.facts.of(MemoryRead):
         partly = read.value if read.how == PARTLY_STRIDED else without_last_stride(forward.facts, read)
         value = read.value if partly is None else partly
-        if read.is_for_a_shape or value in seen or (partly is None and (handled or value in asked)):
+        on_purpose = asks if read.how == EXTENSION else handled
+        if read.is_for_a_shape or value in seen or (partly is None and (on_purpose or value in asked)):
             continue
         if partly is None and (
             read.how not in (KERNEL, EXTENSION) or (read.how == KERNEL and (read.by or is_of_one_element(read)))
@@ -409,7 +414,7 @@ def _is_gradient(value: Value) -> bool:
     return isinstance(whole, (Variadic if isinstance(value, Item) else Parameter)) and whole.role == "gradient"
 
 
-def _is_asserted(method: Method, node: cst.CSTNode) -> bool:
+def is_asserted(method: Method, node: cst.CSTNode) -> bool:
     """Whether an assertion raises unless a call returns True: ``assert g.is_contiguous() and n``, or one with ``all``.
 
     Not with ``memory_format``, where another layout is meant, nor under ``try``, which may handle the error.

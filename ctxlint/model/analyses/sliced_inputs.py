@@ -1,4 +1,7 @@
-"""Inputs of which forward takes a ``view`` that is impossible for what a call in view passes, as ``x[:, 1:, :]``."""
+"""Inputs of which forward takes a ``view`` that is impossible for what a call in view passes, as ``x[:, 1:, :]``.
+
+Or that it asserts to be contiguous.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,8 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model.analyses.conditional_code import Runs, runs
-from ctxlint.model.analyses.layout_uses import keeps_arguments
+from ctxlint.model.analyses.layout_uses import is_asserted, keeps_arguments
+from ctxlint.model.interpreter.summary import ASSERTED
 from ctxlint.model.syntax import code_of, keywords_of, signed_integer, single_index
 from ctxlint.records import record
 
@@ -20,15 +24,22 @@ if TYPE_CHECKING:
 
 @record
 class SlicedInput:
-    """``x.view(-1)`` or ``x.view(-1, x.shape[-1])``, and the ``call`` that passes a part of a tensor, ``passed``."""
+    """``x.view(-1)`` or ``x.view(-1, x.shape[-1])``, and the ``call`` that passes a part of a tensor, ``passed``.
+
+    Or ``x.is_contiguous()`` in an assertion.
+    """
 
     node: cst.Call
     call: ApplyCall
     passed: str
+    asserted: bool
 
 
 def sliced_inputs(fn: FunctionClass) -> Iterator[SlicedInput]:
-    """The views in forward that merge a dimension of which a call passes a part with the first one; one an input."""
+    """The views in forward that merge a dimension of which a call passes a part with the first one; one an input.
+
+    And the assertions that such an input is contiguous.
+    """
     passed = {
         at: (call, dimension, named, code)
         for call in reversed(fn.calls)
@@ -41,13 +52,20 @@ def sliced_inputs(fn: FunctionClass) -> Iterator[SlicedInput]:
     for at, (call, dimension, named, code) in sorted(passed.items()):
         name = fn.inputs[at].name if at < len(fn.inputs) else ""
         for use in forward.named.get(name, ()):
-            view, method = forward.called_on(use)
-            if view is None or method != "view" or not forward.holds_argument(name, use):
+            asked, method = forward.called_on(use)
+            if asked is None or method not in ("view", ASSERTED) or not forward.holds_argument(name, use):
                 continue
-            kept = _kept_dimensions(forward, view, name)
-            if kept is not None and dimension < named - kept and runs(forward, view) is Runs.ALWAYS:
-                yield SlicedInput(view, call, code)
-                break
+            if method == ASSERTED:
+                statement = forward.around(asked, cst.Assert)
+                fails = statement is not None and is_asserted(forward, asked)
+                if statement is None or not fails or runs(forward, statement) is not Runs.ALWAYS:
+                    continue
+            else:
+                kept = _kept_dimensions(forward, asked, name)
+                if kept is None or dimension >= named - kept or runs(forward, asked) is not Runs.ALWAYS:
+                    continue
+            yield SlicedInput(asked, call, code, method == ASSERTED)
+            break
 
 
 def _kept_dimensions(forward: Method, view: cst.Call, name: str) -> int | None:
