@@ -90,8 +90,8 @@ class GradientStridesIgnored(Rule[FunctionClass]):
     and one under a decorator of the project may get a contiguous one. Not reported if a call on the way passes its
     arguments in another order than the function takes them. What may handle strides, or raises, is CTX502:
     `view`, collectives, compiled extensions, and kernels that the project does not contain.
-    Of what is computed from a gradient, its product with a number and conversions of the dtype count, for gradients with
-    several dimensions.
+    Of what is computed from a gradient, its product with a number and conversions of the dtype count, also in a function
+    of the project that returns it, for gradients with several dimensions.
 
     ## References
     - [torch.Tensor.stride](https://pytorch.org/docs/stable/generated/torch.Tensor.stride.html)

@@ -23,7 +23,7 @@ from ctxlint.records import record
 from ctxlint.torch_api import operations
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Container, Iterator, Sequence
 
     from ctxlint.model.function import FunctionClass, Input, Returned
     from ctxlint.model.interpreter.events import Step
@@ -232,14 +232,17 @@ def silent_uses(backward: Method, outputs: Sequence[Returned]) -> list[LayoutUse
     return [each for each in layout_uses(backward, outputs) if each.silent and each.position not in handled]
 
 
-def given_elsewhere(method: Method) -> set[Value]:
-    """What functions get that read no memory of it, as far as is known: they may check its layout."""
+def given_elsewhere(method: Method, followed: Container[cst.CSTNode] = ()) -> set[Value]:
+    """What functions get that read no memory of it, as far as is known: they may check its layout.
+
+    Not those that are ``followed``.
+    """
     reads = (each for each in method.facts.of(MemoryRead) if each.how != ASSERTED)
     readers = {each.node for each in (*reads, *method.facts.of(ForeignStrides))}
     return {
         option
         for call in method.facts.of(GenericCall)
-        if call.node not in readers and not (call.callee or "").startswith(_FROM_OUTSIDE)
+        if call.node not in readers and call.node not in followed and not (call.callee or "").startswith(_FROM_OUTSIDE)
         for slot in (*call.arguments, *(slot for _name, slot in call.keywords))
         for option in slot.value.options()
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -10,10 +11,12 @@ from ctxlint.model.analyses.kept_values import kept_value
 from ctxlint.model.analyses.layout_uses import LayoutUse, given_elsewhere, is_of_one_element, keeps_arguments
 from ctxlint.model.analyses.merged_dimensions import dimensions_of_gradient
 from ctxlint.model.index.kernel_parameters import gets_bare_address
-from ctxlint.model.interpreter.events import LayoutAsked, MemoryRead
+from ctxlint.model.index.result_layouts import results_of
+from ctxlint.model.interpreter.events import GenericCall, LayoutAsked, MemoryRead
 from ctxlint.model.interpreter.summary import KERNEL
 from ctxlint.model.interpreter.values import Constant, ContextAttribute, Fresh, Parameter, Scalar, Tri, View, is_input
 from ctxlint.model.syntax import code_of, keywords_of, last_name
+from ctxlint.source.ast_tree import nodes_in, positional_names
 from ctxlint.torch_api.operations import BUFFERS, FLOAT_CONVERSIONS, LAYOUT_KEEPING_FACTORIES
 
 if TYPE_CHECKING:
@@ -39,7 +42,8 @@ def uses_of_multiples(fn: FunctionClass) -> Iterator[LayoutUse]:
     if backward is None or not launched or not keeps_arguments(backward):
         return
     asked = {option for each in backward.facts.of(LayoutAsked) for option in each.value.options()}
-    elsewhere = asked | given_elsewhere(backward)
+    followed = {each.node for each in backward.facts.of(GenericCall) if _argument_with_its_layout(each)}
+    elsewhere = asked | given_elsewhere(backward, followed)
     seen: set[str] = set()
     for read in launched:
         certain = read.parameter is not None and gets_bare_address(*read.parameter) and not is_of_one_element(read)
@@ -50,7 +54,8 @@ def uses_of_multiples(fn: FunctionClass) -> Iterator[LayoutUse]:
             continue
         position = backward.positional.index(gradient)
         handled = any(isinstance(each, Parameter) and each.name == gradient.name for each in elsewhere)
-        if handled or dimensions_of_gradient(fn, position, gradient.name) < _OF_A_MATRIX:
+        known = dimensions_of_gradient(fn, position, gradient.name) >= _OF_A_MATRIX or _takes_matrices(backward, read)
+        if handled or not known:
             continue
         if not _meets_another_layout(fn, backward, read):
             continue
@@ -68,8 +73,14 @@ _CONTIGUOUS = BUFFERS - LAYOUT_KEEPING_FACTORIES
 def _meets_another_layout(fn: FunctionClass, backward: Method, read: MemoryRead) -> bool:
     """Whether the kernel gets a tensor of forward, or a new contiguous one: else each element meets its own place."""
     given = read.node.args if isinstance(read.node, cst.Call) else ()
-    values = (backward.value_of(each.value.value) for each in given if isinstance(each.value, cst.Name))
-    return any(_has_own_layout(fn, each) for each in values if each is not None)
+    return any(_argument_has_own_layout(fn, backward, each.value) for each in given)
+
+
+def _argument_has_own_layout(fn: FunctionClass, backward: Method, node: cst.BaseExpression) -> bool:
+    if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value == "contiguous":
+        node = node.func.value
+    value = backward.value_of(node.value) if isinstance(node, cst.Name) else None
+    return value is not None and _has_own_layout(fn, value)
 
 
 def _has_own_layout(fn: FunctionClass, value: Value) -> bool:
@@ -101,10 +112,70 @@ def _behind(fn: FunctionClass, backward: Method, node: cst.BaseExpression, hops:
             return _behind(fn, backward, node.left, hops)
         by_left = isinstance(node.operator, cst.Multiply) and _is_number(fn, backward, node.left)
         return _behind(fn, backward, node.right, hops) if by_left else None
-    func = node.func if isinstance(node, cst.Call) else None
-    if not isinstance(node, cst.Call) or not isinstance(func, cst.Attribute) or func.attr.value not in _CONVERTING:
+    if not isinstance(node, cst.Call) or "memory_format" in keywords_of(node):
         return None
-    return _behind(fn, backward, func.value, hops) if "memory_format" not in keywords_of(node) else None
+    if isinstance(node.func, cst.Attribute) and node.func.attr.value in _CONVERTING:
+        return _behind(fn, backward, node.func.value, hops)
+    called = next((each for each in backward.facts.of(GenericCall) if each.node is node), None)
+    given = _argument_with_its_layout(called) if called is not None and hops else None
+    return _behind(fn, backward, given, hops - 1) if given is not None else None
+
+
+def _argument_with_its_layout(called: GenericCall) -> cst.BaseExpression | None:
+    """The argument of a function of the project that certainly returns a tensor with its layout: ``scaled(g)``."""
+    function, node = _function_called(called), called.node
+    if function is None or not isinstance(node, cst.Call) or function.decorator_list:
+        return None
+    if any(
+        "contiguous" in each.attr or "stride" in each.attr
+        for each in nodes_in(function)
+        if isinstance(each, ast.Attribute)
+    ):
+        return None
+    names = positional_names(function.args)
+    returned = results_of(function, {each: each for each in names}, frozenset())
+    kept = {"" if laid is None or laid.order else laid.order_of for each in returned.returns for _at, laid in each}
+    name = kept.pop() if len(kept) == 1 and all(len(each) == 1 for each in returned.returns) else ""
+    return _given_for(node, names, name) if name and returned.complete else None
+
+
+def _function_called(called: GenericCall) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
+    """The function of the project that a call certainly means."""
+    found = called.definition
+    record = found.unit.index.functions.get(found.qualname) if found is not None and not called.replaceable else None
+    return record.node if record is not None and record.certain else None
+
+
+def _given_for(node: cst.Call, names: list[str], name: str) -> cst.BaseExpression | None:
+    """What a call passes for a parameter."""
+    plain = [each.value for each in node.args if each.keyword is None]
+    if any(each.star for each in node.args):
+        return None
+    by_name = {each.keyword.value: each.value for each in node.args if each.keyword is not None}
+    return dict(zip(names, plain)).get(name) or by_name.get(name)
+
+
+def _takes_matrices(backward: Method, read: MemoryRead) -> bool:
+    """Whether the function that launches a kernel unpacks the shape of what it gets into several names."""
+    called = next((each for each in backward.facts.of(GenericCall) if each.node is read.node), None)
+    function = _function_called(called) if called is not None else None
+    if function is None or not isinstance(read.node, cst.Call):
+        return False
+    names = positional_names(function.args)
+    return any(
+        _given_for(read.node, names, name) is read.value_node and sizes >= _OF_A_MATRIX
+        for name, sizes in _unpacked(function)
+    )
+
+
+def _unpacked(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[tuple[str, int]]:
+    """The names whose shapes a function unpacks, with the numbers of sizes: ``m, n = x.shape``."""
+    for each in nodes_in(function):
+        target = each.targets[0] if isinstance(each, ast.Assign) else None
+        if isinstance(each, ast.Assign) and isinstance(target, ast.Tuple) and isinstance(each.value, ast.Attribute):
+            owner, starred = each.value.value, any(isinstance(one, ast.Starred) for one in target.elts)
+            if each.value.attr == "shape" and isinstance(owner, ast.Name) and not starred:
+                yield owner.id, len(target.elts)
 
 
 def _line_around(backward: Method, node: cst.CSTNode) -> cst.SimpleStatementLine | None:

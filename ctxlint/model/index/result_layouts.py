@@ -50,6 +50,11 @@ class Laid:
     order_of: str = ""
 
     @property
+    def is_scalar(self) -> bool:
+        """Whether it certainly has no dimension."""
+        return self.sizes == () and not self.like
+
+    @property
     def is_vector(self) -> bool:
         """Whether it certainly has a single dimension."""
         return self.sizes is not None and len(self.sizes) == 1 and self.sizes[0].at != LEADING and not self.like
@@ -229,11 +234,15 @@ class _Walk:
             right or node.right, (Size, ast.Constant)
         ):
             return Size()
-        tensor = left if isinstance(left, Laid) else right
-        other = node.right if tensor is left else node.left
-        if not isinstance(tensor, Laid) or not (isinstance(other, ast.Constant) or isinstance(self.value(other), Size)):
+        first = isinstance(left, Laid) and not (left.is_scalar and isinstance(right, Laid))
+        tensor, other, node_of_other = (left, right, node.right) if first else (right, left, node.left)
+        scales = isinstance(node_of_other, ast.Constant) or isinstance(other, Size)
+        if not isinstance(tensor, Laid) or not (scales or (isinstance(other, Laid) and other.is_scalar)):
             return None
-        whole = isinstance(other, ast.Constant) and type(other.value) is int and not isinstance(node.op, ast.Div)
+        if not scales:
+            return _of_unknown_dtype(tensor)  # it is that of the other one if this one has no dimension either
+        number = node_of_other.value if isinstance(node_of_other, ast.Constant) else None
+        whole = type(number) is int and not isinstance(node.op, ast.Div)
         return tensor if whole else replace(tensor, dtype_of="", dtype=tensor.dtype if _floats(tensor) else "")
 
     def product(self, left: _Value, right: _Value) -> _Value:
@@ -331,17 +340,22 @@ class _Walk:
             return transposed(tensor) if name == "t" or _moves(name, [_number(each) for each in arguments]) else None
         if name in _REDUCING:
             return self.reduced(name, tensor, node, arguments)
+        if name == "clamp":
+            limits = [*arguments, *(each.value for each in node.keywords)]
+            bounded = all(isinstance(each, ast.Constant) or isinstance(self.value(each), Size) for each in limits)
+            return _of_unknown_dtype(tensor) if bounded else None
         if arguments or node.keywords or name not in _ELEMENTWISE:
             return None
-        return tensor if name in _KEEPING or _floats(tensor) else replace(tensor, dtype="", dtype_of="")
+        return tensor if name in _KEEPING or _floats(tensor) else _of_unknown_dtype(tensor)
 
     def converted(self, tensor: Laid, node: ast.Call, arguments: Sequence[ast.expr]) -> _Value:
-        """``x.to(torch.float32)``; None for a device, or another tensor."""
+        """``x.to(torch.float32)``; for a device, or another tensor, the dtype is unknown."""
         given = [*arguments, *(each.value for each in node.keywords if each.arg == "dtype")]
-        if len(given) != 1 or len(arguments) + len(node.keywords) != 1:
+        if any(each.arg == "memory_format" for each in node.keywords):
             return None
-        found = self.dtype(given[0])
-        return replace(tensor, dtype=found[0], dtype_of=found[1]) if found is not None else None
+        only = len(given) == 1 and len(arguments) + len(node.keywords) == 1
+        found = self.dtype(given[0]) if only else None
+        return replace(tensor, dtype=found[0], dtype_of=found[1]) if found is not None else _of_unknown_dtype(tensor)
 
     def reduced(self, name: str, tensor: Laid, node: ast.Call, arguments: Sequence[ast.expr]) -> _Value:
         """``x.sum(-1)`` has one dimension less, ``x.sum()`` none."""
@@ -418,6 +432,10 @@ def _moves(name: str, dimensions: list[int | None]) -> bool:
     if len(known) < len(dimensions) or not same_end:
         return False
     return known != sorted(known) if name == "permute" else len({*known}) > 1
+
+
+def _of_unknown_dtype(tensor: Laid) -> Laid:
+    return replace(tensor, dtype="", dtype_of="")
 
 
 def _floats(tensor: Laid) -> bool:
