@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import libcst as cst
+
 from ctxlint.model.analyses.partly_written import partly_written
+from ctxlint.model.analyses.sliced_writes import sliced_writes
+from ctxlint.model.analyses.unwritten_gradients import allocates
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.syntax import code_of
 from ctxlint.rules.base import Category, Finding, Rule
@@ -21,7 +25,7 @@ class PartlyWrittenGradient(Rule[FunctionClass]):
     """
     ## What it does
     Reports a gradient in memory that `backward` allocates with `torch.empty_like` and the like, and uses only under
-    one `if` without `else` before it returns it.
+    one `if` without `else` before it returns it. Also one of which it writes a part only, as in `grad[:, 1:] = …`.
 
     ## Why is this bad?
     `torch.empty_like` does not set the values. Where the condition is false, the gradient is what was in the memory
@@ -80,8 +84,9 @@ class PartlyWrittenGradient(Rule[FunctionClass]):
     There is no fix: only the author knows what the gradient is in the other case.
 
     ## Known limits
-    Off by default: other code may settle the test, such as a caller that does not call `apply` for one process.
-    Reported only for a comparison of what `backward` binds or gets; not with 0, or of a device or a number of
+    Off by default, but for a part that certainly leaves elements, such as `[1:]`: other code may settle the test, such as
+    a caller that does not call `apply` for one process. A part counts if a number that the caller passes bounds it, or a
+    literal, and nothing else uses the memory. A test is reported only for a comparison of what `backward` binds or gets; not with 0, or of a device or a number of
     dimensions. Not reported if the size of the memory depends on what is compared, or if another test that raises,
     returns or asserts mentions the same names.
 
@@ -94,7 +99,11 @@ class PartlyWrittenGradient(Rule[FunctionClass]):
     subject = FunctionClass
     category = Category.SUSPICIOUS
     default = False
+    default_in_view = True
     about_backward = True
+
+    def may_be_in_view(self, subject: FunctionClass) -> bool:
+        return subject.backward is not None and any(map(allocates, subject.backward.nodes_of(cst.Call)))
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         backward = fn.judgeable_backward
@@ -118,6 +127,21 @@ class PartlyWrittenGradient(Rule[FunctionClass]):
                     )
                 ),
                 related=at(fn, [choice.test], f"the only code that uses {names}"),
+            )
+        for each in sliced_writes(fn, backward):
+            part = code_of(each.part)
+            rest = "the rest" if each.certain else "unless that is all of it, the rest"
+            yield Finding(
+                fn.span(each.node),
+                fitting(
+                    *(
+                        f"`{backward.name}` of `{fn.name}` returns `{each.node.value}`, allocated without values and {written}; "
+                        f"{rest} is silently arbitrary. Call `torch.zeros` instead."
+                        for written in (f"written only at `{part}`", "written only in one part")
+                    )
+                ),
+                related=at(fn, [each.part], f"the only code that uses `{each.node.value}`"),
+                in_view=each.certain,
             )
 
 

@@ -10,7 +10,7 @@ from ctxlint.model.analyses.gradient_values import reads_values
 from ctxlint.model.interpreter.events import Assigned, Mutation, Question, UnwrittenResult
 from ctxlint.model.interpreter.local_names import only_assigned
 from ctxlint.model.interpreter.values import NONE, Fresh, Sequence, Tri, before_views
-from ctxlint.model.syntax import compares_identity, dotted, is_name, parents_below, words_of
+from ctxlint.model.syntax import children, compares_identity, dotted, is_name, last_name, parents_below
 from ctxlint.torch_api import operations
 
 if TYPE_CHECKING:
@@ -154,8 +154,20 @@ def allocates(node: cst.CSTNode) -> bool:
     return (
         path is not None
         and path.rpartition(".")[2] in operations.ALLOCATIONS
-        and _WITHOUT_VALUES.isdisjoint(words_of(node))
+        and isinstance(node, cst.Call)
+        and _WITHOUT_VALUES.isdisjoint(word for each in node.args for word in _words_of_size(each))
     )
+
+
+def _words_of_size(node: cst.CSTNode) -> Iterator[str]:
+    """The words in an argument, but not those that choose a size of another tensor: ``x.shape[0]``, ``x.size(0)``."""
+    if isinstance(node, cst.Subscript) or (isinstance(node, cst.Call) and last_name(node.func) == "size"):
+        return
+    value = getattr(node, "value", None)
+    if isinstance(value, str):
+        yield value
+    for child in children(node):
+        yield from _words_of_size(child)
 
 
 _WITHOUT_VALUES = frozenset(["0", '"meta"', "'meta'"])
