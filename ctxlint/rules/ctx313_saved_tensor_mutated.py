@@ -209,10 +209,26 @@ def _message(fn: FunctionClass, change: ChangedInBackward, alike: list[str], *, 
             f"{fact}{_condition(change)} with grad mode on; torch raises RuntimeError if it is a leaf that requires grad, "
             f"else the caller's tensor silently has another value after backward. {advice}."
         )
-    effect, start = "the caller's tensor has another value after backward", f"{fact}{_condition(change)};"
+    factor = _incoming_factor(fn, change)
+    effect = "the caller's tensor has another value after backward"
+    start = f"{fact}{_condition(change)};" + (f" unless `{factor}` is 1," if factor else "")
     if not _is_counted(change.mutation):
         return f"{start} {effect.replace('has', 'silently has', 1)}. {advice}."
-    return f"{start} {effect}, silently unless a later backward has saved it. {advice}."
+    unnoticed = "if no later backward has" if factor else "unless a later backward has"
+    return f"{start} {effect}, silently {unnoticed} saved it. {advice}."
+
+
+def _incoming_factor(fn: FunctionClass, change: ChangedInBackward) -> str:
+    """The incoming gradient with which backward multiplies the tensor: that of a loss is usually 1."""
+    node = change.mutation.node
+    if isinstance(node, cst.AugAssign) and isinstance(node.operator, cst.MultiplyAssign):
+        factor: cst.BaseExpression | None = node.value
+    else:
+        factor = (
+            node.args[0].value if isinstance(node, cst.Call) and node.args and change.mutation.how == "mul_" else None
+        )
+    incoming = {each.name for each in fn.backward.own_params} if fn.backward is not None else set()
+    return factor.value if isinstance(factor, cst.Name) and factor.value in incoming else ""
 
 
 def _exception(fn: FunctionClass, change: ChangedInBackward) -> str:

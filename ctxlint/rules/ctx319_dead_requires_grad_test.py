@@ -291,7 +291,10 @@ def _decides(method: Method, node: cst.CSTNode) -> bool:
 
 
 def _is_handed_on(method: Method, node: cst.CSTNode) -> bool:
-    """Whether it is only passed as such a flag, perhaps through a name: ``torch.zeros(n, requires_grad=flag)``."""
+    """Whether it is only passed as such a flag, perhaps through a name: ``torch.zeros(n, requires_grad=flag)``.
+
+    Or it gets a name that nothing reads.
+    """
     around = method.parents.get(node)
     while isinstance(around, cst.BooleanOperation):  # `x.requires_grad or weight.requires_grad`
         node, around = around, method.parents.get(around)
@@ -306,7 +309,7 @@ def _is_handed_on(method: Method, node: cst.CSTNode) -> bool:
     if not isinstance(target, cst.Name) or method.bound_to(target.value) is not node:
         return False
     reads = [each for each in method.named[target.value] if each is not target]
-    return bool(reads) and all(_is_handed_on(method, each) for each in reads)
+    return all(_is_handed_on(method, each) for each in reads)
 
 
 def _is_asserted_or_shown(method: Method, node: cst.CSTNode) -> bool:
