@@ -15,17 +15,19 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ctxlint.config.configuration import Configuration
 from ctxlint.config.settings import ALL, Settings
+from ctxlint.result import FileResult
 from ctxlint.run.in_project import forget_other_files
 from ctxlint.run.pipeline import lint_paths
 from ctxlint.source.decode import decode
 from ctxlint.source.modules import forget
 from ctxlint.source.reading import read_bytes
+from ctxlint.source.slices import ParsedStatements
+from ctxlint.source.source import Source
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from ctxlint.diagnostic import Diagnostic
-    from ctxlint.result import FileResult
 
 EVERY_RULE = Settings(select=(ALL,), ignore=("CTX910",))
 NAMES = ("part_a", "part_b", "part_c")
@@ -152,6 +154,12 @@ def findings(files: dict[str, str], settings: Settings = EVERY_RULE) -> set[Foun
         return {_found(each, result) for result in results for each in result.diagnostics}
 
 
+def found_in(text: str, diagnostics: Iterable[Diagnostic]) -> set[Found]:
+    """What all rules found in a program that was linted as one text, but for those that ``EVERY_RULE`` ignores."""
+    result = FileResult("whole.py", Source("whole.py", text))
+    return {_found(each, result) for each in diagnostics if each.code not in EVERY_RULE.ignore}
+
+
 def _found(diagnostic: Diagnostic, result: FileResult) -> Found:
     source = result.source or decode(result.path, read_bytes(result.path))
     fix: tuple[object, ...] = ()
@@ -174,14 +182,19 @@ _IMPORT = re.compile(r"from torch[\w.]* import \w+\n")
 
 
 def differences(
-    text: str, files: int, settings: Settings = EVERY_RULE
+    text: str, files: int, whole: set[Found] | None = None
 ) -> Iterator[tuple[dict[str, str], set[Found], set[Found]]]:
-    """The splits with different findings: the files, lost findings and added findings."""
-    whole: set[Found] | None = None
+    """The splits with different findings: the files, lost findings and added findings.
+
+    ``whole`` are the findings of the program as one file, if they are known. LibCST parses a statement once for all
+    splits: its tree depends on nothing but its text.
+    """
+    parsed = ParsedStatements(readings=1_000, limit=10 * len(text))
     for split in splits(text, files):
         if whole is None:
-            whole = findings({"whole.py": text}, settings)
-        parts = findings(split, settings)
+            whole = findings({"whole.py": text})
+        with parsed.in_use():
+            parts = findings(split)
         if parts != whole:
             yield split, whole - parts, parts - whole
 

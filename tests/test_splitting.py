@@ -8,8 +8,9 @@ import re
 import pytest
 
 from ctxlint.config.settings import Settings
-from tests.fixture_reader import Fixture, Program, programs, rule_fixtures
-from tests.splitting import differences, findings, splits
+from tests.fixture_reader import Case, Fixture, Program, programs, rule_fixtures
+from tests.linting import findings_in
+from tests.splitting import Found, differences, findings, found_in, splits
 
 PROGRAMS = [program for folder in ("broken", "clean") for program in programs(folder)]
 
@@ -32,7 +33,7 @@ def test_fixtures_in_two_files(fixture: Fixture) -> None:
     for case in fixture.cases:
         text = case.marked.text
         if case.suffix == ".py" and _parses(text):
-            assert list(differences(text, 2)) == [], case.place
+            assert list(differences(text, 2, _whole(case))) == [], case.place
 
 
 @pytest.mark.parametrize("fixture", rule_fixtures(), ids=lambda each: each.code)
@@ -47,19 +48,25 @@ def test_a_rule_alone_in_two_files(fixture: Fixture) -> None:
         every = list(splits(text, 2)) if case.suffix == ".py" and _parses(text) else []
         if every and not _IN_FUNCTION(text):
             split = every[len(every) // 2]
-            assert findings({"whole.py": text}, only) == findings(split, only), (case.place, split)
+            whole = {each for each in _whole(case) if each.code == fixture.code}
+            assert whole == findings(split, only), (case.place, split)
 
 
 @pytest.mark.parametrize("fixture", rule_fixtures(), ids=lambda each: each.code)
 def test_a_case_of_each_fixture_in_three_files(fixture: Fixture) -> None:
     """A sample: for the longest case, the split in the middle of all."""
     cases = [case for case in fixture.cases if case.suffix == ".py" and _parses(case.marked.text)]
-    text = max((case.marked.text for case in cases), key=len, default="")
-    every = list(splits(text, 3))
-    if every:
-        split, whole = every[len(every) // 2], findings({"whole.py": text})
-        parts = findings(split)
-        assert whole == parts, split
+    longest = max(cases, key=lambda case: len(case.marked.text), default=None)
+    every = list(splits(longest.marked.text, 3)) if longest is not None else []
+    if longest is not None and every:
+        split = every[len(every) // 2]
+        assert _whole(longest) == findings(split), split
+
+
+def _whole(case: Case) -> set[Found]:
+    """What all rules find in a case that is one file, without options: other tests want to know that, too."""
+    text = case.marked.text
+    return findings({"whole.py": text}) if case.options else found_in(text, findings_in(case))
 
 
 _IN_FUNCTION = re.compile(r"^def .*\n    class \w+\([\w.]*Function\)", re.MULTILINE).search
