@@ -256,13 +256,18 @@ def programs(folder: str) -> Iterator[Program]:
 
 
 def write_tree(root: Path) -> None:
-    """Write all programs and all cases of all fixtures as files into the folder ``root``."""
-    for path in PROGRAMS.rglob("*.py"):
-        target = root / path.relative_to(PROGRAMS)
-        target.parent.mkdir(exist_ok=True)
-        target.write_bytes(path.read_bytes())
-    for fixture in rule_fixtures():
-        folder = root / fixture.path.stem
-        folder.mkdir()
-        for case in fixture.cases:
-            (folder / f"line_{case.place.line}{case.suffix}").write_text(case.marked.text, encoding="utf-8")
+    """Write all programs and all cases of all fixtures as files into the new folder ``root``.
+
+    Each fixture is a project: of a thousand files in one, each would be searched for the names of each.
+    """
+    texts = {path.relative_to(PROGRAMS): path.read_bytes() for path in PROGRAMS.rglob("*.py")}
+    texts |= {
+        Path(fixture.path.stem, f"line_{case.place.line}{case.suffix}"): case.marked.text.encode()
+        for fixture in rule_fixtures()
+        for case in fixture.cases
+    }
+    for folder in {path.parent for path in texts}:
+        (root / folder).mkdir(parents=True, exist_ok=True)
+        (root / folder / "pyproject.toml").touch()
+    for path, text in texts.items():
+        (root / path).write_bytes(text)  # with the line ends that it has
