@@ -675,7 +675,8 @@ class FakeMismatch:
     ``NO_TENSOR``, the element, the parameter of the operator that it is, and its type; of ``UNDEFINED``, the name, and
     the parameter that may be meant. ``sometimes``: see below, or a condition may skip that read.
     ``default`` is the code of the operator's default, if it is one parameter. ``sometimes``: only calls that pass the
-    arguments are concerned; ``stray``: the fake has others before some of the operator's, or lacks several there.
+    arguments are concerned; ``stray``: the fake has others before some of the operator's, or lacks several there;
+    with the missing ones, its ``*args`` would still not begin where it takes a tensor from them.
     ``untaken``: those of the operator whose arguments are too many for the fake; ``instead`` is the parameter of the
     fake that gets the argument for the first missing one.
     ``expected`` and ``returned`` are the numbers of tensors, None for a single one;

@@ -40,7 +40,9 @@ def unfit_arguments(unit: Unit, fake: Fake) -> FakeMismatch | None:
         return FakeMismatch(span, name, FakeFault.REQUIRED, required)
     shifted = own.shifted_against(passed)
     if shifted and own.rest:
-        return FakeMismatch(span, name, FakeFault.SHIFTED, shifted)
+        added = len(own.positional) + len(shifted) - 1
+        number = _number_for_tensor(unit, fake.function.node, operator, added)
+        return FakeMismatch(span, name, FakeFault.SHIFTED, shifted, stray=number is not None)
     untaken = own.missing_of(passed)
     if untaken:
         missing = own.lacking_of(passed) or (*shifted[:-1], *untaken[max(len(shifted) - 1, 0) :])
@@ -58,12 +60,15 @@ def unfit_arguments(unit: Unit, fake: Fake) -> FakeMismatch | None:
     if lacking:
         default = ast.unparse(next(iter(lacking.values()))) if len(lacking) == 1 else ""
         return FakeMismatch(span, name, FakeFault.DEFAULT, tuple(lacking), default)
-    return _number_for_tensor(unit, fake.function.node, operator) if own.rest else None
+    return _number_for_tensor(unit, fake.function.node, operator, len(own.positional)) if own.rest else None
 
 
-def _number_for_tensor(unit: Unit, fake: _Function, operator: _Function) -> FakeMismatch | None:
-    """An element of the ``*args`` of a fake that is a number, by the annotation of the operator, used as a tensor."""
-    rest, first = fake.args.vararg, len(positional_names(fake.args))
+def _number_for_tensor(unit: Unit, fake: _Function, operator: _Function, first: int) -> FakeMismatch | None:
+    """An element of the ``*args`` of a fake that is a number, by the annotation of the operator, used as a tensor.
+
+    ``first`` is the number of the operator's parameters before them.
+    """
+    rest = fake.args.vararg
     there = [*operator.args.posonlyargs, *operator.args.args][first:]
     nodes = [node for statement in fake.body for node in nodes_in(statement)]
     if rest is None or any(isinstance(each, ast.Name) and each.id == rest.arg and not _is_read(each) for each in nodes):

@@ -12,6 +12,7 @@ from ctxlint.model.analyses.size_divisions import divisors_of_gradients
 from ctxlint.model.analyses.unwritten_gradients import unwritten_gradients
 from ctxlint.model.analyses.upstream import (
     Factor,
+    common_factor,
     factor,
     gradients_without_upstream,
     is_local_rule,
@@ -240,12 +241,14 @@ def _of_some(fn: FunctionClass, backward: Method) -> Iterator[Finding]:
         yield _of_output(fn, backward, index, node)
     slots = {index: node for index, node in slots.items() if index not in outputs}
     several, expanded = len(slots) > 1, Factor.EXPANDED
+    by = common_factor(fn, backward, slots)
+    remedy = f"Multiply by `{by}`" if by else _REMEDIES[expanded if factor(fn) is expanded else Factor.MULTIPLIED]
     for first in [*slots.values()][:1]:
         yield Finding(
             fn.span(first),
             f"`{backward.name}` of `{fn.name}` returns {'gradients' if several else 'a gradient'} for {quoted(names_of(fn, slots))} that "
             f"{'do' if several else 'does'} not depend on {_incoming(fn, backward)}; {'they are' if several else 'it is'} silently "
-            f"wrong unless the incoming gradient is 1. {_REMEDIES[expanded if factor(fn) is expanded else Factor.MULTIPLIED]}.",
+            f"wrong unless the incoming gradient is 1. {remedy}.",
         )
 
 

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model.analyses.differentiated_outputs import OwnOutput, own_output
+from ctxlint.model.analyses.differentiated_outputs import Fate, OwnOutput, own_output
 from ctxlint.model.analyses.grad_mode import (
     differentiated_untracked,
     fate_of_leaf,
     is_off_at_first,
+    makes_views,
     untracked,
     views_behind,
 )
@@ -186,7 +187,12 @@ def _remedy_of_output(fn: FunctionClass, own: OwnOutput) -> str:
     """What to write, so that a stored output keeps a graph of its own, which ``setup_context`` never sees."""
     returned = {node.value if isinstance(node, cst.Name) else None for node in own.returned}
     here = returned.pop() if len(returned) == 1 else None
-    remedy = f"Return `{here}.detach()`." if here is not None else "Return it detached."
+    forward = fn.forward
+    views = forward is not None and (
+        bool(views_behind(forward, own.value)) or (own.fate is Fate.UNKNOWN and makes_views(forward))
+    )
+    detached = f"Return `{here}.detach()`" if here is not None else "Return it detached"
+    remedy = f"{detached}{', and make all views under `enable_grad()`' * views}."
     if fn.setup_context is not None or (fn.forward is not None and untracked(fn, fn.forward, own.value)):
         remedy = "Compute it in `backward` under `enable_grad()`, from `.detach().requires_grad_()` inputs."
     return remedy

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxlint.model.analyses.fall_through import lost_output
+from ctxlint.model.analyses.fall_through import lost_output, works_on_objects
 from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.wording import own_place, when
@@ -81,8 +81,9 @@ class ImplicitNoneOutput(Rule[FunctionClass]):
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         path = lost_output(fn)
         if path is not None:
+            remedy = "Take a tensor as input, and return the output" if works_on_objects(fn) else "Return the output"
             yield Finding(
                 own_place(fn, fn.forward),
                 f"`forward` of `{fn.name}` ends without `return`{when(path)}; `apply` silently returns `None`, and "
-                f"`{fn.backward.name if fn.backward is not None else 'backward'}` never runs. Return the output.",
+                f"`{fn.backward.name if fn.backward is not None else 'backward'}` never runs. {remedy}.",
             )

@@ -130,6 +130,5 @@ def _remedy(found: MisfitFound) -> str:
         return "Write one that torch has"
     if misfit.meant[0].startswith("."):
         return f"Call the method of the tensor: `{misfit.meant[0]}(...)`"
-    differs = ", which takes other arguments" * (misfit.unknown[0] in REMOVED)
-    pairs = ", and complex numbers for pairs" * misfit.meant[0].startswith("torch.fft.")
-    return f"Write `{misfit.meant[0]}`{differs}{pairs}"
+    removed = REMOVED.get(misfit.unknown[0])
+    return f"Write `{misfit.meant[0]}`{f', which {removed.differs}' if removed is not None else ''}"

@@ -128,7 +128,7 @@ def _message(each: FakeMismatch) -> str:
         case FakeFault.SHIFTED:
             *missing, other = each.names
             what = f"{fake} lacks {quoted(missing)}, and its `{other}` gets {_AS_ARGUMENT[len(missing) > 1]}"
-            remedy = f"Add {them(missing)} before `{other}`"
+            remedy = "Write the parameters of the operator" if each.stray else f"Add {them(missing)} before `{other}`"
             return f"{what}; it computes with the wrong ones, or raises, when torch traces it. {remedy}."
         case FakeFault.ORDER:
             what = f"{fake} has its parameters in another order than the operator; torch passes arguments by position"

@@ -41,27 +41,32 @@ _OF_EXTENSIONS = tuple(_words("dml gcu hpu ipex ipu mlu musa npu sdaa supa tpu t
 
 
 class RemovedName(NamedTuple):
-    """A name that a release no longer has; ``instead`` is another one for its purpose."""
+    """A name that a release no longer has; ``instead`` is another one for its purpose, and how that differs."""
 
     release: tuple[int, int]
     instead: str
+    differs: str = "takes other arguments"
+
+
+_PAIRS = "takes other arguments, and complex numbers for pairs"
+_NO_FACTORS = "takes other arguments, and returns only the solution"
 
 
 REMOVED = {
     "torch.btrifact": RemovedName((1, 2), "torch.linalg.lu_factor"),
     "torch.btrisolve": RemovedName((1, 2), "torch.linalg.lu_solve"),
     "torch.btriunpack": RemovedName((1, 2), "torch.lu_unpack"),
-    "torch.fft()": RemovedName((1, 8), "torch.fft.fft"),
+    "torch.fft()": RemovedName((1, 8), "torch.fft.fft", _PAIRS),
     "torch.gels": RemovedName((1, 3), "torch.linalg.lstsq"),
-    "torch.gesv": RemovedName((1, 2), "torch.linalg.solve"),
-    "torch.ifft": RemovedName((1, 8), "torch.fft.ifft"),
-    "torch.irfft": RemovedName((1, 8), "torch.fft.irfft"),
+    "torch.gesv": RemovedName((1, 2), "torch.linalg.solve", _NO_FACTORS),
+    "torch.ifft": RemovedName((1, 8), "torch.fft.ifft", _PAIRS),
+    "torch.irfft": RemovedName((1, 8), "torch.fft.irfft", "takes other arguments, and complex numbers"),
     "torch.potrf": RemovedName((1, 2), "torch.linalg.cholesky"),
     "torch.potri": RemovedName((1, 2), "torch.cholesky_inverse"),
     "torch.potrs": RemovedName((1, 2), "torch.cholesky_solve"),
     "torch.pstrf": RemovedName((1, 2), ""),
-    "torch.rfft": RemovedName((1, 8), "torch.fft.rfft"),
-    "torch.trtrs": RemovedName((1, 2), "torch.linalg.solve_triangular"),
+    "torch.rfft": RemovedName((1, 8), "torch.fft.rfft", "takes other arguments, and returns complex numbers"),
+    "torch.trtrs": RemovedName((1, 2), "torch.linalg.solve_triangular", _NO_FACTORS),
 }
 """By the full name; with parentheses if the name is a module now, so that only a call raises."""
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.model.analyses.attribute_uses import OF_A_TENSOR
 from ctxlint.model.analyses.decided_tests import outcome
 from ctxlint.model.analyses.reachability import (
     absent_gradients,
@@ -72,6 +73,25 @@ def lost_output(fn: FunctionClass) -> tuple[Guard, ...] | None:
         if not contradicts_itself(path) and not _is_end_of_a_chain(forward, path):
             return path
     return None
+
+
+def works_on_objects(fn: FunctionClass) -> bool:
+    """Whether forward returns nothing at all, and what has a gradient are objects with attributes of their own.
+
+    Without a tensor among its inputs, no output ever has a gradient.
+    """
+    forward, with_gradient = fn.forward, [each for each in fn.inputs if each.gradient is not Tri.NO]
+    if forward is None or forward.facts.returns:
+        return False
+    read = [
+        {
+            above.attr.value
+            for node in forward.named[each.name]
+            if isinstance(above := forward.parents.get(node), cst.Attribute)
+        }
+        for each in with_gradient
+    ]
+    return all(names - OF_A_TENSOR for names in read)
 
 
 _UNCERTAIN = frozenset({"exhausted", "returns", "no case", "unknown"})

@@ -28,7 +28,7 @@ from ctxlint.model.interpreter.values import (
     is_input,
     same_object,
 )
-from ctxlint.model.syntax import dotted, keywords_of, last_name, parents_below, words_of
+from ctxlint.model.syntax import dotted, is_name, keywords_of, last_name, parents_below, words_of
 from ctxlint.torch_api import operations
 
 if TYPE_CHECKING:
@@ -218,6 +218,25 @@ def views_behind(method: Method, value: Value | None, call: cst.CSTNode | None =
                 found[each.statement or each.node] = None
             todo += [other for other in _names_in(method, each.value_node) if other not in todo]
     return tuple(found)
+
+
+def makes_views(method: Method) -> bool:
+    """Whether code of a method may make views with grad mode off: ``x[None, :]``, ``x.view(-1)`` and the like."""
+    indexed = (each for each in method.nodes_of(cst.Subscript) if any(map(_makes_a_view, each.slice)))
+    called = (
+        each
+        for each in method.nodes_of(cst.Call)
+        if last_name(each.func) in _VIEWS and isinstance(each.func, cst.Attribute)
+    )
+    return any(_is_off(method, each) for each in (*indexed, *called))
+
+
+def _makes_a_view(element: cst.SubscriptElement) -> bool:
+    index = element.slice
+    return not isinstance(index, cst.Index) or is_name(index.value, "None")
+
+
+_VIEWS = operations.VIEW_METHODS | operations.USUAL_VIEW_METHODS
 
 
 def _differentiated_by(method: Method, node: cst.CSTNode | None) -> set[Value]:

@@ -44,7 +44,7 @@ from ctxlint.patterns import pattern
 from ctxlint.torch_api import operations
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Container, Iterator
 
     from ctxlint.model.function import FunctionClass, Returned
     from ctxlint.model.interpreter.method import Method
@@ -322,6 +322,24 @@ def independent_slots(fn: FunctionClass, backward: Method) -> Iterator[tuple[int
                 yield index, node
 
 
+def common_factor(fn: FunctionClass, backward: Method, others: Container[int]) -> str:
+    """The local name by which backward multiplies all gradients but the ``others``; empty if there is no single one."""
+    slots = (slot for each in fn.gradients for index, slot in enumerate(each.slots) if index not in others)
+    factors = [{*_factors(slot.node)} for slot in slots if slot.value != NONE]
+    incoming = {each.name for each in backward.own_params}
+    bound = {each: backward.bound_to(each) for each in (set.intersection(*factors) if factors else ())}
+    found = [each for each, node in bound.items() if node is not None and not incoming.isdisjoint(words_of(node))]
+    return found[0] if len(found) == 1 else ""
+
+
+def _factors(node: cst.CSTNode | None) -> Iterator[str]:
+    """The names that are multiplied in a product."""
+    if isinstance(node, cst.Name):
+        yield node.value
+    elif isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Multiply):
+        yield from (*_factors(node.left), *_factors(node.right))
+
+
 def returns_an_output(fn: FunctionClass, node: cst.BaseExpression) -> bool:
     """Whether backward returns the only output of forward, unchanged, and that cannot be its own derivative."""
     values = (slot.value for each in fn.gradients for slot in each.slots if slot.node is node)
@@ -417,7 +435,7 @@ def _computed(fn: FunctionClass, value: Value) -> bool:
     """Whether a value of backward is, unless None, a tensor that this Function computed, or stored.
 
     Zeros do not count, nor random numbers: in the stand-ins of kernels for the device ``meta``, only shapes matter. NaN
-    is a gradient on purpose, as in the test of a detector.
+    is a gradient on purpose, as in the test of a detector, and ``saved == 1`` tells whether a tensor came back whole.
     """
     if isinstance(value, Choice):
         return all(_computed(fn, option) for option in value.alternatives if option != NONE)
@@ -425,7 +443,8 @@ def _computed(fn: FunctionClass, value: Value) -> bool:
         origin = usual_storage(value)
         return origin is not None and _computed(fn, origin)
     if isinstance(value, Fresh):
-        return not (_is_zeros(fn, value) or _is_random(fn, value) or _is_of_a_number(value.node, _is_nan))
+        stands_in = _is_zeros(fn, value) or _is_random(fn, value) or _is_of_a_number(value.node, _is_nan)
+        return not (stands_in or _is_equality_with_number(value.node))
     if isinstance(value, Parameter):  # its memory, with other values
         return bool(_written(fn, value) - {"fill_", "resize_", "resize_as_", "zero_"})
     if isinstance(value, ContextAttribute):
@@ -438,6 +457,12 @@ def _computed(fn: FunctionClass, value: Value) -> bool:
     if isinstance(value, (Opaque, Single)):
         return _of_kept(fn, value.node)
     return isinstance(value, SavedTensor)
+
+
+def _is_equality_with_number(node: cst.CSTNode | None) -> bool:
+    """Whether it is ``x == 1``, which is the derivative of nothing."""
+    only = node.comparisons[0] if isinstance(node, cst.Comparison) and len(node.comparisons) == 1 else None
+    return only is not None and isinstance(only.operator, cst.Equal) and isinstance(only.comparator, cst.BaseNumber)
 
 
 def _of_kept(fn: FunctionClass, node: cst.CSTNode | None, seen: tuple[str, ...] = ()) -> bool:
