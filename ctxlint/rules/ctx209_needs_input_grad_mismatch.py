@@ -17,12 +17,15 @@ from ctxlint.model.function import FunctionClass
 from ctxlint.model.interpreter.events import MaybeUnbound
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.rules.related import at
-from ctxlint.rules.wording import quoted
+from ctxlint.rules.wording import first_of, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    import libcst as cst
+
     from ctxlint.config.settings import Settings
+    from ctxlint.model.analyses.flags import Misplaced
 
 
 class NeedsInputGradMismatch(Rule[FunctionClass]):
@@ -111,8 +114,18 @@ class NeedsInputGradMismatch(Rule[FunctionClass]):
             return
         names, ctx = input_names(fn), fn.reading_ctx
         raising = {use.name for use, _flags in unbound_uses(fn, backward)}  # CTX210: it is never `None`
-        for each in misplaced_gradients(fn):
-            if each.name in raising:
+        found = [each for each in misplaced_gradients(fn) if each.name not in raising]
+        together = _together(found)
+        for first, *others in together:
+            slots = sorted(each.slot for each in (first, *others))
+            yield Finding(
+                fn.span(first.node),
+                f"`{backward.name}` computes the gradients for {first_of([names[slot] for slot in slots], _MOST_NAMES)} only if "
+                f"{quoted([names[index] for index in sorted(first.flags)])} requires one; they silently get none if it does not. "
+                f"Use `any({ctx}.needs_input_grad)` instead, in both methods.",
+            )
+        for each in found:
+            if any(each in group for group in together):
                 continue
             asked = [names[index] for index in sorted(each.flags)]
             receiver = names[each.slot]
@@ -143,3 +156,16 @@ class NeedsInputGradMismatch(Rule[FunctionClass]):
                 test_own_flag(fn, each) if not each.kept else None,
                 at(fn, [each.node], "returned here") if test is not None else (),
             )
+
+
+_MOST_NAMES = 3
+"""The maximum number of names to list."""
+
+
+def _together(found: list[Misplaced]) -> list[list[Misplaced]]:
+    """Those of three and more gradients of one return that all depend on the flag of one input, which forward keeps."""
+    groups: dict[tuple[cst.CSTNode, frozenset[int]], list[Misplaced]] = {}
+    for each in found:
+        if each.kept and len(each.flags) == 1:
+            groups.setdefault((each.node, each.flags), []).append(each)
+    return [group for group in groups.values() if len(group) > 2]

@@ -82,7 +82,7 @@ class NameOfForward(Rule[FunctionClass]):
     Not reported if the module defines the name or star-imports a module that may, which is unknown of modules outside
     of the project, under `try`, under a test of a constant of the module such as `use_cupy = False`, or of a local flag
     that only ever is `False`, nor, for a name that is not one of `forward`, in a file that reads `globals`, `vars`,
-    `exec`, `builtins` or `sys.modules`. The name of a builtin function such as `input` is reported where it is used in
+    `exec`, `builtins` or `sys.modules`, or passes its `__name__` to a function in a statement of its own. The name of a builtin function such as `input` is reported where it is used in
     arithmetic, indexed, or has an attribute read that the builtin lacks; and `input()` as a statement, which is left over from
     debugging.
 

@@ -141,7 +141,9 @@ def _by_default(fn: FunctionClass, method: Method, certain: set[str]) -> Iterato
             certain.add(gradient)
             copied = unless_copied(written)
             test = f"`{code_of(chosen.test)}`"
-            condition = f" if {test}{copied}" if chosen.holds else f" unless {test}{copied.replace('unless', 'or')}"
+            condition = (
+                f" if {test}{copied}" if chosen.holds else f" unless {test}{copied.replace(' unless', ', or if')}"
+            )
             yield Finding(
                 fn.span(mutation.node),
                 _message(method, gradient, written, condition),

@@ -288,6 +288,8 @@ def test_package_with_the_name_of_torch_inside_another_does_not_hide_torch(tmp_p
         ("from outside import *\n\n\ndef helper(x):\n    return x\n", False),
         ("def helper(x):\n    return x\n\n\nfor name in ('size',):\n    globals()[name] = 2\n", False),
         ("def helper(x):\n    return x\n\n\nif helper is None:\n    from sizes import size\n", False),
+        ("from tools import load\n\n\ndef helper(x):\n    return x\n\n\nload('lib.helpers')\n", False),
+        ("from tools import load\n\n\ndef helper(x):\n    return x\n\n\nload('lib.others')\n", True),
     ],
 )
 def test_name_that_no_star_import_binds(tmp_path: Path, helpers: str, found: bool) -> None:

@@ -94,7 +94,7 @@ def may_create_names(fn: FunctionClass) -> bool:
         return False
     fn.source.read_whole()
     if may_create_names not in fn.notes:
-        fn.notes[may_create_names] = creates_names(fn.tree)
+        fn.notes[may_create_names] = creates_names(fn.tree, fn.source.path)
     return bool(fn.notes[may_create_names])
 
 

@@ -81,5 +81,5 @@ _ANSWERS: dict[str, Callable[[Unit, str], bool]] = {
     "passes": lambda unit, name: is_only_passed([*nodes_in(unit.module)], (name,)),
     "copies": _passes_copies,
     "pairs": _calls_backward_beside,
-    "creates": lambda unit, _name: unit.tree is None or creates_names(unit.tree),
+    "creates": lambda unit, _name: unit.tree is None or creates_names(unit.tree, unit.path),
 }

@@ -20,6 +20,7 @@ from ctxlint.model.index.instances import Instances
 from ctxlint.model.index.kept_index import index_of
 from ctxlint.model.index.nested_parts import nested_in, parts_of
 from ctxlint.model.index.parsing import BrokenStatement, parse
+from ctxlint.model.index.python_names import passes_its_name
 from ctxlint.model.index.scopes import Scope
 from ctxlint.model.syntax import code_of
 from ctxlint.records import entity
@@ -86,10 +87,10 @@ class Unit:
 
     @cached_property
     def may_bind_more(self) -> bool:
-        """Whether the code, not only a comment, mentions what binds names without a statement for each."""
-        if not any(map(self.source.mentions, _BINDING_MORE)):
-            return False
-        return any(map(_binds_more, nodes_in(self.module)))
+        """Whether the code, not only a comment, mentions what binds names without a statement, or may call it."""
+        if any(map(self.source.mentions, _BINDING_MORE)) and any(map(_binds_more, nodes_in(self.module))):
+            return True
+        return passes_its_name(self.module, self.source.path)
 
     @cached_property
     def instances(self) -> Instances:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import os.path
 from typing import TYPE_CHECKING
 
 from ctxlint.source.ast_tree import nodes_in
@@ -30,12 +31,32 @@ def is_always_bound(name: str) -> bool:
 
 def mentions_creation(source: Source) -> bool:
     """Whether the text mentions what creates names by other means than statements."""
-    return any(map(source.mentions, _CREATING_NAMES))
+    return any(map(source.mentions, (*_CREATING_NAMES, "__name__"))) or source.holds(f'.{_stem(source.path)}"')
 
 
-def creates_names(tree: ast.Module) -> bool:
-    """Whether the code reads it."""
-    return any(map(_may_create, nodes_in(tree)))
+def creates_names(tree: ast.Module, path: str) -> bool:
+    """Whether the code reads it, or hands the name of its module to a function that may set names in that."""
+    return any(map(_may_create, nodes_in(tree))) or passes_its_name(tree, path)
+
+
+def passes_its_name(tree: ast.Module, path: str) -> bool:
+    """Whether a statement of a module hands its name to a function, which may set names in it."""
+    return any(_names_module(each, _stem(path)) for each in tree.body)
+
+
+def _names_module(statement: ast.stmt, stem: str) -> bool:
+    """Whether it is a call such as ``load_functions("kernels", __name__)`` or ``load_functions("package.module")``."""
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    given = [*call.args, *(each.value for each in call.keywords)] if isinstance(call, ast.Call) else []
+    return any(
+        (isinstance(each, ast.Name) and each.id == "__name__")
+        or (isinstance(each, ast.Constant) and isinstance(each.value, str) and each.value.endswith(f".{stem}"))
+        for each in given
+    )
+
+
+def _stem(path: str) -> str:
+    return os.path.splitext(os.path.basename(path))[0]
 
 
 def _may_create(node: ast.AST) -> bool:
