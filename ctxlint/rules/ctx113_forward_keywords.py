@@ -70,7 +70,8 @@ class ForwardKeywords(Rule[FunctionClass]):
 
     ## Known limits
     Not reported if the project subclasses the Function or calls its `forward` directly, because such calls may pass keyword
-    arguments, or if all parameters are passed on to one call: `f(*args, **kwargs)`, or, with ctx, `f(ctx, x, n, **kwargs)`.
+    arguments, or if all parameters are passed on to one call: `f(*args, **kwargs)`, or, with ctx, `f(ctx, x, n, **kwargs)`
+    or `f(ctx, converted, *args, **kwargs)`.
 
     ## References
     - [pytorch#182206](https://github.com/pytorch/pytorch/pull/182206): keywords at `apply`
@@ -119,11 +120,13 @@ def _passes_on(forward: Method, name: str) -> bool:
     """Whether all arguments go on as they come, ``f(ctx, x, **kwargs)``: then nothing is expected of the keywords."""
     uses = sum(node.value == name for node in forward.nodes_of(cst.Name))
     others = {each.name for each in forward.params if each.name != name}
-    if forward.ctx is not None and any(each.kind is ParameterKind.VARIADIC for each in forward.params):
-        others.discard(forward.ctx.name)  # ``f(*args, **kwargs)`` wraps any function
+    rest = {each.name for each in forward.params if each.kind is ParameterKind.VARIADIC}
+    ctx = forward.ctx.name if forward.ctx is not None and rest else ""
+    others.discard(ctx)  # ``f(*args, **kwargs)`` wraps any function
     passed = 0
     for node in forward.nodes_of(cst.Call):
-        if others <= {_name(each) for each in node.args if each.star != "**"}:
+        names = {_name(each) for each in node.args if each.star != "**"}
+        if others <= names or (ctx and {ctx, *rest} <= names):
             passed += sum(each.star == "**" and _name(each) == name for each in node.args)
     return bool(others) and uses == passed
 
