@@ -102,7 +102,7 @@ def splits(text: str, files: int) -> Iterator[dict[str, str]]:
 
     Every part keeps its lines where they were: the others are blank, but for the import of what earlier parts define.
     """
-    if "\f" in text or "\r" in text or re.search(r"import \*|__all__|globals\(\)", text):
+    if "\f" in text or "\r" in text or re.search(r"import \*|__all__|globals\(\)|[ =]__name__\)", text):
         return
     statements, imports = parts_of(text)
     for cuts in combinations(range(1, len(statements)), files - 1):
