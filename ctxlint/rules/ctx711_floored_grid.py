@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxlint.model.analyses.left_out import left_out_by, may_fit_sizes
+from ctxlint.model.analyses.left_out import all_may_fit, left_out_by
 from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.misfit_wording import innermost
@@ -109,10 +109,9 @@ class FlooredGrid(Rule[FunctionClass]):
             (method, event, left_out)
             for method in fn.own_protocol_methods
             for event, left_out in left_out_by(method.node, method.facts)
+            if not left_out.beyond
         ]
-        if not found or any(may_fit_sizes(each.node) for each in fn.methods.values()):
-            return
-        if any(call.may_fit_sizes for call in fn.calls):
+        if not found or all_may_fit(fn):
             return
         for method, event, left_out in found:
             by = innermost(fn, method, event, left_out)

@@ -1,4 +1,4 @@
-"""Launches of kernels that leave out the last elements of what a function returns."""
+"""Launches of kernels that leave out the last elements of what a function returns, or go beyond them."""
 
 from __future__ import annotations
 
@@ -15,15 +15,22 @@ from ctxlint.model.syntax import kept, last_name, names_in, parents_below, words
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ctxlint.model.function import FunctionClass
     from ctxlint.model.interpreter.method import MethodFacts
     from ctxlint.model.interpreter.values import Value
     from ctxlint.model.syntax import Parents
 
 
 def left_out_by(function: cst.FunctionDef, facts: MethodFacts) -> Iterator[tuple[CutGrid, LeftOut]]:
-    """The launches, in a function or in those that it calls, that leave out elements which nothing else writes."""
+    """The launches, in a function or in those that it calls, that leave out elements which nothing else writes.
+
+    And those that write beyond a tensor.
+    """
     returned: set[Value] | None = None
     for event in facts.of(CutGrid):
+        if event.found is not None and event.found.beyond:
+            yield event, event.found
+            continue
         if event.found is None or event.by:
             if event.found is not None and _is_handed_on_only(function, event.node):
                 yield event, event.found
@@ -91,6 +98,11 @@ def _other_writes(facts: MethodFacts, launch: CutGrid, value: Value) -> bool:
             if any(before_views(option) == value for option in each.target.options()):
                 return True
     return False
+
+
+def all_may_fit(fn: FunctionClass) -> bool:
+    """Whether a method of a Function, or code around a call of it, may make the sizes fit."""
+    return any(may_fit_sizes(each.node) for each in fn.methods.values()) or any(each.may_fit_sizes for each in fn.calls)
 
 
 def may_fit_sizes(function: cst.FunctionDef) -> bool:

@@ -8,7 +8,10 @@ import re
 from ctxlint.patterns import pattern
 from ctxlint.source.ast_tree import nodes_in
 
-FITTING = pattern(r"pad|divi[sd]|divmod|gcd|multiple|align|round_|check|ensure|valid|support|next_power", re.IGNORECASE)
+FITTING = pattern(
+    r"pad|divi(?!sion|de(?![ds]))|evenly|divmod|gcd|multiple|align|round_|check|ensure|valid|support|next_power",
+    re.IGNORECASE,
+)
 """What is in the names of functions and variables that do so."""
 SIZES = frozenset(["shape", "size", "numel"])
 """The attributes of a tensor that say how large it is."""

@@ -72,10 +72,57 @@ def blocks_in(kernel: Kernel, scope: Scope, aliases: Aliases) -> KernelBlocks | 
     for pointer, accesses in writes.items():
         if pointer is not None and pointer not in lent and all(each.called == STORE for each in accesses):
             found |= frozenset.intersection(*(_blocks(addresses, pointer, each.node.args[0]) for each in accesses))
-    calls = (each for each in nodes if isinstance(each, ast.Call) and dotted_end(each.func) == "arange")
-    ranges = frozenset(each.id for call in calls for each in call.args[1:] if isinstance(each, ast.Name))
     written = frozenset(each for each in writes if each is not None) | (lent & addresses.parameters)
-    return KernelBlocks(tuple(parameter_names(kernel.args)), frozenset(found), written, ranges)
+    return KernelBlocks(tuple(parameter_names(kernel.args)), frozenset(found), written, _ranges(nodes))
+
+
+@lru_cache(maxsize=64)
+def unmasked_in(kernel: Kernel, scope: Scope, aliases: Aliases) -> KernelBlocks | None:
+    """The blocks that each program of a kernel stores as a whole, perhaps besides others; None if there are none."""
+    nodes = nodes_of_kernel(kernel)
+    always = {*_always_run(kernel)}
+    stores = [
+        each
+        for each in accesses_in(kernel, scope, aliases)
+        if each.called == STORE and each.node in always and not _is_masked(each.node)
+    ]
+    if not stores:
+        return None
+    parameters = parameter_names(kernel.args)
+    addresses = _Addresses(frozenset(parameters), sources_by_name(kernel), _plain(nodes), scope, aliases)
+    found = {
+        block
+        for each in stores
+        if each.address.pointer is not None
+        for block in _blocks(addresses, each.address.pointer, each.node.args[0])
+    }
+    return KernelBlocks(tuple(parameters), frozenset(found), frozenset(), _ranges(nodes)) if found else None
+
+
+def _ranges(nodes: Sequence[ast.AST]) -> frozenset[str]:
+    calls = (each for each in nodes if isinstance(each, ast.Call) and dotted_end(each.func) == "arange")
+    return frozenset(each.id for call in calls for each in call.args[1:] if isinstance(each, ast.Name))
+
+
+def _is_masked(store: ast.Call) -> bool:
+    """Whether a store may leave out elements of its block."""
+    return len(store.args) > _OF_PLAIN_STORE or any(each.arg not in ("value", "pointer") for each in store.keywords)
+
+
+_OF_PLAIN_STORE = 2
+
+
+def _always_run(kernel: Kernel) -> Iterator[ast.AST]:
+    """What each program of a kernel runs, apart from loops; nothing if some may return before, or it asserts sizes."""
+    waiting: list[ast.stmt] = [*kernel.body]
+    if any(isinstance(each, ast.Return) or _asserts_remainder(each) for each in nodes_of_kernel(kernel)):
+        return
+    while waiting:
+        statement = waiting.pop()
+        if isinstance(statement, (ast.With, ast.For)):
+            waiting += statement.body
+        elif not isinstance(statement, (ast.If, ast.While, ast.FunctionDef)):
+            yield from nodes_in(statement)
 
 
 _WRITING = (STORE, "triton.language.atomic_")
@@ -136,6 +183,12 @@ def _plain(nodes: Sequence[ast.AST]) -> Mapping[str, tuple[list[ast.expr], list[
     for name in [each.id for each in others if each not in known]:
         found.pop(name, None)
     return found
+
+
+def _asserts_remainder(node: ast.AST) -> bool:
+    """Whether it is ``assert n % BLOCK == 0``, or ``tl.device_assert(n % BLOCK == 0)``."""
+    asserts = isinstance(node, ast.Assert) or (isinstance(node, ast.Call) and dotted_end(node.func).endswith("_assert"))
+    return asserts and any(isinstance(each, ast.BinOp) and isinstance(each.op, ast.Mod) for each in nodes_in(node))
 
 
 @record

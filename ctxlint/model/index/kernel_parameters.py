@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ctxlint.effort import spend
 from ctxlint.model.index.kernel_addresses import LOAD, STEP, UNSURE, accesses_in, handed_on_by, nodes_of_kernel, within
 from ctxlint.model.index.kernel_bindings import always_compiled
-from ctxlint.model.index.kernel_blocks import blocks_in
+from ctxlint.model.index.kernel_blocks import blocks_in, unmasked_in
 from ctxlint.model.index.kernel_names import Aliases, meaning_in_kernel
 from ctxlint.model.index.project import Definition
 from ctxlint.model.index.scopes import LOCAL, Scope
@@ -128,13 +128,16 @@ def strides_by_pointer(definition: Definition, aliases: Aliases) -> Mapping[str,
     return found
 
 
-def blocks_of(definition: Definition, aliases: Aliases) -> KernelBlocks | None:
-    """What each program of a kernel of Triton writes; None if it is not known which function that is."""
+def blocks_of(definition: Definition, aliases: Aliases, *, unmasked: bool = False) -> KernelBlocks | None:
+    """What each program of a kernel of Triton writes; None if it is not known which function that is.
+
+    Or what it stores as whole blocks, perhaps besides others, if ``unmasked``.
+    """
     record = definition.unit.index.functions.get(definition.qualname)
     if record is None or not record.certain:
         return None
     spend(100)
-    return blocks_in(record.node, record.scope, aliases)
+    return (unmasked_in if unmasked else blocks_in)(record.node, record.scope, aliases)
 
 
 def _accesses(definition: Definition, aliases: Aliases) -> tuple[Access, ...] | None:

@@ -1,4 +1,7 @@
-"""Launches of kernels of Triton for ``size // block`` programs, none of which writes the rest of a tensor."""
+"""Launches of kernels of Triton for ``size // block`` programs, none of which writes the rest of a tensor.
+
+And those for ``triton.cdiv(size, block)`` programs that write without a mask, the last one past the end.
+"""
 
 from __future__ import annotations
 
@@ -22,10 +25,11 @@ from ctxlint.model.syntax import (
     single_index,
     words_of,
 )
+from ctxlint.records import record
 from ctxlint.torch_api import operations
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from ctxlint.model.index.kernel_blocks import KernelBlocks
     from ctxlint.model.interpreter.tensor_calls import Arguments
@@ -34,60 +38,124 @@ if TYPE_CHECKING:
 
 
 def note_cut_grid(walk: Walk, node: cst.Call, launcher: cst.Subscript, arguments: Arguments, kernel: str) -> None:
-    """Record the tensors that a launch fills only in part if a size is not a multiple of the size of a block."""
-    divisions = [*_floor_divisions(walk, launcher)]
-    known = walk.resolver.kernel_blocks(kernel) if divisions and walk.resolver is not None else None
-    if known is None or walk.resolver is None or known.blocks.isdisjoint(known.of_axes(at for at, _each in divisions)):
+    """Record the tensors that a launch fills only in part if a size is not a multiple of the size of a block.
+
+    And those past whose end it writes.
+    """
+    divisions = [*_divisions(walk, launcher)] if walk.resolver is not None else []
+    for rounds_up in sorted({each.rounds_up for each in divisions}):
+        own = [each for each in divisions if each.rounds_up is rounds_up]
+        known = walk.resolver.kernel_blocks(kernel, unmasked=rounds_up) if walk.resolver is not None else None
+        if known is not None and not known.blocks.isdisjoint(known.of_axes(each.axis for each in own)):
+            _note(walk, node, launcher, arguments, kernel, known, own)
+
+
+def _note(
+    walk: Walk,
+    node: cst.Call,
+    launcher: cst.Subscript,
+    arguments: Arguments,
+    kernel: str,
+    known: KernelBlocks,
+    divisions: Iterable[_Division],
+) -> None:
+    """Record it for some divisions of the grid, which all round in the same way."""
+    if walk.resolver is None:
         return
     parameters = walk.resolver.kernel_parameters(kernel, arguments.positional, arguments.keywords)
     slots = (*arguments.positional, *arguments.keywords.values())
     passed = {parameters[id(each)].name: each for each in slots if id(each) in parameters}
     function = _Function(walk.names.whole_function())
-    for axis, division in divisions:
-        block, size = _block(walk, division.right, passed), code_of(division.left)
-        tensor = function.measured(division.left)
-        if block is None or not tensor or function.asks_about(size, tensor):
+    for each in divisions:
+        block, size = _block(walk, each.block, passed), code_of(each.size)
+        tensor = function.measured(each.size)
+        known_as_one = block is None and _number(walk, each.block, passed) is not None
+        if known_as_one or (block is None and not each.rounds_up) or not tensor or function.asks_about(size, tensor):
             continue
         if any(_may_refuse(walk, call) for call in function.calls_with({size, tensor})):
             continue
-        if any(last_name(call.func) in RESHAPING for call in function.calls_with({*words_of(division.right)})):
+        if any(last_name(call.func) in RESHAPING for call in function.calls_with({*words_of(each.block)})):
             continue  # into whole blocks
-        if any(each in passed and _is_written(passed[each], size) for each in known.ranges):
+        if any(name in passed and _is_written(passed[name], size) for name in known.ranges):
             continue  # it is a power of two
-        sizes = {each for each, slot in passed.items() if slot.value == Constant(block, "int")}
-        whole = {each for each, slot in passed.items() if _is_written(slot, size)}
-        blocks = [each for each in known.of_axes([axis]) if each.size in sizes]
-        pointers = {each.pointer for each in blocks if not any(map(whole.isdisjoint, each.lengths))}
-        tensors = [slot for each, slot in passed.items() if each in pointers]
-        cut = [each for each in tensors if function.has_size(_allocation(walk, each.value), size, tensor)]
-        filled = [each for each in cut if not any(_may_write(walk, *use) for use in function.uses(node, each))]
-        if filled:
-            names = tuple(code_of(each.node) for each in filled if each.node is not None)
-            found = LeftOut(code_of(launcher.value), size, block, code_of(division.right), names)
-            walk.record(CutGrid, node, found=found, tensors=tuple(each.value for each in filled))
+        sizes = _sizes(each.block, block, passed)
+        whole = {name for name, slot in passed.items() if _is_written(slot, size)}
+        blocks = [one for one in known.of_axes([each.axis]) if one.size in sizes]
+        pointers = {one.pointer for one in blocks if not any(map(whole.isdisjoint, one.lengths))}
+        tensors = [slot for name, slot in passed.items() if name in pointers]
+        cut = [one for one in tensors if function.has_size(_allocation(walk, one.value), size, tensor)]
+        if not each.rounds_up:
+            cut = [one for one in cut if not any(_may_write(walk, *use) for use in function.uses(node, one))]
+        if cut:
+            names = tuple(code_of(one.node) for one in cut if one.node is not None)
+            name = _name_of_block(each, block)
+            found = LeftOut(code_of(launcher.value), size, block or 0, name, names, beyond=each.rounds_up)
+            walk.record(CutGrid, node, found=found, tensors=tuple(one.value for one in cut))
 
 
-def _floor_divisions(walk: Walk, launcher: cst.Subscript) -> Iterator[tuple[int, cst.BinaryOperation]]:
-    """The ``size // block`` of a grid, each with its axis."""
+@record
+class _Division:
+    """A size of a grid along an ``axis``: ``size // block``, or ``triton.cdiv(size, block)``, which ``rounds_up``."""
+
+    axis: int
+    size: cst.BaseExpression
+    block: cst.BaseExpression
+    rounds_up: bool = False
+
+
+def _divisions(walk: Walk, launcher: cst.Subscript) -> Iterator[_Division]:
+    """The ``size // block`` and ``triton.cdiv(size, block)`` of a grid."""
     index = single_index(launcher)
     grid = walk.peek(index) if index is not None else None
     elements: list[cst.CSTNode | None] = []
     if isinstance(grid, Sequence):
-        elements = [each.value.node if isinstance(each.value, Scalar) else None for each in grid.slots]
+        elements = [getattr(each.value, "node", None) for each in grid.slots]
     elif isinstance(grid, Scalar) and isinstance(grid.node, cst.Lambda) and isinstance(grid.node.body, cst.Tuple):
         elements = [each.value for each in grid.node.body.elements]
     for axis, each in enumerate(elements):
         if isinstance(each, cst.BinaryOperation) and isinstance(each.operator, cst.FloorDivide):
-            yield axis, each
+            yield _Division(axis, each.left, each.right)
+        elif isinstance(each, cst.Call) and last_name(each.func) == "cdiv" and not keywords_of(each):
+            if len(each.args) == _OPERANDS and certain_meaning(walk, each.func) == "triton.cdiv":
+                yield _Division(axis, each.args[0].value, each.args[1].value, rounds_up=True)
+
+
+_OPERANDS = 2
+
+
+def _sizes(block: cst.BaseExpression, number: int | None, passed: Mapping[str, Slot]) -> set[str]:
+    """The parameters of the kernel that are the size of a block."""
+    if number is not None:
+        return {each for each, slot in passed.items() if slot.value == Constant(number, "int")}
+    key = _key(block)
+    return {key} if key is not None else {each for each, slot in passed.items() if _is_written(slot, code_of(block))}
+
+
+def _key(node: cst.BaseExpression) -> str | None:
+    """``BLOCK`` of ``meta["BLOCK"]``."""
+    index = single_index(node) if isinstance(node, cst.Subscript) else None
+    key = index.evaluated_value if isinstance(index, cst.SimpleString) else None
+    return str(key) if key is not None else None
+
+
+def _name_of_block(division: _Division, number: int | None) -> str:
+    """The size of a block, as a message calls it."""
+    if not division.rounds_up:
+        return code_of(division.block)
+    return str(number) if number is not None else _key(division.block) or code_of(division.block)
 
 
 def _block(walk: Walk, node: cst.BaseExpression, passed: Mapping[str, Slot]) -> int | None:
     """The size of a block: a number, or ``meta["BLOCK"]``, which the launch passes; None if it is unknown, or 1."""
-    index = single_index(node) if isinstance(node, cst.Subscript) else None
-    key = index.evaluated_value if isinstance(index, cst.SimpleString) else None
-    value = walk.peek(node) if key is None else passed[str(key)].value if key in passed else None
+    number = _number(walk, node, passed)
+    return number if number is not None and number > 1 else None
+
+
+def _number(walk: Walk, node: cst.BaseExpression, passed: Mapping[str, Slot]) -> int | None:
+    key = _key(node)
+    value = walk.peek(node) if key is None else passed[key].value if key in passed else None
     number = value.value if isinstance(value, Constant) and value.type_name == "int" else None
-    return number if isinstance(number, int) and number > 1 else None
+    return number if isinstance(number, int) else None
 
 
 def _may_refuse(walk: Walk, call: cst.Call) -> bool:

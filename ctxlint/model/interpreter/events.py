@@ -733,7 +733,8 @@ class LeftOut:
     """A launch of ``kernel`` for ``size // block`` programs, each of which fills one block of the tensors ``names``.
 
     The last elements keep ``zeros``, or what was in memory, if ``size`` is not a multiple of ``block``. That is written
-    as ``block_name``. ``steps`` lead there, to the function ``inside``.
+    as ``block_name``. ``steps`` lead there, to the function ``inside``. If it goes ``beyond``, it is one for
+    ``triton.cdiv(size, block)`` programs, which store whole blocks; then ``block`` is 0.
     """
 
     kernel: str
@@ -744,6 +745,7 @@ class LeftOut:
     zeros: bool = False
     steps: tuple[Step, ...] = ()
     inside: str = ""
+    beyond: bool = False
 
 
 @record

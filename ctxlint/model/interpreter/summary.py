@@ -285,7 +285,7 @@ class Resolver(Protocol):
     ) -> tuple[Definition, KernelFaults, Mapping[str, Slot]] | None:
         """A kernel of Triton, what may be wrong in it, and what each parameter gets; None for nothing."""
 
-    def kernel_blocks(self, name: str) -> KernelBlocks | None:
+    def kernel_blocks(self, name: str, *, unmasked: bool = False) -> KernelBlocks | None:
         """The blocks of memory that each program of a kernel of Triton writes; None for anything else."""
 
     def kernel_parameters(

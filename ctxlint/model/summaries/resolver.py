@@ -534,12 +534,16 @@ class CalleeResolver:
         bound = bound_to_kernel(definition, arguments, keywords, open_ended)
         return (definition, faults, bound[0]) if bound is not None and not bound[1] else None
 
-    def kernel_blocks(self, name: str) -> KernelBlocks | None:
-        """The blocks of memory that each program of a kernel of Triton writes; None for anything else."""
+    def kernel_blocks(self, name: str, *, unmasked: bool = False) -> KernelBlocks | None:
+        """The blocks of memory that each program of a kernel of Triton writes; None for anything else.
+
+        Or those that it stores without a mask.
+        """
         definition = self._kernel(name)
         if definition is None:
             return None
-        return blocks_of(definition, aliases_in(self.summaries.project, definition.unit, definition.qualname))
+        aliases = aliases_in(self.summaries.project, definition.unit, definition.qualname)
+        return blocks_of(definition, aliases, unmasked=unmasked)
 
     def _kernel(self, name: str) -> Definition | None:
         """The kernel that a name means."""
