@@ -250,6 +250,9 @@ def _paths(stash: Stash) -> str:
     """On which paths the attribute keeps that."""
     if stash.on_some_paths or (stash.held is Held.OUTPUT and _is_returned_on_some_paths(stash)):
         return " on some paths"
+    kept = stash.write.value
+    if stash.held is Held.OUTPUT and not stash.contained and kept is not None and NONE in kept.options():
+        return " where that is not `None`"
     return ", depending on the path" if stash.one_of else ""
 
 

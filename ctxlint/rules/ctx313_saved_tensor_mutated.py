@@ -168,7 +168,8 @@ def _message(fn: FunctionClass, change: ChangedInBackward, alike: list[str], *, 
     """
     name = change.name
     if change.buffer is not None:
-        verb = "updates" if computes(change.mutation) else "writes to" if change.mutation.how == KERNEL else "fills"
+        in_part = change.mutation.how == KERNEL or change.mutation.how.startswith("[")
+        verb = "updates" if computes(change.mutation) else "writes to" if in_part else "fills"
         fact = f"{verb if change.buffer is Buffer.RESULT else 'overwrites'} the saved input `{name}`"
         lost = "hooks that give back another tensor silently lose the result" if change.buffer is Buffer.RESULT else ""
         effects = ", and ".join(filter(None, (lost, "a second backward raises RuntimeError" if noticed else "")))
@@ -178,6 +179,8 @@ def _message(fn: FunctionClass, change: ChangedInBackward, alike: list[str], *, 
         )
         them = "them" if len(names) > 1 else "it"
         remedy = f"{kept} instead of saving {them}."
+        if _reads_first(fn, change):
+            remedy = f"Move the update of {quoted(names)} out of `{fn.backward.name if fn.backward else 'backward'}`."
         if change.buffer is Buffer.RESULT and computes(change.mutation):
             remedy = f"{kept} if the result is wanted, else make a new tensor."
         return f"`{change.mutation.doer}` {fact}; {effects}. {remedy}"
@@ -216,6 +219,16 @@ def _message(fn: FunctionClass, change: ChangedInBackward, alike: list[str], *, 
         return f"{start} {effect.replace('has', 'silently has', 1)}. {advice}."
     unnoticed = "if no later backward has" if factor else "unless a later backward has"
     return f"{start} {effect}, silently {unnoticed} saved it. {advice}."
+
+
+def _reads_first(fn: FunctionClass, change: ChangedInBackward) -> bool:
+    """Whether backward reads a tensor before it writes to it: without an error, a second one would read the new values."""
+    backward, mutation = fn.backward, change.mutation
+    if backward is None or change.buffer is not Buffer.RESULT:
+        return False
+    uses = [each for each in backward.named.get(mutation.name or "", ()) if not backward.is_measured(each)]
+    read = [each for each in uses if backward.around(each, cst.AssignTarget) is None]
+    return any(backward.precedes(each, mutation.node) for each in read)
 
 
 def _incoming_factor(fn: FunctionClass, change: ChangedInBackward) -> str:

@@ -374,8 +374,14 @@ def _message(fn: FunctionClass, tensor: Parameter, mutation: Mutation) -> str:
     elif not returns_memory_of(fn, tensor) or is_identity(fn, tensor.index):
         effect = f"later uses of `{name}` silently read the new values"
     when = unless or under_flag(mutation)
-    before = ", or modify it before `apply`, under `torch.no_grad()`" if _given_a_leaf(fn, tensor) and not also else ""
+    may_be_meant = _given_a_leaf(fn, tensor) or _clips_a_weight(fn, tensor, mutation)
+    before = ", or modify it before `apply`, under `torch.no_grad()`" if may_be_meant and not also else ""
     return f"`{mutation.doer}` modifies the input `{name}` in place{when} without `mark_dirty`; {leaf}{effect}. {remedy} on `{name}.clone()`{also or before}."
+
+
+def _clips_a_weight(fn: FunctionClass, tensor: Parameter, mutation: Mutation) -> bool:
+    """Whether forward may be meant to clip the weight itself, of which it returns something else."""
+    return mutation.how.startswith(("clamp", "clip")) and not returns_memory_of(fn, tensor)
 
 
 def _is_asked_for(fn: FunctionClass, tensor: Parameter, mutation: Mutation) -> bool:

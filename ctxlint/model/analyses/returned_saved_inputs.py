@@ -8,10 +8,12 @@ import libcst as cst
 
 from ctxlint.model.analyses.deliberate_gradients import only_keeps, states_it
 from ctxlint.model.analyses.gradient_values import is_checked, reads_values
+from ctxlint.model.analyses.integral_inputs import holds_integers
 from ctxlint.model.analyses.kept_values import kept_value
 from ctxlint.model.analyses.unwritten_gradients import writes_elsewhere
 from ctxlint.model.interpreter.events import ExtraAttribute, GenericCall, Mutation
 from ctxlint.model.interpreter.values import Item, SavedTensor, Variadic, before_views, is_input
+from ctxlint.patterns import pattern
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,7 +26,8 @@ if TYPE_CHECKING:
 def returned_saved_inputs(fn: FunctionClass, backward: Method) -> Iterator[tuple[int, cst.BaseExpression]]:
     """The gradients that certainly are the input itself, by input, although backward reads the incoming gradient.
 
-    Not if backward may write to the tensor: with a kernel, a function that is not in view, or an attribute of it.
+    Not if backward may write to the tensor: with a kernel, a function that is not in view, or an attribute of it. Nor
+    if the input may hold integers: torch ignores what is returned for it.
     """
     candidates = [each for returned in fn.gradients for each in operands_returned(fn, returned)]
     if not candidates or not any(reads_values(backward, each) for each in backward.own_params):
@@ -34,8 +37,14 @@ def returned_saved_inputs(fn: FunctionClass, backward: Method) -> Iterator[tuple
     if fn.escapes or writes_elsewhere(backward) or states_it(fn, backward):
         return
     for index, node, value in candidates:
-        if not _may_be_changed(backward, value):
+        entry = fn.inputs[index] if is_input(kept_value(fn, value)) else None
+        integral = entry is not None and (holds_integers(fn, entry) or _INTEGERS.search(entry.name) is not None)
+        if not integral and not _may_be_changed(backward, value):
             yield index, node
+
+
+_INTEGERS = pattern(r"(?:^|_)(?:idx|ids?|ind(?:s|ex|exes|ices)|offsets?|len(?:gth)?s?|labels?|counts?|ptr|perm)$")
+"""Names of inputs that often hold integers."""
 
 
 def operands_returned(fn: FunctionClass, returned: Returned) -> Iterator[tuple[int, cst.BaseExpression, SavedTensor]]:
@@ -63,6 +72,7 @@ def _may_be_changed(backward: Method, value: Value) -> bool:
         return True
     if any(before_views(each.value) == value for each in backward.facts.of(ExtraAttribute)):
         return True
-    calls = (each for each in backward.facts.of(GenericCall) if not (each.callee or "").startswith("torch."))
+    unknown = (each for each in backward.facts.of(GenericCall) if each.definition is None)
+    calls = (each for each in unknown if not (each.callee or "").startswith("torch."))
     given = (slot.value for each in calls for slot in (*each.arguments, *dict(each.keywords).values()))
     return any(before_views(option) == value for each in given for option in each.options())

@@ -216,7 +216,7 @@ def _is_default(fn: FunctionClass, attribute: str, answer: bool) -> bool:
 def changed_in_backward(fn: FunctionClass) -> Iterator[ChangedInBackward]:
     """The saved or stored inputs and outputs that backward certainly modifies in place.
 
-    Excluding buffers that are stored as attributes for backward to fill.
+    Excluding buffers that are stored as attributes for backward to fill, and tensors to which it gives memory again.
     """
     backward = fn.backward
     if backward is None:
@@ -224,6 +224,8 @@ def changed_in_backward(fn: FunctionClass) -> Iterator[ChangedInBackward]:
     scratch: list[Value] = []
     for mutation in lasting(backward.facts.of(Mutation)):
         read = usual_storage(mutation.target) if mutation.target is not None else None
+        if _is_allocated_again(backward, mutation):
+            continue
         chosen = _chosen_by(fn, backward, mutation, _is_read_from_ctx) if read is None else None
         read = storage(chosen.value) if chosen is not None else read
         stored = kept_value(fn, read)
@@ -253,6 +255,17 @@ def changed_in_backward(fn: FunctionClass) -> Iterator[ChangedInBackward]:
             left = is_left_for_others(backward, mutation)
             partly = not all(any(slot.value == origin for slot in each.slots) for each in fn.outputs)
             yield ChangedInBackward(mutation, "output", name, saved, left, None, chosen, copier, partly)
+
+
+def _is_allocated_again(backward: Method, mutation: Mutation) -> bool:
+    """Whether backward gives a tensor memory, ``x.untyped_storage().resize_(n)``: what it writes was there before."""
+    storages = (backward.called_on(each) for each in backward.named.get(mutation.name or "", ()))
+    return any(
+        call is not None and name in _STORAGES and backward.called_on(call)[1] == "resize_" for call, name in storages
+    )
+
+
+_STORAGES = frozenset({"storage", "typed_storage", "untyped_storage"})
 
 
 def _stores_again(fn: FunctionClass, mutation: Mutation, output: Value) -> bool:

@@ -289,7 +289,7 @@ class View(Value):
 
     ``shown``: only tensors have such a view; ``kind`` is what its elements are, None for the same as those
     of ``of``. ``layout`` is the code that changes the layout, ``transpose(1, 2)``, if a view of a contiguous tensor is
-    usually not contiguous.
+    usually not contiguous. ``detached``: a function called at ``node`` has detached it.
     """
 
     of: Value
@@ -298,6 +298,7 @@ class View(Value):
     shown: bool = False
     kind: Kind | None = None
     layout: str = ""
+    detached: bool = False
 
 
 @record
@@ -656,7 +657,7 @@ def taken_from(value: Value) -> Value:
 def detaches(view: View) -> bool:
     """Whether this view itself, not its base, is detached from the graph: ``detach()``, ``.data``."""
     function = getattr(view.node, "func", view.node)
-    return getattr(getattr(function, "attr", None), "value", "") in ("detach", "data")
+    return view.detached or getattr(getattr(function, "attr", None), "value", "") in ("detach", "data")
 
 
 def is_detached(value: Value) -> bool:

@@ -32,6 +32,7 @@ from ctxlint.model.interpreter.values import (
     Tri,
     Value,
     View,
+    detaches,
     is_container,
     is_none,
     is_tensor,
@@ -231,7 +232,7 @@ class Shape:
         if isinstance(value, ProjectObject):
             return _with_parts(value, lambda part: self._kept(part, call))
         if isinstance(value, View):
-            return replace(value, of=self._kept(value.of, call), node=call)
+            return replace(value, of=self._kept(value.of, call), node=call, detached=detaches(value))
         if value == UNKNOWN:
             return value
         if isinstance(value, Item) and self._in_caller(value) != value:
@@ -290,7 +291,8 @@ class Shape:
         if isinstance(value, TensorTuple) and value.of is not None:
             return TensorTuple(node, self._element(value.of, node, position))
         if isinstance(value, View):
-            return replace(value, of=self.made.get(value.of) or self._element(value.of, node, position), node=node)
+            origin = self.made.get(value.of) or self._element(value.of, node, position)
+            return replace(value, of=origin, node=node, detached=detaches(value))
         if isinstance(value, Scalar):
             return replace(value, node=node)
         return self._in_caller(value)
