@@ -23,7 +23,8 @@ class MissingName(Rule[FunctionClass]):
     """
     ## What it does
     Reports names that torch does not have in the methods of a Function and in functions of the project that they call:
-    `torch.linear`, or `torch.rfft`, which torch 1.8 removed, and calls of `torch.fft`, a module since then. Also `np.float` and the other names of builtins that
+    `torch.linear`, or `torch.rfft`, which torch 1.8 removed, and calls of `torch.fft`, a module since then, or of `torch.symeig`,
+    `eig`, `solve`, `lstsq` and `matrix_rank`, which only raise an error now. Also `np.float` and the other names of builtins that
     NumPy 1.24 removed.
 
     ## Why is this bad?
@@ -72,7 +73,7 @@ class MissingName(Rule[FunctionClass]):
     `torch.autograd` are known, those of torch 2.13 and of all earlier releases. A name that a release removed is not
     reported if `target-torch` includes an older one. Of torch, only what is called is reported, as a backend may add a
     module. Names that NumPy removed are reported whatever its release. Not reported are names that a file of the project may set, names that backends outside of torch add, such as `torch.npu`, those with an
-    underscore in front, names under `try`, `hasattr` or a test that may be about a release, names in a file that is
+    underscore in front, names under `try`, `except`, `hasattr` or a test that may be about a release, names in a file that is
     imported only under such a test or that skips its tests under one, and those in torch itself.
 
     ## References
@@ -119,7 +120,7 @@ def _what_became_of(name: str) -> str:
         return "was removed in NumPy 1.24"
     if name not in REMOVED:
         return "does not exist"
-    change = "has been a module since" if name.endswith("()") else "was removed in"
+    change = "has been a module since" if REMOVED[name].raises == "TypeError" else "was removed in"
     return "{} torch {}.{}".format(change, *REMOVED[name].release)
 
 

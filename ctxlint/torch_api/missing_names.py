@@ -41,34 +41,44 @@ _OF_EXTENSIONS = tuple(_words("dml gcu hpu ipex ipu mlu musa npu sdaa supa tpu t
 
 
 class RemovedName(NamedTuple):
-    """A name that a release no longer has; ``instead`` is another one for its purpose, and how that differs."""
+    """A name that a release no longer has; ``instead`` is another one for its purpose, and how that differs.
+
+    ``raises`` is what comes of its use.
+    """
 
     release: tuple[int, int]
     instead: str
     differs: str = "takes other arguments"
+    raises: str = "AttributeError"
 
 
 _PAIRS = "takes other arguments, and complex numbers for pairs"
 _NO_FACTORS = "takes other arguments, and returns only the solution"
+_COMPLEX = "takes other arguments, and returns complex numbers"
 
 
 REMOVED = {
     "torch.btrifact": RemovedName((1, 2), "torch.linalg.lu_factor"),
     "torch.btrisolve": RemovedName((1, 2), "torch.linalg.lu_solve"),
     "torch.btriunpack": RemovedName((1, 2), "torch.lu_unpack"),
-    "torch.fft()": RemovedName((1, 8), "torch.fft.fft", _PAIRS),
+    "torch.eig()": RemovedName((1, 13), "torch.linalg.eig", _COMPLEX, "RuntimeError"),
+    "torch.fft()": RemovedName((1, 8), "torch.fft.fft", _PAIRS, "TypeError"),
     "torch.gels": RemovedName((1, 3), "torch.linalg.lstsq"),
     "torch.gesv": RemovedName((1, 2), "torch.linalg.solve", _NO_FACTORS),
     "torch.ifft": RemovedName((1, 8), "torch.fft.ifft", _PAIRS),
     "torch.irfft": RemovedName((1, 8), "torch.fft.irfft", "takes other arguments, and complex numbers"),
+    "torch.lstsq()": RemovedName((1, 13), "torch.linalg.lstsq", raises="RuntimeError"),
+    "torch.matrix_rank()": RemovedName((1, 13), "torch.linalg.matrix_rank", raises="RuntimeError"),
     "torch.potrf": RemovedName((1, 2), "torch.linalg.cholesky"),
     "torch.potri": RemovedName((1, 2), "torch.cholesky_inverse"),
     "torch.potrs": RemovedName((1, 2), "torch.cholesky_solve"),
     "torch.pstrf": RemovedName((1, 2), ""),
-    "torch.rfft": RemovedName((1, 8), "torch.fft.rfft", "takes other arguments, and returns complex numbers"),
+    "torch.rfft": RemovedName((1, 8), "torch.fft.rfft", _COMPLEX),
+    "torch.solve()": RemovedName((1, 12), "torch.linalg.solve", _NO_FACTORS, "RuntimeError"),
+    "torch.symeig()": RemovedName((2, 0), "torch.linalg.eigh", raises="RuntimeError"),
     "torch.trtrs": RemovedName((1, 2), "torch.linalg.solve_triangular", _NO_FACTORS),
 }
-"""By the full name; with parentheses if the name is a module now, so that only a call raises."""
+"""By the full name; with parentheses if torch still has the name, of a module or of a function that only raises."""
 
 NUMPY_ALIASES = {
     "numpy.complex": "complex",

@@ -44,6 +44,11 @@ def test_names_are_those_of_this_torch() -> None:
 
 def test_torch_lacks_what_counts_as_missing() -> None:
     assert not any(hasattr(torch, name.removeprefix("torch.")) for name in missing_names.REMOVED)
+    for name, removed in missing_names.REMOVED.items():
+        if name.endswith("()"):
+            with pytest.raises((RuntimeError, TypeError), match="now removed|not callable") as raised:
+                getattr(torch, name[len("torch.") : -2])(torch.eye(2), torch.eye(2))
+            assert raised.typename == removed.raises
     replacements = [each.instead for each in missing_names.REMOVED.values() if each.instead]
     for path in replacements:
         module, _, name = path.rpartition(".")

@@ -33,10 +33,11 @@ def note_missing(walk: Walk, node: cst.Attribute, module: str, *, called: bool =
 def is_tested_for_names(walk: Walk) -> bool:
     """Whether a test around may be about a release, or about what a module has: such code has a reason.
 
-    A test about no variable of the method counts, and so does a pattern of ``match``.
+    A test about no variable of the method counts, and so do a pattern of ``match`` and an ``except`` clause.
     """
     return any(
         guard.is_case
+        or guard.arm == "except"
         or any(map(_ASKING.search, guard.words))
         or (guard.test is not None and walk.state.names.keys().isdisjoint(guard.words))
         for guard in walk.state.guards

@@ -590,7 +590,7 @@ class CalleeResolver:
             twice=(),
             unknown=(full,),
             meant=(meant,) if meant else (),
-            raises="TypeError" if name.endswith("()") else "AttributeError",
+            raises=REMOVED[full].raises if full in REMOVED else "AttributeError",
             kind=MisfitKind.SETTABLE_NAME if settable else MisfitKind.MISSING_NAME,
             newer_only=full in REMOVED or full in NUMPY_ALIASES,
         )
