@@ -1206,6 +1206,27 @@ def test_a_helper_in_another_file_that_never_returns(helper: str, never: bool) -
     assert ("CTX207" in fixes()) is not never
 
 
+def test_torch_by_a_star_import() -> None:
+    text = """
+        from imports import *
+
+
+        class Penalty(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, loss, y):
+                ctx.save_for_backward(y)
+                return loss
+
+            @staticmethod
+            def backward(ctx, grad_output):
+                (y,) = ctx.saved_tensors
+                greatest = torch.amax(y, -1, keepdim=True)
+                return grad_output, torch.where(y == greatest, y, 0.0)
+    """
+    write({"imports.py": "import torch\n", "penalty.py": text})
+    assert "CTX212" in fixes()
+
+
 @pytest.mark.parametrize(
     ("constants", "known"),
     [

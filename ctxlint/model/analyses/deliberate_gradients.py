@@ -53,16 +53,21 @@ def returns_an_input(fn: FunctionClass, value: Value) -> bool:
 
 
 def _passes_a_loss_on(fn: FunctionClass) -> bool:
-    """Whether the output is an input without a gradient: the code around the Function has computed the gradients of it.
+    """Whether the output is an input without a gradient, or one called a loss: other gradients are those of that loss.
 
-    Such as ``return loss.detach()``, with the gradient of the hidden states as another input: it is that of the loss
-    itself, not of what follows.
+    Such as ``return loss.detach()``, with the gradient of the hidden states as another input, which the code around the
+    Function has computed: it is that of the loss itself, not of what follows.
     """
     options = [before_views(option) for value in fn.outputs_values() for option in value.options()]
     alone = bool(options) and all(each.count == 1 for each in fn.outputs)
     return alone and all(
-        is_input(each) and each.index < len(fn.inputs) and fn.inputs[each.index].gradient is Tri.NO for each in options
+        is_input(each) and each.index < len(fn.inputs) and _is_loss(fn.inputs[each.index]) for each in options
     )
+
+
+def _is_loss(entry: Input) -> bool:
+    """Whether an input is a loss that is passed on."""
+    return entry.gradient is Tri.NO or "loss" in entry.name.lower().split("_")
 
 
 def _is_handed_over(fn: FunctionClass, entry: Input) -> bool:

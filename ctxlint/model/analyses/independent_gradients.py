@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 _KNOWN = ("torch", "math", "builtins")
 """The roots of the names outside of backward that decide nothing about the scale of a gradient."""
 
+_BASES = frozenset(["torch.autograd.Function", "torch.autograd.function.Function"])
+
 _CONSTANT = frozenset(
     str.split("empty empty_like full full_like new_empty new_full new_ones new_tensor ones ones_like tensor")
 )
@@ -50,7 +52,7 @@ def independent_gradients(fn: FunctionClass, returned: Returned) -> Iterator[tup
         return
     if len(returned.slots) < 2 or not any(_is_fresh(slot.value) for slot in returned.slots):
         return
-    sources = _Sources(backward)
+    sources = _Sources(fn, backward)
     for index, slot in enumerate(returned.slots):
         if slot.node is not None and _is_fresh(slot.value) and sources.are_saved(slot.node):
             yield index, slot.node
@@ -64,7 +66,8 @@ def _is_fresh(value: Value) -> bool:
 class _Sources:
     """What the value of an expression of backward is computed from."""
 
-    def __init__(self, backward: Method) -> None:
+    def __init__(self, fn: FunctionClass, backward: Method) -> None:
+        self.fn = fn
         self.method = backward
         self.names: dict[cst.CSTNode, frozenset[str]] = {}
         """By part of backward, once requested, its variables."""
@@ -178,7 +181,11 @@ class _Sources:
         home = self.method.home
         record = home.record if home is not None else None
         meant = resolve_certainly(name, record.scope) if record is not None else None
-        return meant is not None and meant.partition(".")[0] in _KNOWN
+        if name in ("True", "False", "None") or (meant is not None and meant.partition(".")[0] in _KNOWN):
+            return True
+        # By ``import *`` of a file of the project? Then the base of the class shows what it is.
+        written = {dotted(each.value) for each in self.fn.node.bases} if name == "torch" else frozenset[str]()
+        return not (_BASES.isdisjoint(written) or _BASES.isdisjoint(self.fn.base_names))
 
     def _reads_saved(self, node: cst.CSTNode) -> bool:
         """Whether a part of an expression is a saved tensor."""
