@@ -46,7 +46,7 @@ def test_torch_lacks_what_counts_as_missing() -> None:
     assert not any(hasattr(torch, name.removeprefix("torch.")) for name in missing_names.REMOVED)
     for name, removed in missing_names.REMOVED.items():
         if name.endswith("()"):
-            with pytest.raises((RuntimeError, TypeError), match="now removed|not callable") as raised:
+            with pytest.raises((RuntimeError, TypeError), match=r"now removed|not callable") as raised:
                 getattr(torch, name[len("torch.") : -2])(torch.eye(2), torch.eye(2))
             assert raised.typename == removed.raises
     replacements = [each.instead for each in missing_names.REMOVED.values() if each.instead]
