@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ctxlint.fixes.missing_none import put_none_in
 from ctxlint.model.analyses.gradient_placements import one_for_each_place, shortfalls
 from ctxlint.model.analyses.outputs import gives_indices, may_give_indices, unfit_outputs
-from ctxlint.model.analyses.variadic_gradients import gradients_before_variadic
+from ctxlint.model.analyses.variadic_gradients import gradients_before_variadic, returns_without_variadic
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.interpreter.values import NONE
 from ctxlint.rules.base import Finding, FixAvailability, Rule
@@ -25,7 +25,7 @@ class TooFewGradients(Rule[FunctionClass]):
     ## What it does
     Reports each return of `backward` (or `vjp`) that has fewer gradients than `forward` has inputs without a default,
     or than a call of `apply` in a linted file passes. With `setup_context`, every input counts since torch 2.2. Also
-    one with gradients for some inputs that have a default, but not for all.
+    one with gradients for some inputs that have a default, but not for all, and one without any for `*args` if a call passes on what it gets: `apply(x, *args)`.
 
     ## Why is this bad?
     Autograd expects one gradient for each input of `apply`, and `None` for inputs that have none. With fewer,
@@ -119,5 +119,15 @@ class TooFewGradients(Rule[FunctionClass]):
                     f"`{fn.backward.name}` of `{fn.name}` returns {counted(count, 'gradient')} before those for {rest} but "
                     f"`forward` takes {all_inputs(fn)} there; torch raises RuntimeError at backward. Return one "
                     f"gradient for each input, `None` if there is none.",
+                    rests_on=(returned,),
+                )
+        for returned in returns_without_variadic(fn) if not every else ():
+            if fn.backward is not None and fn.variadic_inputs is not None:
+                rest = f"`*{fn.variadic_inputs.name}`"
+                yield Finding(
+                    place_of_gradients(fn, returned),
+                    f"`{fn.backward.name}` of `{fn.name}` returns {counted(returned.count or 0, 'gradient')}, none for {rest}; "
+                    f"if a call passes any there, torch raises RuntimeError at backward. Return `None` for each of "
+                    f"{rest} as well.",
                     rests_on=(returned,),
                 )

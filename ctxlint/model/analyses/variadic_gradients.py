@@ -16,12 +16,13 @@ from ctxlint.model.function import Style
 from ctxlint.model.interpreter.effects import may_stop
 from ctxlint.model.interpreter.events import ContextWrite
 from ctxlint.model.interpreter.local_names import only_assigned, times_bound
+from ctxlint.model.interpreter.values import Tri, is_none
 from ctxlint.model.syntax import code_of, dotted, literal_integer, names_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from ctxlint.model.function import FunctionClass, Returned
+    from ctxlint.model.function import ApplyCall, FunctionClass, Returned
     from ctxlint.model.interpreter.method import Method
 
 
@@ -44,6 +45,31 @@ def gradients_before_variadic(fn: FunctionClass, *, at_most: bool = False) -> It
         before = before_variadic(fn, returned, at_most=at_most) if returned.count is None else None
         if before is not None:
             yield returned, before
+
+
+def returns_without_variadic(fn: FunctionClass) -> list[Returned]:
+    """The returns of backward, if each has a gradient for the named inputs alone, and a call passes what it gets on.
+
+    Such as ``Fn.apply(x, y, *args)`` for ``forward(ctx, x, y, *args)``: as many gradients are missing as there are.
+    """
+    named = len(fn.inputs)
+    passed = (call.starred and call.applies and call.positional >= named for call in _calls_with_gradients(fn))
+    if fn.variadic_inputs is None or not named or fn.required_inputs != named or not any(passed):
+        return []
+    returns = [*judged_gradients(fn)]
+    short = all(each.known and each.count == named and not _is_empty(each) for each in fn.gradients)
+    return returns if short and len(returns) == len(fn.gradients) else []
+
+
+def _calls_with_gradients(fn: FunctionClass) -> Iterator[ApplyCall]:
+    """The calls after which backward may run."""
+    return (each for each in fn.calls if not (each.expects_error or each.gradients_off or each.double_starred))
+
+
+def _is_empty(returned: Returned) -> bool:
+    """Whether all gradients of a return are None, or some are spread from a sequence."""
+    slots = returned.slots
+    return all(is_none(each.value) is Tri.YES for each in slots) or any(each.starred for each in slots)
 
 
 def before_variadic(fn: FunctionClass, returned: Returned, *, at_most: bool = False) -> int | None:
