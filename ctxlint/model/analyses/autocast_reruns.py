@@ -23,7 +23,7 @@ _DTYPES = {"cuda": "float16", "cpu": "bfloat16"}
 """The dtype of ``torch.DEVICE.amp.autocast`` if it gets none, whatever that of an autocast around it is."""
 
 _ASKING = {"torch.is_autocast_enabled": "cuda", "torch.is_autocast_cpu_enabled": "cpu"}
-"""The functions that determine whether autocast is on, each with the device that it asks about without an argument."""
+"""The functions that determine whether autocast is on, each with its device if it gets no argument."""
 
 
 @record
