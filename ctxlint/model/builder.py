@@ -24,6 +24,7 @@ from ctxlint.model.analyses.reachability import without_untaken_arms
 from ctxlint.model.analyses.returns import joined, returned_by, with_every_gradient
 from ctxlint.model.analyses.shifted import is_shifted
 from ctxlint.model.analyses.tensor_containers import declares_fields
+from ctxlint.model.analyses.unsummed_gathers import gathering_functions
 from ctxlint.model.function import (
     ApplyCall,
     Binding,
@@ -241,8 +242,19 @@ class Builder:
             taken_names=self.taken_names,
             enclosing_names=record.scope.function_locals() | self.assigned_names,
             absent_names=self.absent_names(methods.values()),
+            gathering=self.gathering(forward, methods.get("backward")),
         )
         return without_untaken_arms(function)
+
+    def gathering(self, forward: Method | None, backward: Method | None) -> tuple[tuple[str, str, str], ...]:
+        """The functions that forward calls to gather a tensor, if backward chooses a part of the gradient."""
+        if forward is None or backward is None:
+            return ()
+        return tuple(gathering_functions(forward, backward, self._find))
+
+    def _find(self, unit: Unit, name: str) -> Definition | None:
+        """The project function that a resolved name of a file certainly denotes."""
+        return CalleeResolver(unit, self.summaries).function(name)
 
     def absent_names(self, methods: Iterable[Method]) -> frozenset[str]:
         """The names in methods of files with star imports that none of these certainly binds."""
@@ -593,7 +605,7 @@ class Builder:
             self.project,
             forward.home.unit,
             scope if scope is not None else forward.home.unit.index.module,
-            lambda unit, name: CalleeResolver(unit, self.summaries).function(name),
+            self._find,
         )
         found = used_by_functions(forward, names, code)
         if backward is not None and backward.home == forward.home:

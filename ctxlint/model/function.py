@@ -296,6 +296,8 @@ class FunctionClass:
     """The torch releases that define it: it may be under an ``if`` that tests torch's version."""
     taken_names: frozenset[str] = frozenset()
     """Deprecated names of torch that the file imports, and that other files import from it."""
+    gathering: tuple[tuple[str, str, str], ...] = ()
+    """The functions that forward calls to gather a tensor from all processes: the file, the name and the parameter."""
     enclosing_names: frozenset[str] = frozenset()
     """Local names of enclosing functions, which methods can see, and names that other files set in the module."""
     absent_names: frozenset[str] = frozenset()

@@ -10,12 +10,14 @@ from ctxlint.model.analyses.returns import names_behind_returns
 from ctxlint.model.analyses.unconditional_gradients import as_method
 from ctxlint.model.index.scopes import resolve_certainly
 from ctxlint.model.interpreter.events import GenericCall
-from ctxlint.model.syntax import children, code_of, dotted, keywords_of, last_name, root_name, words_of
+from ctxlint.model.syntax import children, code_of, dotted, keywords_of, last_name, names_in, root_name, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ctxlint.model.analyses.helper_uses import Find
     from ctxlint.model.function import FunctionClass
+    from ctxlint.model.index.project import Definition
     from ctxlint.model.index.scopes import Scope
     from ctxlint.model.interpreter.method import Method
 
@@ -47,11 +49,11 @@ def unsummed_gathers(fn: FunctionClass, backward: Method) -> Iterator[tuple[cst.
     forward = fn.forward
     if forward is None or fn.escapes or not forward.signature_known or not backward.signature_known or not fn.outputs:
         return
-    if not any("rank" in word or word in _ORDINALS for word in words_of(backward.node.body)):
+    if not _chooses_by_rank(backward):
         return
     if not all(last_name(each.func) in _LOCAL for each in backward.nodes_of(cst.Call)):
         return
-    gather = _own_gather(forward) or _gather_in_helper(forward)
+    gather = _own_gather(forward) or _gather_in_helper(fn, forward)
     for returned in fn.gradients if gather is not None else ():
         for index, slot in enumerate(returned.slots if returned.known else ()):
             taken = gather and index < len(fn.inputs) and fn.inputs[index].name == gather.name and not slot.starred
@@ -122,27 +124,82 @@ def _own_gather(forward: Method) -> Gather | None:
     return Gather(call, _gathered(forward, call, module))
 
 
-def _gather_in_helper(forward: Method) -> Gather | None:
+def _gather_in_helper(fn: FunctionClass, forward: Method) -> Gather | None:
     """The first call of a project function that gathers a tensor which forward passes, and returns the result of."""
-    for call in forward.facts.of(GenericCall):
+    gathering = {(path, qualname): inside for path, qualname, inside in fn.gathering}
+    for call in forward.facts.of(GenericCall) if gathering else ():
         home, node = call.definition, call.node
-        record = home.unit.index.functions.get(home.qualname) if home is not None else None
-        if home is None or record is None or not isinstance(node, cst.Call) or call.guards or call.in_loop:
+        inside = gathering.get((home.unit.path, home.qualname)) if home is not None else None
+        if home is None or inside is None or not isinstance(node, cst.Call) or call.guards or call.in_loop:
             continue
-        code = home.unit.source.lines(record.node.lineno, record.node.end_lineno or record.node.lineno)
-        helper = as_method(forward, home) if any(each in code for each in _GATHERS) else None
-        found = _collective_in(helper) if helper is not None else None
-        if helper is None or found is None:
-            continue
-        module = _module_in(record.scope, found)
-        if module not in (*_MODULES, _XLA) or not _gives_output(helper, found, module):
-            continue
-        inside, given = _gathered(helper, found, module), [each.node for each in call.arguments]
-        names = [each.name for each in helper.params]
-        passed = given[names.index(inside)] if inside in names and names.index(inside) < len(given) else None
+        helper = as_method(forward, home)
+        passed = _passed(helper, node, inside) if helper is not None else None
         if passed is not None and _is_returned(forward, node):
             return Gather(node, _origin(forward, root_name(passed)))
     return None
+
+
+def gathering_functions(forward: Method, backward: Method, find: Find) -> Iterator[tuple[str, str, str]]:
+    """The functions of the project that forward calls and that gather a parameter: the file, the name, the parameter.
+
+    Only if backward may choose a part by the number of the process.
+    """
+    if not _chooses_by_rank(backward) or forward.inherited or backward.inherited:
+        return
+    homes = [call.definition for call in forward.facts.of(GenericCall) if call.definition is not None]
+    for home in {(each.unit.path, each.qualname): each for each in homes}.values():
+        inside = _gathered_parameter(forward, home, find, _MOST_LEVELS)
+        if inside is not None:
+            yield home.unit.path, home.qualname, inside
+
+
+_MOST_LEVELS = 2
+"""How many functions that a function of the project calls are followed."""
+
+
+def _gathered_parameter(forward: Method, home: Definition, find: Find, levels: int) -> str | None:
+    """The parameter that a function gathers, or has gathered by another one, if it returns the result of that."""
+    record = home.unit.index.functions.get(home.qualname)
+    helper = as_method(forward, home) if record is not None else None
+    if record is None or helper is None:
+        return None
+    names, found = [each.name for each in helper.params], _collective_in(helper)
+    if found is not None:
+        module = _module_in(record.scope, found)
+        known = module in (*_MODULES, _XLA) and _gives_output(helper, found, module)
+        inside = _gathered(helper, found, module) if known else None
+        return inside if inside in names else None
+    for call in helper.nodes_of(cst.Call) if levels else ():
+        meant = resolve_certainly(dotted(call.func) or "", record.scope) or ""
+        if not meant or meant.startswith(_NOT_OF_PROJECTS) or not _is_returned(helper, call):
+            continue
+        inner = find(home.unit, meant)
+        parameter = _gathered_parameter(forward, inner, find, levels - 1) if inner is not None else None
+        called = as_method(forward, inner) if inner is not None and parameter is not None else None
+        passed = _passed(called, call, parameter) if called is not None and parameter is not None else None
+        inside = _origin(helper, root_name(passed)) if passed is not None else None
+        if inside in names:
+            return inside
+    return None
+
+
+_NOT_OF_PROJECTS = ("torch.", "builtins.", "einops.", "math.", "numpy.")
+
+
+def _passed(helper: Method, call: cst.Call, parameter: str) -> cst.BaseExpression | None:
+    """The argument of a call for a parameter."""
+    if any(each.star for each in call.args):
+        return None
+    by_position, names = (
+        [each.value for each in call.args if each.keyword is None],
+        [each.name for each in helper.params],
+    )
+    at = names.index(parameter) if parameter in names else len(by_position)
+    return by_position[at] if at < len(by_position) else keywords_of(call).get(parameter)
+
+
+def _chooses_by_rank(backward: Method) -> bool:
+    return any("rank" in word or word in _ORDINALS for word in words_of(backward.node.body))
 
 
 _ORDINALS = ("get_ordinal", "ordinal")
@@ -189,8 +246,10 @@ def _gives_output(method: Method, call: cst.Call, module: str) -> bool:
 
 def _is_returned(method: Method, call: cst.Call) -> bool:
     """Whether a method returns the result of a call, at once or by a name."""
-    made = [name for name, found in method.assignments.items() if any(each.value_node is call for each in found)]
-    return isinstance(method.parents[call], cst.Return) or not names_behind_returns(method).isdisjoint(made)
+    statement = method.parents[call]
+    targets = [each.target for each in statement.targets] if isinstance(statement, cst.Assign) else []
+    made = {word for target in targets for word in names_in(target)}
+    return isinstance(statement, cst.Return) or not names_behind_returns(method).isdisjoint(made)
 
 
 def _takes_a_part(backward: Method, node: cst.CSTNode) -> bool:
