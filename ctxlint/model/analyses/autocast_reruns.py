@@ -44,9 +44,7 @@ class AutocastRerun:
 def autocast_reruns(fn: FunctionClass) -> Iterator[AutocastRerun]:
     """The calls of ``autocast`` in backward with a flag of forward, and without a dtype."""
     backward = fn.backward
-    if backward is None or backward.inherited or fn.escapes or not _mentions_autocast(backward):
-        return
-    if any(map(_DTYPE.search, (word for each in fn.methods.values() for word in words_of(each.node)))):
+    if backward is None or backward.inherited or not fn.source.holds("is_autocast") or fn.escapes:
         return
     for call in backward.facts.of(GenericCall):
         device = _device(call.callee or "")
@@ -55,17 +53,19 @@ def autocast_reruns(fn: FunctionClass) -> Iterator[AutocastRerun]:
         keywords = [name for name, _slot in call.keywords]
         slots = (*call.arguments, *(slot for _name, slot in call.keywords))
         flag = slots[0].value if len(slots) == 1 and not slots[0].starred and keywords in ([], ["enabled"]) else None
-        writes = fn.writes_by_attribute.get(flag.name, ()) if isinstance(flag, ContextAttribute) else ()
-        if isinstance(flag, ContextAttribute) and len(writes) == 1 and _asks(fn, writes[0].value_node, device):
-            yield AutocastRerun(call.node, device, flag.name, writes[0].node)
+        if not isinstance(flag, ContextAttribute):
+            continue
+        write, *others = fn.writes_by_attribute.get(flag.name) or (None,)
+        if write is not None and not others and _asks(fn, write.value_node, device) and not _may_know_dtype(fn):
+            yield AutocastRerun(call.node, device, flag.name, write.node)
 
 
 _DTYPE = pattern(r"autocast\w*(dtype|kwargs)|dtype\w*autocast|float16|half|bf16|fp16", re.IGNORECASE)
 """What a method mentions that may know the dtype."""
 
 
-def _mentions_autocast(backward: Method) -> bool:
-    return any("autocast" in word for word in words_of(backward.node.body))
+def _may_know_dtype(fn: FunctionClass) -> bool:
+    return any(_DTYPE.search(word) for each in fn.methods.values() for word in words_of(each.node))
 
 
 def _device(callee: str) -> str | None:

@@ -144,7 +144,12 @@ def gathering_functions(forward: Method, backward: Method, find: Find) -> Iterat
 
     Only if backward may choose a part by the number of the process.
     """
-    if not _chooses_by_rank(backward) or forward.inherited or backward.inherited:
+    if forward.inherited or backward.inherited or backward.home is None:
+        return
+    unit = backward.home.unit
+    record = unit.index.functions.get(f"{backward.home.qualname}.{backward.name}")
+    code = unit.source.lines(record.node.lineno, record.node.end_lineno or 0) if record is not None else ""
+    if not ("rank" in code or "ordinal" in code) or not _chooses_by_rank(backward):
         return
     homes = [call.definition for call in forward.facts.of(GenericCall) if call.definition is not None]
     for home in {(each.unit.path, each.qualname): each for each in homes}.values():
