@@ -46,7 +46,8 @@ def autocast_reruns(fn: FunctionClass) -> Iterator[AutocastRerun]:
     backward = fn.backward
     if backward is None or backward.inherited or not fn.source.holds("is_autocast") or fn.escapes:
         return
-    for call in backward.facts.of(GenericCall):
+    asked = _asked(fn)
+    for call in backward.facts.of(GenericCall) if asked else ():
         device = _device(call.callee or "")
         if device is None or not isinstance(call.node, cst.Call) or not _is_entered(backward, call.node):
             continue
@@ -56,7 +57,12 @@ def autocast_reruns(fn: FunctionClass) -> Iterator[AutocastRerun]:
         if not isinstance(flag, ContextAttribute):
             continue
         write, *others = fn.writes_by_attribute.get(flag.name) or (None,)
-        if write is not None and not others and _asks(fn, write.value_node, device) and not _may_know_dtype(fn):
+        if (
+            write is not None
+            and not others
+            and asked.get(_behind(fn, write.value_node)) == device
+            and not _may_know_dtype(fn)
+        ):
             yield AutocastRerun(call.node, device, flag.name, write.node)
 
 
@@ -80,11 +86,14 @@ def _is_entered(backward: Method, call: cst.Call) -> bool:
     return isinstance(backward.parents[call], cst.WithItem)
 
 
-def _asks(fn: FunctionClass, node: cst.BaseExpression | None, device: str) -> bool:
-    """Whether a node, perhaps by a name, is a call in forward that determines whether autocast is on for a device."""
-    return any(
-        _ASKING.get(each.callee or "") == device and isinstance(each.node, cst.Call) and not each.node.args
-        for method in fn.earlier_methods
-        for each in method.facts.of(GenericCall)
-        if each.node is method.behind_name(node)
-    )
+def _asked(fn: FunctionClass) -> dict[cst.CSTNode | None, str]:
+    """The calls in forward that determine whether autocast is on, each with the device."""
+    calls = (call for method in fn.earlier_methods for call in method.facts.of(GenericCall))
+    without = (call for call in calls if call.callee in _ASKING and not (call.arguments or call.keywords))
+    return {call.node: _ASKING[call.callee] for call in without if call.callee is not None}
+
+
+def _behind(fn: FunctionClass, node: cst.BaseExpression | None) -> cst.BaseExpression | None:
+    """An expression of forward, or what a name there is bound to."""
+    found = (method.behind_name(node) for method in fn.earlier_methods)
+    return next((each for each in found if each is not None), None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -36,10 +37,14 @@ def fixed_devices(fn: FunctionClass) -> Iterator[FixedDevice]:
         like = _tensor_of(fn, method) if _CUDA in words_of(method.node.body) else None
         if like is None or not _ASKING.isdisjoint(words_of(method.node)) or _calls_others(method):
             continue
-        found = [each for each in method.nodes_of(cst.Call) if _is_on_gpu(method, each) and _is_read(method, each)]
+        moved = islice((each for each in method.nodes_of(cst.Call) if _is_on_gpu(method, each)), _MOST)
+        found = [each for each in moved if _is_read(method, each)]
         if found:
             yield FixedDevice(method, found[0], like, tuple(found[1:]))
 
+
+_MOST = 20
+"""How many such calls are looked at in a method."""
 
 _CUDA = "cuda"
 _ASKING = frozenset(
