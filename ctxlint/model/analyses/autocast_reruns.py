@@ -46,6 +46,8 @@ def autocast_reruns(fn: FunctionClass) -> Iterator[AutocastRerun]:
     backward = fn.backward
     if backward is None or backward.inherited or not fn.source.holds("is_autocast") or fn.escapes:
         return
+    if any(each.casts_inputs for method in fn.earlier_methods for each in method.decorators):  # autocast is off there
+        return
     asked = _asked(fn)
     for call in backward.facts.of(GenericCall) if asked else ():
         device = _device(call.callee or "")

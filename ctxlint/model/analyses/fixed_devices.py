@@ -110,6 +110,8 @@ def _is_tensor(method: Method, node: cst.BaseExpression) -> bool:
 def _is_read(method: Method, call: cst.Call) -> bool:
     """Whether a method uses the result of a call, perhaps by a name, before it binds that to something else."""
     statement = method.statement_around(call)
+    if statement is None or not _MOVING.isdisjoint(words_of(statement)):
+        return False
     if not isinstance(statement, cst.Assign):
         return not (isinstance(statement, cst.Expr) and statement.value is call)
     for name in {word for each in statement.targets for word in names_in(each.target)}:
@@ -118,6 +120,10 @@ def _is_read(method: Method, call: cst.Call) -> bool:
         if later and not _is_bound(method, later[0]):
             return True
     return not all(isinstance(each.target, (cst.Name, cst.Tuple)) for each in statement.targets)
+
+
+_MOVING = frozenset(str.split("copy_ cpu item numpy to tolist type_as"))
+"""What moves a tensor to another device again."""
 
 
 def _is_bound(method: Method, name: cst.Name) -> bool:

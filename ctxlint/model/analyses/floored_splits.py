@@ -9,7 +9,7 @@ import libcst as cst
 from ctxlint.model.analyses.left_out import may_fit_sizes
 from ctxlint.model.analyses.unconditional_gradients import as_method
 from ctxlint.model.interpreter.events import GenericCall
-from ctxlint.model.syntax import is_name, keywords_of, last_name, root_name, words_of
+from ctxlint.model.syntax import code_of, is_name, keywords_of, last_name, root_name, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,9 +59,15 @@ def _has_quotient(method: Method) -> bool:
     return any(isinstance(each.operator, cst.FloorDivide) for each in method.nodes_of(cst.BinaryOperation))
 
 
+def _treats_last(method: Method) -> bool:
+    """Whether a function asks if its process is the last one, which may get the rest."""
+    tests = (each.test for kind in (cst.If, cst.IfExp) for each in method.nodes_of(kind))  # type: ignore[attr-defined]
+    return any(_is_of_rank(each) and "-" in code_of(each) for each in tests)
+
+
 def _splits(method: Method) -> Iterator[FlooredSplit]:
     """The parts that a function takes by the number of its process."""
-    params = {each.name for each in method.params} - method.binders.keys()
+    params = {each.name for each in method.params} - method.binders.keys() if not _treats_last(method) else ()
     for node in (*method.nodes_of(cst.Subscript), *method.nodes_of(cst.Call)):
         taken = _taken(method, node)
         quotient = _quotient(method, taken[1]) if taken is not None and root_name(taken[0]) in params else None
@@ -83,14 +89,16 @@ def _taken(method: Method, node: cst.BaseExpression) -> tuple[cst.BaseExpression
         return None
     only = node.slice[-1].slice if node.slice else None
     if isinstance(only, cst.Slice):
-        begin = only.lower
+        begin, end = method.behind_name(only.lower), method.behind_name(only.upper)
+        if not isinstance(end, cst.BinaryOperation) or only.step is not None:
+            return None
         if isinstance(begin, cst.BinaryOperation) and isinstance(begin.operator, cst.Add):  # after a part for all
             begin = begin.left
         if not isinstance(begin, cst.BinaryOperation) or not isinstance(begin.operator, cst.Multiply):
             return None
         sides = (begin.left, begin.right)
         length = next((each for each in sides if not _is_of_rank(each)), None)
-        cut = only.upper is not None and only.step is None and any(map(_is_of_rank, sides))
+        cut = any(map(_is_of_rank, sides)) and code_of(length or end) in code_of(end)
         return (node.value, length) if length is not None and cut else None
     whole = method.behind_name(node.value) if isinstance(only, cst.Index) and _is_of_rank(only) else None
     return _split(whole) if isinstance(whole, cst.Call) and last_name(whole.func) == "split" else None
@@ -116,11 +124,14 @@ def _begins_at(begin: cst.BaseExpression, length: cst.BaseExpression) -> bool:
 
 
 def _is_of_rank(node: cst.CSTNode) -> bool:
-    return any(_RANK in word for word in words_of(node))
+    return any(word == _RANK or word.endswith(f"_{_RANK}") for word in words_of(node))
 
 
 def _counts_processes(word: str) -> bool:
-    return word == "size" or word.endswith("_size")
+    return "world" in word or word in _NUMBERS or ("parallel" in word and "size" in word)
+
+
+_NUMBERS = frozenset(str.split("cp_size dp_size ep_size mp_size num_ranks sp_size tp_size"))
 
 
 def _quotient(method: Method, node: cst.BaseExpression) -> tuple[cst.BaseExpression, cst.BaseExpression] | None:
