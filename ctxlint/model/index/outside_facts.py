@@ -134,7 +134,7 @@ class Own(NamedTuple):
     """A Function that a file defines, and what decides whether a call in another file can add facts about it.
 
     ``required`` is the number of required inputs. A call with one of ``numbers`` of inputs adds information; if
-    ``numbers`` is None, a call with more than ``required`` does. ``inputs`` are the inputs in order; ``waits``: there
+    ``numbers`` is None, a call with more than ``required`` does, or a starred one. ``inputs`` are in order; ``waits``: there
     may be more findings if it is applied; ``has_backward``: there are none if a result of it is differentiated;
     ``decided``: the calls in its own file rule something out, which another call may not. ``marks``: it marks inputs as
     dirty, which must be no leaves.
@@ -178,7 +178,7 @@ class Own(NamedTuple):
         if self.decided or ((call.differentiated or call.enclosed or call.handed_on) and not self.has_backward):
             return True
         passed = call.positional + len(call.keywords)
-        if passed in self.numbers if self.numbers is not None else passed > self.required:
+        if passed in self.numbers if self.numbers is not None else passed + call.starred > self.required:
             return True
         return any(each.learns_from(kind) for kind, each in zip(call.arguments, self.inputs))
 
