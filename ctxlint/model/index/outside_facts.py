@@ -134,10 +134,10 @@ class Own(NamedTuple):
     """A Function that a file defines, and what decides whether a call in another file can add facts about it.
 
     ``required`` is the number of required inputs. A call with one of ``numbers`` of inputs adds information; if
-    ``numbers`` is None, a call with more than ``required`` does, or a starred one. ``inputs`` are in order; ``waits``: there
-    may be more findings if it is applied; ``has_backward``: there are none if a result of it is differentiated;
-    ``decided``: the calls in its own file rule something out, which another call may not. ``marks``: it marks inputs as
-    dirty, which must be no leaves.
+    ``numbers`` is None, a call with more than ``required`` does, or a starred one. ``inputs`` are in order;
+    ``waits``: there may be more findings if it is applied; ``has_backward``: there are none if a result of it is
+    differentiated; ``decided``: the calls in its own file rule something out, which another call may not. ``marks``: it
+    marks inputs as dirty, which must be no leaves.
     """
 
     qualname: str
