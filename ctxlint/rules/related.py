@@ -70,12 +70,13 @@ def way_to(
 
 def elsewhere(source: Source, path: str) -> str:
     """The path of a note; empty for one in the file of the finding."""
-    return "" if abspath(path) == abspath(source.path) else path
+    path = abspath(path)
+    return "" if path == abspath(source.path) else path
 
 
 def unread_by(fn: FunctionClass, parameters: Iterable[Unread]) -> tuple[Related, ...]:
     """The parameters of functions that never read them."""
-    distinct = ((each, elsewhere(fn.source, abspath(each.path))) for each in dict.fromkeys(parameters))
+    distinct = ((each, elsewhere(fn.source, each.path)) for each in dict.fromkeys(parameters))
     return tuple(
         Related(each.span, f"`{each.name}` never reads `{each.parameter}`", path=path) for each, path in distinct
     )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ctxlint.config.settings import Settings
+from ctxlint.model.index.project import Project
 from ctxlint.run.in_project import forget_other_files
 from ctxlint.run.lint_file import lint_source
 from ctxlint.source.modules import forget
@@ -298,3 +299,20 @@ def test_name_that_no_star_import_binds(tmp_path: Path, helpers: str, found: boo
     double = double.replace("return x * 2", "return helper(x) * size")
     files = {"lib/__init__.py": "", "lib/helpers.py": helpers, "lib/more.py": "", "lib/double.py": double}
     assert ("CTX223" in codes(tmp_path, files, "lib/double.py")) is found
+
+
+@pytest.mark.parametrize("first", ["linted", "imported"])
+@pytest.mark.parametrize("is_relative", [False, True])
+def test_a_file_that_is_linted_and_imported_is_read_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: str, is_relative: bool
+) -> None:
+    """Then its functions are walked once for both."""
+    monkeypatch.chdir(tmp_path)
+    path = str(tmp_path / "ops.py")
+    project = Project(lambda name: Source(name, BASE))
+    project.linted_unit(Source("main.py" if is_relative else str(tmp_path / "main.py"), "import ops\n"))
+    own = Source("ops.py" if is_relative else path, BASE)
+    if first == "linted":
+        assert project.linted_unit(own) is project.unit(path)
+    else:
+        assert project.unit(path) is project.linted_unit(own)

@@ -18,7 +18,7 @@ from ctxlint.model.index.file_index import last_name
 from ctxlint.model.index.module_unit import Unit, read_unit
 from ctxlint.model.index.outside_facts import OutsideFacts, ProjectQuestion
 from ctxlint.model.index.scopes import LOCAL, Scope, bindings, dotted_name, is_builtin, meanings, resolutions
-from ctxlint.records import record
+from ctxlint.records import changed, record
 from ctxlint.source.modules import ModulePlace, locate
 from ctxlint.torch_api.autograd import HARMLESS_BASES, TORCH_FUNCTION_BASES
 
@@ -152,6 +152,7 @@ class Project:
         """The files that were linted themselves, which imports of others, or facts from there, may lead to again."""
         self._read_to_lint: WeakSet[Unit] = WeakSet()
         self._room = _MOST_KEPT
+        self._names_are_relative = False
         self._worked_out: WorkedOut = {}
 
     def start_trace(self) -> Trace:
@@ -192,11 +193,16 @@ class Project:
         self.trace.files.add(path)
         if path not in self._units:
             source = self.load(path) if self.load is not None else None
-            self._units[path] = self._read(source) if source is not None else None
+            self._units[path] = self._read(self._named(source)) if source is not None else None
         return self._units[path]
+
+    def _named(self, source: Source) -> Source:
+        """Another file as those that are linted are named: then it is the same unit if it is linted, too."""
+        return changed(source, path=os.path.relpath(source.path)) if self._names_are_relative else source
 
     def linted_unit(self, source: Source) -> Unit:
         """A file that is linted itself; the same unit if that was done before."""
+        self._names_are_relative = not os.path.isabs(source.path)
         path = os.path.abspath(source.path)
         before = self._linted.get(path)
         if before is not None and before.path == source.path and _has_text_of(before, source):
@@ -213,7 +219,9 @@ class Project:
         """A file, parsed and indexed if the same text was not read before, for itself or through imports."""
         path = os.path.abspath(source.path)
         known = self._units.get(path) or self._linted.get(path)
-        return known.with_source(source) if known is not None and _has_text_of(known, source) else read_unit(source)
+        if known is None or not _has_text_of(known, source):
+            return read_unit(source)
+        return known if known.path == source.path else known.with_source(source)
 
     def once(self, target: Hashable, work_out: Callable[[], Result], among: WorkedOut | None = None) -> Result:
         """The result of ``work_out`` for ``target``, computed once; its look-ups are recorded each time.
@@ -349,19 +357,19 @@ class Project:
             if place is None or other is None or place.rest != dotted:
                 return None  # external, or compiled: it may bind the name as well
             module = other.index.module
-            if place.rest.partition(".")[0] in module.names or module.stars or (other.path, place.rest) in attached:
+            if place.rest.partition(".")[0] in module.names or module.stars or (place.path, place.rest) in attached:
                 found.add(self._certainly(unit, name, attached, hops + 1))
         return found.pop() if len(found) == 1 else None
 
     def imported(self, unit: Unit) -> Iterator[Unit]:
         """The files of the project that a file imports from, each once."""
-        seen = {unit.path}
+        seen = {os.path.abspath(unit.path)}
         for bounds in unit.index.module.names.values():
             for bound in bounds:
                 place = self.locate(unit, bound.target) if bound.kind == "import" and bound.target else None
                 other = self.unit(place.path) if place is not None and place.path not in seen else None
-                if other is not None:
-                    seen.add(other.path)
+                if place is not None and other is not None:
+                    seen.add(place.path)
                     yield other
 
     def starred(self, unit: Unit, name: str) -> str | None:
@@ -425,7 +433,7 @@ class Project:
         module = other.index.module
         if place.rest.partition(".")[0] in module.names:
             return self.denoted(other, place.rest, module, sys.maxsize, attached, hops)
-        where = attached.get((other.path, place.rest))
+        where = attached.get((place.path, place.rest))
         if where is not None:
             home = self.unit(where[0])
             return Definition(home, f"{where[1]}.apply") if home is not None else None
