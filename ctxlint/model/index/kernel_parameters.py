@@ -20,7 +20,7 @@ from ctxlint.source.ast_tree import parameter_names
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ctxlint.model.index.kernel_addresses import Access
+    from ctxlint.model.index.kernel_addresses import Access, Kernel
     from ctxlint.model.index.kernel_blocks import KernelBlocks
 
     _Known = dict[tuple[Definition, Aliases], tuple[Access, ...]]
@@ -40,12 +40,18 @@ def gets_bare_address(definition: Definition, parameter: str, aliases: Aliases) 
     asking = _heuristics(record.node) if record is not None else ""
     if record is None or ".stride(" in asking or f"'{parameter}'] is " in asking:
         return False
-    called = (each.func if isinstance(each, ast.Call) else each for each in record.node.decorator_list)
-    return any(meaning_in_kernel(each, record.scope, aliases) == "triton.jit" for each in called)
+    return _is_of_triton(record.node, record.scope, aliases)
 
 
 @lru_cache(maxsize=64)
-def _heuristics(kernel: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
+def _is_of_triton(kernel: Kernel, scope: Scope, aliases: Aliases) -> bool:
+    """Whether a decorator is that of Triton; asked as often."""
+    called = (each.func if isinstance(each, ast.Call) else each for each in kernel.decorator_list)
+    return any(meaning_in_kernel(each, scope, aliases) == "triton.jit" for each in called)
+
+
+@lru_cache(maxsize=64)
+def _heuristics(kernel: Kernel) -> str:
     """The code of the calls among the decorators; each argument of each launch is looked up there."""
     return "".join(ast.unparse(each) for each in kernel.decorator_list if isinstance(each, ast.Call))
 

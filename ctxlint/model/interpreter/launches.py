@@ -15,6 +15,7 @@ from ctxlint.model.interpreter.names import certain_meaning
 from ctxlint.model.interpreter.strided_launches import (
     are_alike,
     lent_strides,
+    made_alike,
     may_take_alike,
     may_take_strides,
     note_foreign_strides,
@@ -188,6 +189,7 @@ def read_by(
         parameters = walk.resolver.kernel_parameters(kernels[0], arguments.positional, arguments.keywords)
     lent = lent_strides(walk, arguments) if how == KERNEL else {}
     strides = frozenset(strides_passed(walk, arguments)) if how == KERNEL else frozenset()
+    made = made_alike(walk, parameters, arguments) if parameters else {}
     for slot in (*arguments.positional, *arguments.keywords.values()):
         seen = slot.value.of if isinstance(slot.value, View) else slot.value
         into = parameters.get(id(slot))
@@ -196,9 +198,7 @@ def read_by(
             walk.record(GradientLaunch, node, gradient=whole, value_node=slot.node, parameter=into, reader=reader)
         plain = isinstance(seen, (Argument, Item, Parameter)) or (into is not None and isinstance(seen, Fresh))
         if not slot.starred and plain:
-            alike = into is not None and (
-                are_alike(walk, slot, parameters, arguments) or may_take_alike(slot, parameters, lent)
-            )
+            alike = into is not None and (are_alike(slot.value, into, made) or may_take_alike(slot, parameters, lent))
             memory = {"value": slot.value, "value_node": slot.node, "parameter": into, "alike": alike}
             others = may_take_strides(slot, parameters, lent)
             walk.record(MemoryRead, node, how=how, reader=reader, others=others, strides=strides, **memory)

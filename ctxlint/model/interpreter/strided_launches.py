@@ -144,16 +144,23 @@ def _may_take(slot: Slot, parameters: Mapping[int, KernelParameter], strides: It
     return any(name in factors if name else bool(factors) for name in names)
 
 
-def are_alike(walk: Walk, slot: Slot, parameters: Mapping[int, KernelParameter], arguments: Arguments) -> bool:
-    """Whether a kernel addresses only a tensor and others that are created with its layout: ``empty_like(x)``."""
-    into, others = parameters[id(slot)], (*arguments.positional, *arguments.keywords.values())
-    base = before_views(slot.value)
-    alike = {parameters[id(each)].name for each in others if id(each) in parameters and _is_made_like(walk, each, base)}
-    return bool(alike) and pointers_of(into.kernel, into.aliases) - {into.name} == alike
+def made_alike(
+    walk: Walk, parameters: Mapping[int, KernelParameter], arguments: Arguments
+) -> Mapping[Value, frozenset[str]]:
+    """The parameters that get tensors which are created with the layout of another, ``empty_like(x)``, by that one."""
+    found: dict[Value, set[str]] = {}
+    for slot in (*arguments.positional, *arguments.keywords.values()):
+        if id(slot) in parameters and isinstance(before_views(slot.value), Fresh):
+            like = made_by(walk, slot.value)[1]
+            if like is not None:
+                found.setdefault(like, set()).add(parameters[id(slot)].name)
+    return {like: frozenset(names) for like, names in found.items()}
 
 
-def _is_made_like(walk: Walk, slot: Slot, base: Value) -> bool:
-    return isinstance(before_views(slot.value), Fresh) and made_by(walk, slot.value)[1] == base
+def are_alike(value: Value, into: KernelParameter, made: Mapping[Value, frozenset[str]]) -> bool:
+    """Whether a kernel addresses only a tensor and others that are created with its layout."""
+    alike = made.get(before_views(value)) if made else None
+    return alike is not None and pointers_of(into.kernel, into.aliases) - {into.name} == alike
 
 
 def _common_owner(owners: Mapping[cst.CSTNode, Value], strides: Iterable[cst.Call]) -> Value | None:
