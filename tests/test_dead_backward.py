@@ -133,6 +133,7 @@ def test_every_such_rule_is_tried() -> None:
         "CTX257",
         "CTX258",
         "CTX259",
+        "CTX260",
         "CTX270",
         "CTX237",
         "CTX318",
