@@ -10,7 +10,7 @@ import libcst as cst
 from ctxlint.fixes.contiguity import allow_any_layout
 from ctxlint.model.analyses.contiguous_companions import gets_copies_of_others
 from ctxlint.model.analyses.layout_uses import layout_uses
-from ctxlint.model.analyses.merged_dimensions import dimensions_of_output
+from ctxlint.model.analyses.merged_dimensions import dimensions_of_gradient, dimensions_of_output
 from ctxlint.model.analyses.output_sizes import has_several_elements
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.interpreter.events import LayoutAsked, MemoryRead, Question
@@ -34,7 +34,7 @@ class NonContiguousGradOutput(Rule[FunctionClass]):
     Reports `.view(...)` that merges dimensions of an incoming gradient that was not made contiguous first, and the launch of a kernel from
     outside of the project, `kernel[grid]`, that gets one, if `backward` does not ask for its strides; in `backward`, or
     in a function of the project that `backward` passes the gradient to. Also an assertion that a gradient is contiguous,
-    and a compiled extension, an operator that torch itself does not have, or a collective such as `dist.all_gather`,
+    or such a function that raises unless it is, also after `reshape`, and a compiled extension, an operator that torch itself does not have, or a collective such as `dist.all_gather`,
     that gets one as it came, an extension also after `reshape`, and `dist.send`. What certainly goes wrong in silence is CTX410.
 
     ## Why is this bad?
@@ -87,8 +87,8 @@ class NonContiguousGradOutput(Rule[FunctionClass]):
     gradient contiguous for it, nor under `try`, nor for a loss or a sum, which may be a single number. A `view` counts
     only if the code shows that the gradient has dimensions that it merges: one that keeps or splits them works with any
     strides. Also reported by default are
-    an assertion without a message and `dist.send` with the gradient of an output that is created like an input, with its sizes, or with a size above 1,
-    as they fail after `y.sum()`; not behind a flag, under `try`, or with `memory_format`. A `backward` under
+    an assertion without a message, a function that raises and `dist.send` with the gradient of an output that is created like an input, with its sizes, or with a size above 1,
+    as they fail after `y.sum()`, and such a function if `backward` reads sizes of the gradient; not behind a flag, under `try`, or with `memory_format`. A `backward` under
     a decorator of the project, which may make the gradient contiguous, is not checked. Extensions are known by the names
     of their modules (`_C`, `_ext`, `..._cuda`), because the file loads them with `torch.utils.cpp_extension.load` or by
     such a name, `load_ext("_ext", …)`, or because the function, in a top-level module that the project does not have, is called `backward`, or similar, or `forward` next to such a one, or gets `x.contiguous()` in that file.
@@ -123,9 +123,15 @@ class NonContiguousGradOutput(Rule[FunctionClass]):
                 by = f"`{use.by}`" if use.by else f"`{fn.backward.name}` of `{fn.name}`"
                 asserts = "has it asserted" if len(use.through) > 1 else "asserts"
                 several = len(use.names) > 1 or use.name.startswith("*")
+                after = f" after `{use.reshaped}`" * bool(use.reshaped)
                 gradients = f"gradients {quoted(use.names)} are" if several else f"gradient `{use.name}` is"
-                fact = f"{by} {asserts} that the incoming {gradients} contiguous"
+                fact = f"{by} {asserts} that the incoming {gradients} contiguous{after}"
                 effect = "it raises AssertionError for transposed or expanded ones, such as that of a sum"
+                if use.reader:
+                    fact = f"{by} checks that the incoming {gradients} contiguous{after}"
+                    effect = effect.replace("AssertionError", use.reader)
+                if use.reshaped:
+                    effect = f"it raises {use.reader or 'AssertionError'} for that of a sum, which stays expanded"
                 remedy = f"Call `.contiguous()` {'on each ' * several}first."
                 message = fitting(
                     f"{fact}; {effect}. {remedy}",
@@ -153,7 +159,10 @@ def _certainly_fails(fn: FunctionClass, use: LayoutUse) -> bool:
     asked = [each for each in fn.backward.facts.of(LayoutAsked) if each.node is use.node]
     reads = [each for each in fn.backward.facts.of(MemoryRead) if each.value_node is use.node]
     guards = [guard for each in (*asked, *reads) for guard in each.guards]
-    return all(map(_is_usual, guards)) and any(has_several_elements(fn, each) for each in positions)
+    return all(map(_is_usual, guards)) and any(
+        has_several_elements(fn, each) or (bool(use.by) and dimensions_of_gradient(fn, each, use.name) > 0)
+        for each in positions
+    )
 
 
 def _is_usual(guard: Guard) -> bool:

@@ -73,7 +73,7 @@ class LayoutUse:
     """The position of the output that the gradient is of; None if it is unknown."""
     alike: bool = False
     reshaped: str = ""
-    """``reshape`` or ``flatten``, if an extension gets the gradient after that: it may keep its strides."""
+    """``reshape`` or ``flatten``, if the gradient is passed on after that: it may keep its strides."""
     passed: str = ""
     """What a kernel gets if it is not the gradient itself, but has the strides of a transposed one."""
     also: tuple[LayoutUse, ...] = ()
@@ -256,13 +256,13 @@ def _reads_of_gradients(backward: Method, asked: set[Value]) -> Iterator[tuple[M
         if value is not None:
             read = replace(read, how=PARTLY_STRIDED)  # noqa: PLW2901
         elif (
-            (read.how == ASSERTED and not read.by)
+            (read.how == ASSERTED and (not read.by or any(guard.arm == "try" for guard in read.guards)))
             or read.value in asked
             or (read.how == KERNEL and read.value in in_a_view)
         ):
             continue
         value = value or read.value
-        if read.how == EXTENSION and _reshaping(value) and isinstance(value, View):
+        if read.how in (EXTENSION, ASSERTED) and _reshaping(value) and isinstance(value, View):
             value = value.of if value.of not in asked else value
         if node is not None and _is_gradient(value) and not read.is_for_a_shape:
             yield read, node, value
@@ -354,7 +354,7 @@ _PARAMETER = pattern(r"(?:\w+_)?(?:weight|bias|gamma|beta|kernel|filter)s?\d*|[w
 def _use(node: cst.CSTNode, name: str, read: MemoryRead, position: int | None) -> LayoutUse:
     silent = read.parameter is not None and gets_bare_address(*read.parameter)
     way = (read.reader, read.by, read.through)
-    reshaped = _reshaping(read.value) if read.how == EXTENSION else ""
+    reshaped = _reshaping(read.value) if read.how in (EXTENSION, ASSERTED) else ""
     return LayoutUse(node, name, read.how, *way, False, silent, position=position, alike=read.alike, reshaped=reshaped)
 
 

@@ -10,7 +10,14 @@ import libcst as cst
 from ctxlint.model.index.expected_errors import EXPECT_ERRORS
 from ctxlint.model.interpreter.assignments import assign_target
 from ctxlint.model.interpreter.calls import call_method
-from ctxlint.model.interpreter.conditions import asks_unknown_type, by_type, decided, enter_arm, tensor_asked_for
+from ctxlint.model.interpreter.conditions import (
+    asks_unknown_type,
+    by_type,
+    decided,
+    enter_arm,
+    note_wanted,
+    tensor_asked_for,
+)
 from ctxlint.model.interpreter.events import Guard
 from ctxlint.model.interpreter.local_names import captured_by, times_bound
 from ctxlint.model.interpreter.names import canonical
@@ -45,6 +52,9 @@ if TYPE_CHECKING:
 def execute_if(walk: Walk, node: cst.If) -> None:
     """Both arms, or only one if the test is decided."""
     walk.evaluate(node.test)
+    raised = _raised_by(node.body)
+    if raised:
+        note_wanted(walk, node.test, raised, holds=False)
     outcome = decided(walk, node.test)
     if outcome is not None:
         walk.skip(node.orelse if outcome else node.body)
@@ -62,6 +72,14 @@ def execute_if(walk: Walk, node: cst.If) -> None:
         if tensor is not None:
             _keep_containers(walk, tensor, *arms)
         _forget_containers(walk, before)
+
+
+def _raised_by(body: cst.BaseSuite) -> str:
+    """The exception that a block raises and nothing else; empty for any other block."""
+    lines = body.body if isinstance(body, cst.IndentedBlock) else [body]
+    only = lines[0].body if len(lines) == 1 and isinstance(lines[0], cst.SimpleStatementLine) else ()
+    error = only[0].exc if len(only) == 1 and isinstance(only[0], cst.Raise) else None
+    return last_name(error.func if isinstance(error, cst.Call) else error) if error is not None else ""
 
 
 def _keep_containers(walk: Walk, tensor: Argument, held: State, other: State) -> None:

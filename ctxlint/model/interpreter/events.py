@@ -447,7 +447,8 @@ class MemoryRead(Event):
     known: of some, the kernel reads the first element alone. ``alike``: its other tensors are created
     with the layout of this one, which they have unless it is expanded: ``empty_like(x)``. ``others``: it may take
     strides of others for this one. ``strides`` are the calls of ``stride`` whose results the kernel gets. ``view`` is
-    the call in a helper, with its function and what that calls the tensor.
+    the call in a helper, with its function and what that calls the tensor. For ``ASSERTED``, ``reader`` is the error
+    that is raised, unless it is an assertion without a message. ``each``: a loop does that with each of several.
     """
 
     value: Value = UNKNOWN
@@ -461,6 +462,7 @@ class MemoryRead(Event):
     others: bool = False
     strides: frozenset[cst.CSTNode] = frozenset()
     view: tuple[cst.FunctionDef, cst.CSTNode, str] | None = None
+    each: bool = False
 
     @property
     def is_for_a_shape(self) -> bool:

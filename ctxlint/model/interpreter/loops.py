@@ -27,7 +27,7 @@ from ctxlint.model.interpreter.values import (
     join,
     join_all,
 )
-from ctxlint.model.syntax import children
+from ctxlint.model.syntax import children, last_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -52,9 +52,20 @@ def execute_for(walk: Walk, node: cst.For) -> None:
     if _run_for_each(walk, node, iterated):
         return
     item = item_of(walk, node.iter, iterated)
-    if isinstance(item, Choice) and _has_plain_elements(iterated) and not may_stop(node.body):
-        walk.each[id(item)] = item
+    known = _each_of(walk, node.iter, iterated, item)
+    if known is not None and not may_stop(node.body):
+        walk.each[id(known)] = known
     _execute_loop(walk, node, lambda: assign_target(walk, node.target, item, None), endless=False)
+
+
+def _each_of(walk: Walk, iterable: cst.BaseExpression, iterated: Value, item: Value) -> Choice | None:
+    """The elements of which a loop takes each, perhaps with its number; None if one of them is not a known object."""
+    if isinstance(item, Choice):
+        return item if _has_plain_elements(iterated) else None
+    parts = item.slots if isinstance(item, Sequence) and isinstance(iterable, cst.Call) else ()
+    if len(parts) != 2 or not isinstance(parts[1].value, Choice) or last_name(iterable.func) != "enumerate":
+        return None
+    return parts[1].value if _has_plain_elements(walk.peek(iterable.args[0].value)) else None
 
 
 def _by_name(node: cst.CSTNode) -> bool:

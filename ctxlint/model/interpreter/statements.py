@@ -14,13 +14,12 @@ from ctxlint.model.interpreter.attribute_access import (
     evaluate_indices,
 )
 from ctxlint.model.interpreter.branches import execute_if, execute_match, execute_try, execute_with
-from ctxlint.model.interpreter.conditions import asks_ctx, certain_parts, decided, enter_arm, guards_of, narrow
-from ctxlint.model.interpreter.events import Discarded, Escape, Guard, MemoryRead, ResultDropped, Return
+from ctxlint.model.interpreter.conditions import asks_ctx, decided, enter_arm, guards_of, narrow, note_wanted
+from ctxlint.model.interpreter.events import Discarded, Escape, Guard, ResultDropped, Return
 from ctxlint.model.interpreter.expressions import evaluate_display
 from ctxlint.model.interpreter.loops import execute_for, execute_leave, execute_while
 from ctxlint.model.interpreter.names import canonical, captured, handed_on, sees_context
 from ctxlint.model.interpreter.sequences import unknown_content
-from ctxlint.model.interpreter.summary import ASSERTED
 from ctxlint.model.interpreter.values import (
     NEVER,
     NONE,
@@ -120,12 +119,8 @@ def execute_assert(walk: Walk, node: cst.Assert) -> None:
 
 
 def _note_asserted(walk: Walk, node: cst.Assert) -> None:
-    """Record the tensors that have to be contiguous, or an error without a message is raised, and not handled."""
-    parts = certain_parts(node.test, holds=True) if node.msg is None and not walk.protected else ()
-    for part, holds in parts:
-        func = part.func if isinstance(part, cst.Call) and not part.args else None
-        if holds and isinstance(func, cst.Attribute) and func.attr.value == ASSERTED:
-            walk.record(MemoryRead, part, value=walk.peek(func.value), value_node=func.value, how=ASSERTED)
+    """Record the tensors that have to be contiguous, or an error is raised, and not handled."""
+    note_wanted(walk, node.test, "" if node.msg is None else "AssertionError", holds=True)
 
 
 def execute_delete(walk: Walk, node: cst.Del) -> None:

@@ -31,7 +31,7 @@ def reads_of(definition: Definition, function: cst.FunctionDef, facts: MethodFac
         if not isinstance(base, Argument) or read.is_for_a_shape:
             continue
         if how == ASSERTED:
-            if read.guards or read.in_loop:
+            if [guard.arm for guard in read.guards] != ["loop"] * read.each or read.in_loop is not read.each:
                 continue
         elif partly is None and target in seen:
             continue
@@ -59,7 +59,8 @@ def strides_of(definition: Definition, facts: MethodFacts) -> Iterator[StridesUs
 def _step(definition: Definition, read: MemoryRead) -> Step:
     unit = definition.unit
     target = "{}" if read.value_node is not None else "it"
-    note = f"`{definition.name}` {'asserts' if read.how == ASSERTED else 'calls'} `{target}.{read.how}` here"
+    does = "calls" if read.how != ASSERTED else "asks" if read.reader else "asserts"
+    note = f"`{definition.name}` {does} `{target}.{read.how}` here"
     if read.by or read.how in COMPILED:
         note = f"`{definition.name}` passes `{target}` to `{read.by or read.reader}` here"
     return Step(unit.path, unit.slices.span_in_function(definition.qualname, read.node), note, read.value_node)
