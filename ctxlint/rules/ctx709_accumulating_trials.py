@@ -98,7 +98,7 @@ class AccumulatingTrials(Rule[FunctionClass]):
 
     ## Known limits
     Reported only if `autotune` certainly has two configurations or more: a list, or a comprehension over lists, of
-    `Config(...)` without `pre_hook`; not with `prune_configs_by` or hooks, which may leave one or clear the memory. Not
+    `Config(...)` without `pre_hook`, perhaps returned by a function that does nothing else; not with `prune_configs_by` or hooks, which may leave one or clear the memory. Not
     reported if the kernel also writes there in another way, or gives the pointer to another kernel. What it stores in
     the place of what it loads must have an exponential, `tl.sigmoid` or the like of that as a factor or term, or its square,
     and no logarithm or root: a maximum, a selection or a normalization may be the same if it is done again.

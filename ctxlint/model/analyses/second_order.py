@@ -9,6 +9,7 @@ import libcst as cst
 from ctxlint.effort import spend
 from ctxlint.model.analyses.filled_by_extension import calls_that_may_fill
 from ctxlint.model.analyses.kept_values import kept_value
+from ctxlint.model.index.unrecorded_code import cuts_graph
 from ctxlint.model.interpreter.events import Differentiated, GenericCall
 from ctxlint.model.interpreter.launches import is_launch
 from ctxlint.model.interpreter.values import (
@@ -24,6 +25,7 @@ from ctxlint.model.interpreter.values import (
     is_input,
     is_tensor,
     kind_of,
+    taken_from,
 )
 from ctxlint.model.syntax import children, code_of, dotted, is_name, keywords_of, root_name, words_of
 
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
 
     from ctxlint.model.function import FunctionClass
     from ctxlint.model.interpreter.method import Method
-    from ctxlint.model.interpreter.values import Value
+    from ctxlint.model.interpreter.values import Slot, Value
 
 _CUTTING_METHODS = frozenset({"detach", "numpy", "item", "tolist", "cpu_numpy"})
 _CUTTING_CALLS = ("torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad")
@@ -65,7 +67,26 @@ def leaves_autograd(fn: FunctionClass, method: Method) -> tuple[cst.CSTNode, str
             continue
         if not (makes_an_array(what) and _holds_a_copy_without_graph(node)):
             return node, what
-    return _all_unrecorded(fn, method, {call.callee for call in calls.values()})
+    return _all_unrecorded(fn, method, {call.callee for call in calls.values()}) or _in_function(fn, calls)
+
+
+def _in_function(fn: FunctionClass, calls: dict[int, GenericCall]) -> tuple[cst.CSTNode, str] | None:
+    """The call of a function of the project that computes a gradient of what the call gets, and records nothing."""
+    values = [option for each in fn.gradients for slot in each.slots for option in slot.value.options()]
+    returned = {id(getattr(taken_from(each), "node", None)) for each in values}
+    for at in returned & calls.keys():
+        call = calls[at]
+        if call.definition is None or call.replaceable or not any(_holds_gradient(each) for each in call.arguments):
+            continue
+        how = cuts_graph(call.definition)
+        if how:
+            return call.node, f"`{how}` in `{call.definition.name}`"
+    return None
+
+
+def _holds_gradient(slot: Slot) -> bool:
+    """Whether an argument is an incoming gradient, perhaps a view or a contiguous copy of it."""
+    return any(getattr(taken_from(each), "role", "") == "gradient" for each in slot.value.options())
 
 
 def leaves_by_copies(fn: FunctionClass, method: Method) -> bool:

@@ -11,7 +11,8 @@ from ctxlint.model.index.kernel_addresses import nodes_of_kernel
 from ctxlint.model.index.kernel_names import aliases_in, meaning_in_kernel
 from ctxlint.model.index.kernel_sums import parameters_added_to
 from ctxlint.model.index.kernel_transforms import InPlaceTransforms, transforms_in
-from ctxlint.model.index.scopes import LOCAL, dotted_name, resolve
+from ctxlint.model.index.project import Definition
+from ctxlint.model.index.scopes import LOCAL, dotted_name, resolve, resolve_certainly
 from ctxlint.model.interpreter.values import Argument, Parameter, SavedTensor, Tri, is_tensor
 from ctxlint.model.summaries.callables import owner_of
 from ctxlint.records import record
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from ctxlint.model.index.kernel_addresses import Kernel
     from ctxlint.model.index.module_unit import Unit
-    from ctxlint.model.index.project import Definition, Project
+    from ctxlint.model.index.project import Project
     from ctxlint.model.index.scopes import Scope
     from ctxlint.model.interpreter.values import Slot
 
@@ -138,6 +139,8 @@ _KNOWN = frozenset(
 def _are_several(project: Project, unit: Unit, node: ast.expr | None, scope: Scope) -> bool:
     """Whether an expression certainly is a list of two configurations or more, none of which has a hook."""
     unit, node, scope = _bound(project, unit, node, scope)
+    if isinstance(node, ast.Call):
+        unit, node, scope = _returned_by(project, unit, node, scope)
     if isinstance(node, (ast.List, ast.Tuple)):
         return len(node.elts) > 1 and all(_is_plain_config(each, scope) for each in node.elts)
     if isinstance(node, ast.ListComp) and _is_plain_config(node.elt, scope):
@@ -145,6 +148,21 @@ def _are_several(project: Project, unit: Unit, node: ast.expr | None, scope: Sco
         lengths = [_shortest(each) for each in lists]
         return not any(each.ifs for each in node.generators) and all(lengths) and max(lengths) > 1
     return False
+
+
+def _returned_by(project: Project, unit: Unit, call: ast.Call, scope: Scope) -> tuple[Unit, ast.expr | None, Scope]:
+    """What a call without arguments certainly returns, of a function that does nothing else; and where that is."""
+    written = dotted_name(call.func)
+    name = resolve_certainly(written, scope) if written is not None and not (call.args or call.keywords) else None
+    if name is None or name.startswith(("builtins.", "torch.", "triton.")):
+        return unit, None, scope
+    found = Definition(unit, name[len(LOCAL) :]) if name.startswith(LOCAL) else project.certainly(unit, name)
+    defined = found.unit.index.functions.get(found.qualname) if found is not None else None
+    if found is None or defined is None or not defined.certain or "." in found.qualname:
+        return unit, None, scope
+    statements = defined.node.body[bool(ast.get_docstring(defined.node)) :]
+    only = statements[0] if len(statements) == 1 and not defined.node.decorator_list else None
+    return found.unit, only.value if isinstance(only, ast.Return) else None, defined.scope
 
 
 def _is_plain_config(node: ast.expr, scope: Scope) -> bool:
