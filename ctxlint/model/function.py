@@ -600,6 +600,7 @@ class Operator:
 class SharedResult:
     """A return of the operator ``name``, defined by ``function``, that torch rejects; or of its ``fake``.
 
+    ``by_schema``: a string defines the operator, and torch does not compare its memory.
     ``parameters`` are those that the results share memory with; empty if two results share it. ``whole``: the results
     are these tensors themselves, not views of them; ``always``: on every path of this return.
     """
@@ -611,6 +612,7 @@ class SharedResult:
     whole: bool
     always: bool
     fake: bool = False
+    by_schema: bool = False
 
 
 @record

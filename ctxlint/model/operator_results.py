@@ -237,8 +237,11 @@ _RESTORING = frozenset(["copy_", "bitwise_not_", "logical_not_", "neg_", "negati
 
 def _undeclared_by_call(
     unit: Unit, resolver_of: Callable[[Unit], Resolver], registered: Registered
-) -> Iterator[UndeclaredWrite]:
-    """What a function that a call makes an operator writes, although the call says that it writes nothing."""
+) -> Iterator[UndeclaredWrite | SharedResult]:
+    """What a function that a call makes an operator writes, although the call says that it writes nothing.
+
+    And what it returns that shares memory with an input, although its schema does not say so.
+    """
     home, qualname, schema = registered.function.unit, registered.function.qualname, registered.schema
     walked = _walked(home, resolver_of(home), qualname)
     if walked is None:
@@ -246,6 +249,10 @@ def _undeclared_by_call(
     node, part, params, facts = walked
     in_schema = schema.tensors if schema is not None else ()
     declared = {params[at].name: f"{kind} {name}" for at, kind, name in in_schema if at < len(params)}
+    for event in facts.returns if schema is not None and home.path == unit.path else ():
+        shared = _shared(event, facts, set(declared), promised=False)
+        if shared is not None:
+            yield SharedResult(part.span(event.node), "", node.name.value, *shared, by_schema=True)
     writes = _lasting_writes(facts, declared if schema is not None else _annotated_tensors(params))
     if writes:
         parameters = _in_order(params, writes)

@@ -19,13 +19,15 @@ class OperatorSharedResult(Rule[SourceFile]):
     """
     ## What it does
     Reports a function under `torch.library.custom_op` or `triton_op` that returns one of its inputs, a view of one, or two
-    results that share memory. Also its fake, the function under `register_fake`.
+    results that share memory. Also its fake, the function under `register_fake`, and a function under `torch.library.impl`
+    that returns an input, or a view of one, of an operator whose schema does not mark that: `(Tensor(a) x) -> Tensor(a)`.
 
     ## Why is this bad?
     Torch compares the memory of all results and inputs after each call, and raises `RuntimeError: The output of this
     custom operator (1) must not also be an input to this custom operator and (2) may not alias any inputs to this custom
     operator or other returns`, with and without gradients. A shortcut for a special case (`if world_size == 1: return x`)
-    raises only there.
+    raises only there. It does not compare the results of `torch.library.impl`; `torch.compile` takes them for new tensors
+    then, and modifies the input where the code modifies the result, or does not.
 
     ## Example
     ```python
@@ -59,7 +61,7 @@ class OperatorSharedResult(Rule[SourceFile]):
 
     ## Known limits
     Not reported for `reshape` and `contiguous`, which may copy, for operators with `tags`, a `schema` or further
-    decorators, or for `torch.library.define`, whose results torch does not compare.
+    decorators, or for two results of `torch.library.define` that share memory.
 
     ## References
     - [torch.library.custom_op](https://pytorch.org/docs/stable/library.html#torch.library.custom_op)
@@ -93,6 +95,9 @@ def _message(shared: SharedResult) -> str:
         remedy = "Return a `.clone()` of each"
     elif shared.whole:
         remedy = f"Return `{shared.parameters[0]}.clone()`"
+    if shared.by_schema:
+        takes = f"`torch.library.opcheck` raises, and `torch.compile` silently takes {'them' if several else 'it'} for new memory"
+        return f"`{shared.function}` returns {_what(shared)}, which its schema does not say; {takes}. {remedy}."
     return f"`{shared.function}` returns {_what(shared)}; torch raises RuntimeError {when}. {remedy}."
 
 
