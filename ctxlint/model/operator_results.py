@@ -249,10 +249,14 @@ def _undeclared_by_call(
     node, part, params, facts = walked
     in_schema = schema.tensors if schema is not None else ()
     declared = {params[at].name: f"{kind} {name}" for at, kind, name in in_schema if at < len(params)}
-    for event in facts.returns if schema is not None and home.path == unit.path else ():
+    by_call = not home.index.functions[qualname].node.decorator_list
+    for event in facts.returns if schema is not None else ():
         shared = _shared(event, facts, set(declared), promised=False)
         if shared is not None:
-            yield SharedResult(part.span(event.node), "", node.name.value, *shared, by_schema=True)
+            span = unit.source.span_of(registered.at) if by_call else part.span(event.node)
+            yield SharedResult(span, "", node.name.value, *shared, by_schema=True)
+            if by_call:
+                break
     writes = _lasting_writes(facts, declared if schema is not None else _annotated_tensors(params))
     if writes:
         parameters = _in_order(params, writes)
