@@ -52,9 +52,9 @@ if TYPE_CHECKING:
 def execute_if(walk: Walk, node: cst.If) -> None:
     """Both arms, or only one if the test is decided."""
     walk.evaluate(node.test)
-    raised = _raised_by(node.body)
-    if raised:
-        note_wanted(walk, node.test, raised, holds=False)
+    first = node.body.body[0]
+    if isinstance(first, cst.SimpleStatementLine) and isinstance(first.body[0], cst.Raise):
+        note_wanted(walk, node.test, _raised_by(first.body[0]), holds=False)
     outcome = decided(walk, node.test)
     if outcome is not None:
         walk.skip(node.orelse if outcome else node.body)
@@ -74,12 +74,10 @@ def execute_if(walk: Walk, node: cst.If) -> None:
         _forget_containers(walk, before)
 
 
-def _raised_by(body: cst.BaseSuite) -> str:
-    """The exception that a block raises and nothing else; empty for any other block."""
-    lines = body.body if isinstance(body, cst.IndentedBlock) else [body]
-    only = lines[0].body if len(lines) == 1 and isinstance(lines[0], cst.SimpleStatementLine) else ()
-    error = only[0].exc if len(only) == 1 and isinstance(only[0], cst.Raise) else None
-    return last_name(error.func if isinstance(error, cst.Call) else error) if error is not None else ""
+def _raised_by(statement: cst.Raise) -> str:
+    """The name of the exception that a statement raises."""
+    error = statement.exc
+    return last_name(error.func if isinstance(error, cst.Call) else error) if error is not None else "an error"
 
 
 def _keep_containers(walk: Walk, tensor: Argument, held: State, other: State) -> None:

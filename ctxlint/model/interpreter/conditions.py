@@ -358,9 +358,11 @@ def note_wanted(walk: Walk, test: cst.BaseExpression, raised: str, *, holds: boo
 
     ``raised`` is empty for an assertion without a message.
     """
-    for part, outcome in () if walk.protected else certain_parts(test, holds):
-        func = part.func if isinstance(part, cst.Call) and not part.args else None
-        if outcome and isinstance(func, cst.Attribute) and func.attr.value == ASSERTED:
+    if walk.protected or isinstance(test, cst.Comparison):
+        return
+    for part, outcome in certain_parts(test, holds):
+        func = part.func if outcome and isinstance(part, cst.Call) and not part.args else None
+        if isinstance(func, cst.Attribute) and func.attr.value == ASSERTED:
             value = walk.peek(func.value)
             each = id(value) in walk.each
             for option in value.options() if each else (value,):
