@@ -97,7 +97,7 @@ def _message(shared: SharedResult) -> str:
         remedy = f"Return `{shared.parameters[0]}.clone()`"
     if shared.by_schema:
         takes = f"`torch.library.opcheck` raises, and `torch.compile` silently takes {'them' if several else 'it'} for new memory"
-        return f"`{shared.function}` returns {_what(shared)}, which its schema does not say; {takes}. {remedy}."
+        return f"`{shared.function}` returns {_what(shared)}{' on one path' * (not shared.always)}, which its schema does not say; {takes}. {remedy}."
     return f"`{shared.function}` returns {_what(shared)}; torch raises RuntimeError {when}. {remedy}."
 
 

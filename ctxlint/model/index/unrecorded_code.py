@@ -19,7 +19,7 @@ _MAY_RECORD = frozenset(["enable_grad", "set_grad_enabled", "is_grad_enabled"])
 def cuts_graph(definition: Definition) -> str:
     """What keeps all that a function computes from being recorded: ``torch.no_grad`` or ``.numpy()``; or empty.
 
-    Not if it asks for the mode, or sets it.
+    Not if it tests the mode, or sets it.
     """
     record = definition.unit.index.functions.get(definition.qualname)
     if record is None or not record.certain or not isinstance(record.node, ast.FunctionDef):
@@ -56,7 +56,7 @@ def _is_idle(statement: ast.stmt) -> bool:
 
 
 def _computes_with_arrays(record: FunctionRecord, body: list[ast.AST]) -> bool:
-    """Whether each of several parameters becomes an array, and each result is made of arrays by ``from_numpy``."""
+    """Whether each of several parameters becomes an array, and each result comes from arrays by ``from_numpy``."""
     arrays = [each for each in body if isinstance(each, ast.Call) and _called(each) == "numpy"]
     returns = [each.value for each in body if isinstance(each, ast.Return)]
     results = [part for each in returns for part in (each.elts if isinstance(each, ast.Tuple) else [each])]

@@ -62,7 +62,9 @@ def _each_of(walk: Walk, iterable: cst.BaseExpression, iterated: Value, item: Va
     """The elements of which a loop takes each, perhaps with its number; None if one of them is not a known object."""
     if isinstance(item, Choice):
         return item if _has_plain_elements(iterated) else None
-    parts = item.slots if isinstance(item, Sequence) and isinstance(iterable, cst.Call) else ()
+    if not isinstance(item, Sequence) or not isinstance(iterable, cst.Call):
+        return None
+    parts = item.slots
     if len(parts) != 2 or not isinstance(parts[1].value, Choice) or last_name(iterable.func) != "enumerate":
         return None
     return parts[1].value if _has_plain_elements(walk.peek(iterable.args[0].value)) else None
