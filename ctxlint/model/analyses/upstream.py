@@ -323,13 +323,27 @@ def independent_slots(fn: FunctionClass, backward: Method) -> Iterator[tuple[int
 
 
 def common_factor(fn: FunctionClass, backward: Method, others: Container[int]) -> str:
-    """The local name by which backward multiplies all gradients but the ``others``; empty if there is no single one."""
+    """The local name by which backward multiplies all gradients but the ``others``; empty if there is no single one.
+
+    It is the incoming gradient, reduced or converted: another factor may belong to the others only.
+    """
     slots = (slot for each in fn.gradients for index, slot in enumerate(each.slots) if index not in others)
     factors = [{*_factors(slot.node)} for slot in slots if slot.value != NONE]
     incoming = {each.name for each in backward.own_params}
-    bound = {each: backward.bound_to(each) for each in (set.intersection(*factors) if factors else ())}
-    found = [each for each, node in bound.items() if node is not None and not incoming.isdisjoint(words_of(node))]
+    common = set.intersection(*factors) if factors else set[str]()
+    found = [each for each in common if _converted(backward.bound_to(each)) in incoming]
     return found[0] if len(found) == 1 else ""
+
+
+def _converted(node: cst.BaseExpression | None) -> str:
+    """The name in ``grad.max().float()``; empty for anything but reductions and conversions of one."""
+    converted = False
+    while isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value in _CONVERSIONS:
+        node, converted = node.func.value, True
+    return node.value if converted and isinstance(node, cst.Name) else ""
+
+
+_CONVERSIONS = frozenset(["item", "max", "mean", "min", "float", "double", "to", "type_as"])
 
 
 def _factors(node: cst.CSTNode | None) -> Iterator[str]:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from ctxlint.source.ast_tree import nodes_in
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from ctxlint.source.source import Source
 
 BUILTINS = frozenset(dir(builtins))
@@ -31,7 +33,10 @@ def is_always_bound(name: str) -> bool:
 
 def mentions_creation(source: Source) -> bool:
     """Whether the text mentions what creates names by other means than statements."""
-    return any(map(source.mentions, (*_CREATING_NAMES, "__name__"))) or source.holds(f'.{_stem(source.path)}"')
+    end = f".{_stem(source.path)}"
+    return (
+        any(map(source.mentions, (*_CREATING_NAMES, "__name__"))) or source.holds(f'{end}"') or source.holds(f"{end}'")
+    )
 
 
 def creates_names(tree: ast.Module, path: str) -> bool:
@@ -41,7 +46,18 @@ def creates_names(tree: ast.Module, path: str) -> bool:
 
 def passes_its_name(tree: ast.Module, path: str) -> bool:
     """Whether a statement of a module hands its name to a function, which may set names in it."""
-    return any(_names_module(each, _stem(path)) for each in tree.body)
+    return any(_names_module(each, _stem(path)) for each in _of_module(tree.body))
+
+
+def _of_module(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements that run with the module: also those under ``if``, ``try``, ``with`` and in loops."""
+    for each in body:
+        yield each
+        if not isinstance(each, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            for name in ("body", "orelse", "finalbody"):
+                yield from _of_module(getattr(each, name, ()))
+            for handler in getattr(each, "handlers", ()):
+                yield from _of_module(handler.body)
 
 
 def _names_module(statement: ast.stmt, stem: str) -> bool:
