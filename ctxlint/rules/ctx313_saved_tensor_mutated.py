@@ -16,7 +16,7 @@ from ctxlint.model.function import FunctionClass
 from ctxlint.model.interpreter.events import Mutation
 from ctxlint.model.interpreter.summary import KERNEL
 from ctxlint.model.interpreter.values import SavedTensor, Tri, is_detached, storage
-from ctxlint.model.syntax import code_of
+from ctxlint.model.syntax import code_of, words_of
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.related import at, way_to
 from ctxlint.rules.wording import quoted, under_flag
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from ctxlint.config.settings import Settings
     from ctxlint.diagnostic import Related
+    from ctxlint.model.interpreter.method import Method
     from ctxlint.model.interpreter.values import Value
 
 
@@ -222,13 +223,29 @@ def _message(fn: FunctionClass, change: ChangedInBackward, alike: list[str], *, 
 
 
 def _reads_first(fn: FunctionClass, change: ChangedInBackward) -> bool:
-    """Whether backward reads a tensor before it writes to it: without an error, a second one would read the new values."""
+    """Whether backward reads a tensor before it writes what other code has to it: a second one would read the new values.
+
+    Another one would raise no error if the tensor were kept as an attribute.
+    """
     backward, mutation = fn.backward, change.mutation
-    if backward is None or change.buffer is not Buffer.RESULT:
+    if backward is None or change.buffer is not Buffer.RESULT or _needs_a_gradient(backward, mutation.node):
         return False
     uses = [each for each in backward.named.get(mutation.name or "", ()) if not backward.is_measured(each)]
     read = [each for each in uses if backward.around(each, cst.AssignTarget) is None]
     return any(backward.precedes(each, mutation.node) for each in read)
+
+
+def _needs_a_gradient(backward: Method, node: cst.CSTNode) -> bool:
+    """Whether the statement of a node uses incoming gradients, or what backward computes from them."""
+    statement = backward.statement_around(node)
+    names, seen = [*words_of(statement)] if statement is not None else [], set[str]()
+    while names:
+        name = names.pop()
+        if name not in seen:
+            seen.add(name)
+            bound = backward.bound_to(name)
+            names += words_of(bound) if bound is not None else ()
+    return not seen.isdisjoint(each.name for each in backward.own_params)
 
 
 def _incoming_factor(fn: FunctionClass, change: ChangedInBackward) -> str:

@@ -91,7 +91,7 @@ class NonContiguousGradOutput(Rule[FunctionClass]):
     as they fail after `y.sum()`, and such a function if `backward` reads sizes of the gradient; not behind a flag, under `try`, or with `memory_format`. A `backward` under
     a decorator of the project, which may make the gradient contiguous, is not checked. Extensions are known by the names
     of their modules (`_C`, `_ext`, `..._cuda`), because the file loads them with `torch.utils.cpp_extension.load` or by
-    such a name, `load_ext("_ext", …)`, or because the function, in a top-level module that the project does not have, is called `backward`, or similar, or `forward` next to such a one, or gets `x.contiguous()` in that file.
+    such a name, `load_ext("_ext", …)`, or because the function, in a top-level module that the project does not have, is called `backward`, or similar, or gets `x.contiguous()` in that file.
 
     ## References
     - [torch.Tensor.view](https://pytorch.org/docs/stable/generated/torch.Tensor.view.html)

@@ -33,11 +33,6 @@ def may_be_of_extension(callee: str) -> bool:
     return is_in_module(callee) and _BACKWARD.search(callee.partition(".")[2]) is not None
 
 
-def may_be_forward_of_extension(callee: str) -> bool:
-    """Whether a dotted name is that of a forward function in such a module, if that has a backward one as well."""
-    return is_in_module(callee) and _FORWARD.search(callee.partition(".")[2]) is not None
-
-
 def is_in_module(callee: str) -> bool:
     """Whether a dotted name is that of a public function in a top-level module that may be compiled."""
     module, _, function = callee.partition(".")
@@ -46,5 +41,4 @@ def is_in_module(callee: str) -> bool:
 
 
 _BACKWARD = pattern(r"backward|(^|_)bwd(_|$)", re.IGNORECASE)
-_FORWARD = pattern(r"forward|(^|_)fwd(_|$)", re.IGNORECASE)
 _PYTHON = frozenset(str.split("builtins cupy einops flash_attn jax numpy opt_einsum scipy torch triton"))

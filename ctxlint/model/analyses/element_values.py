@@ -12,7 +12,7 @@ import libcst as cst
 
 from ctxlint.effort import spend
 from ctxlint.model.index.scopes import resolve_certainly
-from ctxlint.model.syntax import dotted, is_name, keywords_of, signed_integer, single_index
+from ctxlint.model.syntax import dotted, is_name, keywords_of, signed_integer, single_index, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -213,6 +213,8 @@ class _Run:
         writes = name.endswith("_") and not of_math
         known = _FUNCTIONS.get(name.removesuffix("_") if writes else name)
         if name in _CONVERTING and plain and not writes:
+            if any(word in _INTEGRAL for each in (*plain[1:], *keywords_of(node).values()) for word in words_of(each)):
+                raise UnknownValue
             first = self.value(plain[0])
             return OneElement(_number(first)) if name in _COPYING else first
         if known is None:
@@ -325,5 +327,6 @@ _CONSTANTS: dict[str, float] = {
     f"{module}.{name}": getattr(math, name) for module in ("math", "torch") for name in ("pi", "e")
 }
 _COPYING = frozenset(["clone"])
-_CONVERTING = _COPYING | frozenset(["contiguous", "detach", "double", "float", "to", "type_as"])
+_CONVERTING = _COPYING | frozenset(["contiguous", "detach", "double", "float", "to"])
+_INTEGRAL = frozenset(["bool", "int", "int8", "int16", "int32", "int64", "long", "short", "uint8"])
 _IRRELEVANT = frozenset(["dtype", "device", "memory_format"])

@@ -40,7 +40,7 @@ from ctxlint.model.interpreter.values import (
     storage,
     usual_storage,
 )
-from ctxlint.model.syntax import last_name
+from ctxlint.model.syntax import last_name, signed_integer
 from ctxlint.records import record
 from ctxlint.torch_api import operations
 
@@ -258,11 +258,15 @@ def changed_in_backward(fn: FunctionClass) -> Iterator[ChangedInBackward]:
 
 
 def _is_allocated_again(backward: Method, mutation: Mutation) -> bool:
-    """Whether backward gives a tensor memory, ``x.untyped_storage().resize_(n)``: what it writes was there before."""
-    storages = (backward.called_on(each) for each in backward.named.get(mutation.name or "", ()))
-    return any(
-        call is not None and name in _STORAGES and backward.called_on(call)[1] == "resize_" for call, name in storages
-    )
+    """Whether backward gives a tensor memory again, ``x.untyped_storage().resize_(n)``, before it writes to it."""
+    for use in backward.named.get(mutation.name or "", ()):
+        memory, name = backward.called_on(use)
+        call, method = backward.called_on(memory) if memory is not None else (None, "")
+        size = call.args[0].value if call is not None and len(call.args) == 1 else None
+        if name in _STORAGES and method == "resize_" and size is not None and signed_integer(size) != 0:
+            if backward.is_written_before(use, mutation.node):
+                return True
+    return False
 
 
 _STORAGES = frozenset({"storage", "typed_storage", "untyped_storage"})

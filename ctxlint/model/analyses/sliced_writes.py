@@ -8,8 +8,9 @@ import libcst as cst
 
 from ctxlint.model.analyses.kept_values import kept_value
 from ctxlint.model.analyses.unwritten_gradients import allocates, is_harmless, writes_elsewhere
+from ctxlint.model.index.scopes import Scope, resolve
 from ctxlint.model.interpreter.values import ContextAttribute, Fresh, Tri, before_star, is_input
-from ctxlint.model.syntax import signed_integer, words_of
+from ctxlint.model.syntax import dotted, last_name, signed_integer, words_of
 from ctxlint.records import record
 
 if TYPE_CHECKING:
@@ -40,11 +41,20 @@ def sliced_writes(fn: FunctionClass, backward: Method) -> Iterator[SlicedWrite]:
             unwanted = at < len(fn.inputs) and fn.inputs[at].gradient is Tri.NO
             if unwanted or not isinstance(slot.node, cst.Name) or not isinstance(made, cst.Call):
                 continue
-            part = _only_part(backward, slot.node, made) if returned.known and allocates(made) else None
+            part = _only_part(backward, slot.node, made) if returned.known and _is_of_torch(backward, made) else None
             leaves = _leaves(fn, backward, part, made) if part is not None else None
             if part is not None and leaves is not None and part not in seen:
                 seen.add(part)
                 yield SlicedWrite(slot.node, part, leaves)
+
+
+def _is_of_torch(backward: Method, made: cst.Call) -> bool:
+    """Whether torch certainly allocates memory: ``torch.empty_like(x)``, ``x.new_empty(n)``."""
+    name, home = dotted(made.func), backward.home.record if backward.home is not None else None
+    if name is None or home is None or not allocates(made):
+        return False
+    meant = resolve(name, Scope("function", "", home.body))
+    return (meant or "").startswith("torch.") or last_name(made.func).startswith("new_")
 
 
 def _only_part(backward: Method, gradient: cst.Name, made: cst.Call) -> cst.Subscript | None:

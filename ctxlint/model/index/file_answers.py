@@ -15,7 +15,6 @@ from ctxlint.model.index.replaced_names import may_replace, replaces_name
 from ctxlint.model.index.scopes import dotted_name, resolve
 from ctxlint.source.ast_tree import nodes_in
 from ctxlint.source.modules import root_of_file
-from ctxlint.torch_api.extensions import may_be_of_extension
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,7 +31,6 @@ def answer_about(unit: Unit, question: tuple[str, str]) -> bool:
     ``refuses``: whether it may not be imported with this release. ``creates``: whether it may bind names at run time.
     ``passes``: whether the file only passes what it binds to that name, and so never changes it.
     ``copies``: whether it passes ``x.contiguous()`` to the function with that dotted name.
-    ``pairs``: whether it calls a backward function of the module of that one.
     """
     unit.source.depends_on(question)
     key = ("answer", question)
@@ -62,12 +60,6 @@ def _passes_copies(unit: Unit, name: str) -> bool:
     return any(resolve(dotted_name(each.node.func) or "", each.scope) == name for each in calls)
 
 
-def _calls_backward_beside(unit: Unit, name: str) -> bool:
-    module = name.rpartition(".")[0]
-    calls = (each for each in unit.index.calls if may_be_of_extension(f"{module}.{each.name}"))
-    return any(resolve(dotted_name(each.node.func) or "", each.scope) == f"{module}.{each.name}" for each in calls)
-
-
 def _is_copy(node: ast.expr) -> bool:
     """Whether it is ``x.contiguous()``."""
     func = node.func if isinstance(node, ast.Call) else None
@@ -80,6 +72,5 @@ _ANSWERS: dict[str, Callable[[Unit, str], bool]] = {
     "refuses": lambda unit, _name: may_refuse(unit.tree),
     "passes": lambda unit, name: is_only_passed([*nodes_in(unit.module)], (name,)),
     "copies": _passes_copies,
-    "pairs": _calls_backward_beside,
     "creates": lambda unit, _name: unit.tree is None or creates_names(unit.tree, unit.path),
 }

@@ -76,7 +76,7 @@ from ctxlint.model.summaries.shapes import Shape
 from ctxlint.model.summaries.tuned_kernels import added_to_by, trials_of
 from ctxlint.model.syntax import dotted
 from ctxlint.source.modules import module_name
-from ctxlint.torch_api.extensions import is_in_module, may_be_forward_of_extension, may_be_of_extension
+from ctxlint.torch_api.extensions import is_in_module, may_be_of_extension
 from ctxlint.torch_api.missing_names import NUMPY_ALIASES, REMOVED, meant_by
 
 if TYPE_CHECKING:
@@ -599,19 +599,15 @@ class CalleeResolver:
         """Whether a name is one in a compiled extension that another file of the project loads.
 
         Or a function of a top-level module that the project does not have, if that is called like a backward one, or
-        like a forward one of a module with both, or the file makes tensors contiguous for it.
+        the file makes tensors contiguous for it.
         """
         project = self.summaries.project
         if project.load is None or name.startswith((LOCAL, "torch.", "builtins.")):
             return False
         place = project.locate(self.unit, name)
         if place is None:
-            if may_be_of_extension(name):
-                return True
-            if may_be_forward_of_extension(name) and answer_about(self.unit, ("pairs", name)):
-                return True
             in_a_module = self.unit.source.holds(".contiguous()") and is_in_module(name)
-            return in_a_module and answer_about(self.unit, ("copies", name))
+            return may_be_of_extension(name) or (in_a_module and answer_about(self.unit, ("copies", name)))
         other = project.unit(place.path) if "." in place.rest else None
         return other is not None and loads_extension(place.rest.partition(".")[0], other.index.module)
 
