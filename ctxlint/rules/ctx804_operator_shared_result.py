@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.model.function import SourceFile
+from ctxlint.patterns import pattern
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.wording import quoted
 
@@ -61,7 +62,7 @@ class OperatorSharedResult(Rule[SourceFile]):
 
     ## Known limits
     Not reported for `reshape` and `contiguous`, which may copy, for operators with `tags`, a `schema` or further
-    decorators, or for two results of `torch.library.define` that share memory.
+    decorators, for two results of `torch.library.define` that share memory, or for an `out` that such a function fills.
 
     ## References
     - [torch.library.custom_op](https://pytorch.org/docs/stable/library.html#torch.library.custom_op)
@@ -73,7 +74,12 @@ class OperatorSharedResult(Rule[SourceFile]):
 
     def check(self, file: SourceFile, settings: Settings) -> Iterator[Finding]:
         for each in file.shared_results if settings.torch.reach(2, 4) else ():
-            yield Finding(each.span, _message(each))
+            if not (each.by_schema and any(map(_FILLED.search, each.parameters))):
+                yield Finding(each.span, _message(each))
+
+
+_FILLED = pattern(r"(?:^|_)out(?:put)?s?\d*$")
+"""What parameters are called that such a function fills: what is missing is a ``!`` in the schema, not a copy."""
 
 
 def _message(shared: SharedResult) -> str:
