@@ -27,4 +27,4 @@ def test_the_order_of_arguments_does_not_matter() -> None:
     """Nor whether they are the folders or the one around them."""
     first, _warnings = whole_tree.found_again()
     folders = sorted((entry.name for entry in whole_tree.tree().iterdir()), reverse=True)
-    assert run("2", "--output-format", "json", *folders, folders[-1])[0] == first
+    assert run("2", "--no-cache", "--output-format", "json", *folders, folders[-1])[0] == first

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -126,17 +127,20 @@ def _argument_with_its_layout(called: GenericCall) -> cst.BaseExpression | None:
     function, node = _function_called(called), called.node
     if function is None or not isinstance(node, cst.Call) or function.decorator_list:
         return None
-    if any(
-        "contiguous" in each.attr or "stride" in each.attr
-        for each in nodes_in(function)
-        if isinstance(each, ast.Attribute)
-    ):
-        return None
-    names = positional_names(function.args)
-    returned = results_of(function, {each: each for each in names}, frozenset())
+    name = _parameter_with_its_layout(function)
+    return _given_for(node, positional_names(function.args), name) if name else None
+
+
+@lru_cache(maxsize=64)
+def _parameter_with_its_layout(function: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
+    """The parameter whose layout the result of a function certainly has; empty if there is none."""
+    attributes = (each.attr for each in nodes_in(function) if isinstance(each, ast.Attribute))
+    if any("contiguous" in each or "stride" in each for each in attributes):
+        return ""
+    returned = results_of(function, {each: each for each in positional_names(function.args)}, frozenset())
     kept = {"" if laid is None or laid.order else laid.order_of for each in returned.returns for _at, laid in each}
-    name = kept.pop() if len(kept) == 1 and all(len(each) == 1 for each in returned.returns) else ""
-    return _given_for(node, names, name) if name and returned.complete else None
+    single = len(kept) == 1 and all(len(each) == 1 for each in returned.returns) and returned.complete
+    return kept.pop() if single else ""
 
 
 def _function_called(called: GenericCall) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
