@@ -72,7 +72,6 @@ def _may_be_changed(backward: Method, value: Value) -> bool:
         return True
     if any(before_views(each.value) == value for each in backward.facts.of(ExtraAttribute)):
         return True
-    unknown = (each for each in backward.facts.of(GenericCall) if each.definition is None)
-    calls = (each for each in unknown if not (each.callee or "").startswith("torch."))
+    calls = (each for each in backward.facts.of(GenericCall) if not (each.callee or "").startswith("torch."))
     given = (slot.value for each in calls for slot in (*each.arguments, *dict(each.keywords).values()))
     return any(before_views(option) == value for each in given for option in each.options())

@@ -27,7 +27,7 @@ from ctxlint.model.interpreter.values import (
     join,
     join_all,
 )
-from ctxlint.model.syntax import children, last_name
+from ctxlint.model.syntax import children, last_name, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -52,22 +52,37 @@ def execute_for(walk: Walk, node: cst.For) -> None:
     if _run_for_each(walk, node, iterated):
         return
     item = item_of(walk, node.iter, iterated)
-    known = _each_of(walk, node.iter, iterated, item)
+    known = _each_of(walk, node, iterated, item)
     if known is not None and not may_stop(node.body):
         walk.each[id(known)] = known
     _execute_loop(walk, node, lambda: assign_target(walk, node.target, item, None), endless=False)
 
 
-def _each_of(walk: Walk, iterable: cst.BaseExpression, iterated: Value, item: Value) -> Choice | None:
-    """The elements of which a loop takes each, perhaps with its number; None if one of them is not a known object."""
+def _each_of(walk: Walk, node: cst.For, iterated: Value, item: Value) -> Choice | None:
+    """The elements of which a loop takes each, perhaps with its number; None if one of them is not a known object.
+
+    Nor if the loop tests the number: what it does then, it does to some of them.
+    """
     if isinstance(item, Choice):
         return item if _has_plain_elements(iterated) else None
-    if not isinstance(item, Sequence) or not isinstance(iterable, cst.Call):
+    if not isinstance(item, Sequence) or not isinstance(node.iter, cst.Call) or not isinstance(node.target, cst.Tuple):
         return None
     parts = item.slots
-    if len(parts) != 2 or not isinstance(parts[1].value, Choice) or last_name(iterable.func) != "enumerate":
+    if len(parts) != 2 or not isinstance(parts[1].value, Choice) or last_name(node.iter.func) != "enumerate":
         return None
-    return parts[1].value if _has_plain_elements(walk.peek(iterable.args[0].value)) else None
+    number = node.target.elements[0].value
+    if not isinstance(number, cst.Name) or _is_tested(node.body, number.value):
+        return None
+    return parts[1].value if _has_plain_elements(walk.peek(node.iter.args[0].value)) else None
+
+
+def _is_tested(node: cst.CSTNode, name: str) -> bool:
+    """Whether some code compares a name, or decides anything by it."""
+    tests = isinstance(node, (cst.Comparison, cst.BooleanOperation))
+    test = node if tests else getattr(node, "test", None)
+    if isinstance(test, cst.CSTNode) and name in words_of(test):
+        return True
+    return any(_is_tested(each, name) for each in children(node))
 
 
 def _by_name(node: cst.CSTNode) -> bool:
