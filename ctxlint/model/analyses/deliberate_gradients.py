@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model.analyses.kept_values import kept_value
-from ctxlint.model.index.scopes import resolve_certainly
 from ctxlint.model.interpreter.events import GenericCall
 from ctxlint.model.interpreter.values import ContextAttribute, Tri, before_views, is_input, is_tensor
 from ctxlint.model.syntax import last_name
@@ -171,9 +170,7 @@ _OF_GRADIENT = pattern(r"grad|delta|error|(?:^|[_ ])err(?:[_ ]|$)|feedback|targe
 
 def _is_library(method: Method, name: str) -> bool:
     """Whether a name is certainly that of a module, or something in it, that keeps no gradients."""
-    record = method.home.record if method.home is not None else None
-    meant = resolve_certainly(name, record.scope) if record is not None else None
-    return meant is not None and meant.partition(".")[0] in ("torch", "math", "numpy", "builtins", "triton")
+    return method.meaning(name).partition(".")[0] in ("torch", "math", "numpy", "builtins", "triton")
 
 
 def states_it(fn: FunctionClass, method: Method) -> bool:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, TypeAlias
 import libcst as cst
 
 from ctxlint.effort import spend
-from ctxlint.model.index.scopes import resolve_certainly
 from ctxlint.model.syntax import dotted, is_name, keywords_of, signed_integer, single_index, words_of
 
 if TYPE_CHECKING:
@@ -57,12 +56,9 @@ class _Run:
         self.method = method
         self.names = names
         self.context = context
-        self.scope = method.home.record.scope if method.home is not None and method.home.record is not None else None
 
     def result(self) -> Held:
         """What the method returns."""
-        if self.scope is None:
-            raise UnknownValue
         for statement in _statements(self.method.node.body):
             if isinstance(statement, cst.Return):
                 return self.value(statement.value) if statement.value is not None else None
@@ -203,7 +199,7 @@ class _Run:
         """The full dotted name of something in a module; empty if it is none."""
         path = dotted(node)
         local = path is None or path.partition(".")[0] in self.names
-        return "" if local or path is None or self.scope is None else resolve_certainly(path, self.scope) or ""
+        return "" if local or path is None else self.method.meaning(path)
 
     def operation(
         self, name: str, plain: Sequence[cst.BaseExpression], node: cst.Call, *, of_math: bool = False

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model.index.scopes import resolve_certainly
 from ctxlint.model.interpreter.events import GenericCall
 from ctxlint.model.interpreter.values import SavedTensor, Tri, before_views
 from ctxlint.model.syntax import dotted, last_name, names_in, words_of
@@ -80,7 +79,7 @@ def _is_on_gpu(method: Method, call: cst.Call) -> bool:
     if any(isinstance(each, _CONDITIONS) for each in method.above(call)):
         return False
     func = call.func
-    if _meaning(method, func).startswith(f"torch.{_CUDA}.") and last_name(func).endswith("Tensor"):
+    if method.meaning(dotted(func) or "").startswith(f"torch.{_CUDA}.") and last_name(func).endswith("Tensor"):
         return True
     if not isinstance(func, cst.Attribute) or func.attr.value != _CUDA:
         return False
@@ -90,17 +89,11 @@ def _is_on_gpu(method: Method, call: cst.Call) -> bool:
 _CONDITIONS = (cst.If, cst.IfExp, cst.Try, cst.Match, cst.With)
 
 
-def _meaning(method: Method, node: cst.BaseExpression) -> str:
-    """The full name of what a dotted name certainly means."""
-    record = method.home.record if method.home is not None else None
-    return (resolve_certainly(dotted(node) or "", record.scope) if record is not None else None) or ""
-
-
 def _is_tensor(method: Method, node: cst.BaseExpression) -> bool:
     """Whether an expression is a new tensor, or a saved one."""
     made = method.behind_name(node)
     if isinstance(made, cst.Call):
-        module, _, name = _meaning(method, made.func).rpartition(".")
+        module, _, name = method.meaning(dotted(made.func) or "").rpartition(".")
         return module == "torch" and name in FACTORIES | LAYOUT_KEEPING_FACTORIES
     assigned = method.assignments.get(node.value, ()) if isinstance(node, cst.Name) else ()
     value = assigned[0].value if assigned else None

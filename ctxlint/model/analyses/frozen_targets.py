@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model.index.scopes import resolve_certainly
 from ctxlint.model.interpreter.values import SavedTensors, Sequence, Tri, Variadic
 from ctxlint.model.syntax import dotted, is_name, keywords_of, literal_integer, single_index, words_of
 from ctxlint.records import record
@@ -54,10 +53,8 @@ _WITH_FLAG = 6
 
 
 def _is_grad(method: Method, call: cst.Call) -> bool:
-    name, here = dotted(call.func), method.home.record if method.home is not None else None
-    if name is None or here is None or name.partition(".")[0] in method.binders:
-        return False
-    return resolve_certainly(name, here.scope) == "torch.autograd.grad"
+    name = dotted(call.func) or ""
+    return name.partition(".")[0] not in method.binders and method.meaning(name) == "torch.autograd.grad"
 
 
 def _decides_flags(method: Method) -> bool:

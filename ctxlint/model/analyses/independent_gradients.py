@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model.index.scopes import resolve_certainly
 from ctxlint.model.interpreter.local_names import target_names
 from ctxlint.model.interpreter.method import variables_in
 from ctxlint.model.interpreter.values import Fresh, usual_storage
@@ -178,10 +177,7 @@ class _Sources:
 
     def _is_known(self, name: str) -> bool:
         """Whether a name that backward does not bind is that of a module of torch or Python, or a builtin."""
-        home = self.method.home
-        record = home.record if home is not None else None
-        meant = resolve_certainly(name, record.scope) if record is not None else None
-        if name in ("True", "False", "None") or (meant is not None and meant.partition(".")[0] in _KNOWN):
+        if name in ("True", "False", "None") or self.method.meaning(name).partition(".")[0] in _KNOWN:
             return True
         # By ``import *`` of a file of the project? Then the base of the class shows what it is.
         written = {dotted(each.value) for each in self.fn.node.bases} if name == "torch" else frozenset[str]()

@@ -8,7 +8,6 @@ import libcst as cst
 
 from ctxlint.model.analyses.conditional_code import Runs, runs
 from ctxlint.model.analyses.kept_values import kept_value
-from ctxlint.model.index.scopes import resolve_certainly
 from ctxlint.model.interpreter.values import is_input, tensor_when_used
 from ctxlint.model.syntax import dotted, keywords_of, last_name
 from ctxlint.torch_api import types
@@ -79,10 +78,8 @@ def _integral_position(method: Method, call: cst.Call) -> int | None:
     position = INTEGRAL_ARGUMENTS.get(name)
     if position is None:
         return None
-    path, home = dotted(call.func), method.home
-    scope = home.record.scope if home is not None and home.record is not None else None
-    meant = resolve_certainly(path, scope) if path is not None and scope is not None else None
-    if meant is not None and meant.startswith("torch."):
+    meant = method.meaning(dotted(call.func) or "")
+    if meant.startswith("torch."):
         return 1 if meant == "torch.embedding" else position
     is_method = isinstance(call.func, cst.Attribute) and position > 0 and _is_tensor(method, call.func.value)
     return position - 1 if is_method else None

@@ -217,8 +217,7 @@ def _collective_in(method: Method) -> cst.Call | None:
 
 def module_of(method: Method, call: cst.Call) -> str:
     """The module of the function that a call in a method certainly means."""
-    record = method.home.record if method.home is not None else None
-    return _module_in(record.scope, call) if record is not None else ""
+    return method.meaning(dotted(call.func) or "").rpartition(".")[0]
 
 
 def _module_in(scope: Scope, call: cst.Call) -> str:

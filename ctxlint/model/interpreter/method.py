@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, cast
 import libcst as cst
 
 from ctxlint.effort import spend
+from ctxlint.model.index.scopes import resolve_certainly
 from ctxlint.model.interpreter.events import (
     Assigned,
     ContextCall,
@@ -368,6 +369,11 @@ class Method:
     def is_written_before(self, first: cst.CSTNode, second: cst.CSTNode) -> bool:
         """Whether a node is written before another."""
         return self._order[first] < self._order[second]
+
+    def meaning(self, name: str) -> str:
+        """What a dotted name certainly denotes where the class is defined; empty if that is unknown."""
+        known = self.home.record if self.home is not None else None
+        return (resolve_certainly(name, known.scope) if known is not None else None) or ""
 
     # The parameters
 
