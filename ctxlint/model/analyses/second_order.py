@@ -74,8 +74,7 @@ def _in_function(fn: FunctionClass, calls: dict[int, GenericCall]) -> tuple[cst.
     """The call of a function of the project that computes a gradient of what the call gets, and records nothing."""
     values = [option for each in fn.gradients for slot in each.slots for option in slot.value.options()]
     returned = {id(getattr(taken_from(each), "node", None)) for each in values}
-    for at in returned & calls.keys():
-        call = calls[at]
+    for call in (call for at, call in calls.items() if at in returned):
         if call.definition is None or call.replaceable or not any(_holds_gradient(each) for each in call.arguments):
             continue
         how = cuts_graph(call.definition)
