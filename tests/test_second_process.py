@@ -113,7 +113,7 @@ def test_it_searches_the_project_around_a_folder_ahead(second: SecondProcess, tm
         path.write_text("vmap(f)\n")
     Projects(Workspace(print, (str(tmp_path),)), second).prepare_around(str(tmp_path / "."))
     assert second._process is not None
-    begun = "sorted(__import__('ctxlint.run.second_process', fromlist=['']) ._BEGUN)"
+    begun = "sorted(__import__('ctxlint.run.second_process', fromlist=[''])._BEGUN)"
     asked, deadline = sorted(map(str, paths)), time.monotonic() + 10
     second._process.answer()  # that it has imported what searching needs
     second._process.answer()  # that it has begun

@@ -15,6 +15,7 @@ from ctxlint.fixes.module_code import module_code
 from ctxlint.model.analyses.double_backward import is_half_detached
 from ctxlint.model.function import GenericCall
 from ctxlint.model.syntax import dotted
+from ctxlint.torch_api.autograd import FUNCTION
 
 if TYPE_CHECKING:
     from typing import TypeGuard
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from ctxlint.fixes.method_code import MethodCode
     from ctxlint.model.function import ContextCall, FunctionClass, Method
 
-_FUNCTION = ("torch.autograd.Function", "torch.autograd.function.Function")
 _GRADIENTS_ON = ("torch.enable_grad", "torch.set_grad_enabled", "torch.autograd.enable_grad")
 _NO_EFFECT = ("None", "False")
 
@@ -204,7 +204,7 @@ def derive_from_function(fn: FunctionClass, old: str) -> Fix | None:
         return None  # an `if` decides between several
     if len(bases) != 1:
         return None
-    written = code.name_for(_FUNCTION, fn.slice.first_line, import_it=False)
+    written = code.name_for(FUNCTION, fn.slice.first_line, import_it=False)
     if written is None:
         return None
     name, imported = written

@@ -73,6 +73,14 @@ def keywords_of(call: cst.Call) -> dict[str, cst.BaseExpression]:
     return {each.keyword.value: each.value for each in call.args if each.keyword is not None}
 
 
+def passed_for(call: cst.Call, names: Iterable[str], parameter: str) -> cst.BaseExpression | None:
+    """What a call passes for a parameter, of a function with these ``names`` by position; None if it has a star."""
+    if any(each.star for each in call.args):
+        return None
+    by_position = (each.value for each in call.args if each.keyword is None)
+    return (dict(zip(names, by_position)) | keywords_of(call)).get(parameter)
+
+
 def leaves(statement: cst.BaseStatement) -> bool:
     """Whether a line ends with ``return``, ``raise`` or ``assert False``."""
     last = statement.body[-1] if isinstance(statement, cst.SimpleStatementLine) else None

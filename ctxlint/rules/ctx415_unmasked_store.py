@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxlint.model.analyses.left_out import all_may_fit, left_out_by
+from ctxlint.model.analyses.left_out import left_out_by, sizes_may_fit
 from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Category, Finding, Rule
 from ctxlint.rules.misfit_wording import innermost
@@ -111,7 +111,7 @@ class UnmaskedStore(Rule[FunctionClass]):
             for event, beyond in left_out_by(method.node, method.facts)
             if beyond.beyond
         ]
-        if not found or all_may_fit(fn):
+        if not found or sizes_may_fit(fn):
             return
         for node in dict.fromkeys(event.node for _method, event, _beyond in found):
             same = [(method, event, beyond) for method, event, beyond in found if event.node is node]

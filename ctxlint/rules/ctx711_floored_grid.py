@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxlint.model.analyses.left_out import all_may_fit, left_out_by
+from ctxlint.model.analyses.left_out import left_out_by, sizes_may_fit
 from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.misfit_wording import innermost
@@ -111,7 +111,7 @@ class FlooredGrid(Rule[FunctionClass]):
             for event, left_out in left_out_by(method.node, method.facts)
             if not left_out.beyond
         ]
-        if not found or all_may_fit(fn):
+        if not found or sizes_may_fit(fn):
             return
         for method, event, left_out in found:
             by = innermost(fn, method, event, left_out)

@@ -10,10 +10,12 @@ from ctxlint.torch_api.known_decorators import DEPRECATED_DECORATORS
 PROTOCOL = ("forward", "backward", "vjp", "setup_context", "jvp", "vmap")
 """The static methods that autograd calls."""
 
+FUNCTION = ("torch.autograd.Function", "torch.autograd.function.Function")
+"""The names of the class."""
+
 TORCH_FUNCTION_BASES = frozenset(
     {
-        "torch.autograd.Function",
-        "torch.autograd.function.Function",
+        *FUNCTION,
         "torch.autograd.function.InplaceFunction",
         "torch.autograd.function._SingleLevelFunction",
         "torch.autograd.function.NestedIOFunction",

@@ -40,9 +40,9 @@ from ctxlint.model.syntax import (
     children,
     dotted,
     is_name,
-    keywords_of,
     literal_integer,
     only_target,
+    passed_for,
     single_index,
     words_of,
 )
@@ -129,19 +129,12 @@ def _asked_in_helper(fn: FunctionClass, write: ContextWrite) -> str | None:
     parameter = asked.value.id
     if any(isinstance(each, ast.Name) and each.id == parameter and isinstance(each.ctx, ast.Store) for each in nodes):
         return None
-    return dotted(_passed_for(write.node, record.node.args, parameter) or write.node)
+    return dotted(passed_for(write.node, positional_names(record.node.args), parameter) or write.node)
 
 
 def _stores(node: ast.Assign, attribute: str) -> bool:
     """Whether a statement assigns an attribute of this name, and nothing else."""
     return len(node.targets) == 1 and isinstance(node.targets[0], ast.Attribute) and node.targets[0].attr == attribute
-
-
-def _passed_for(call: cst.Call, arguments: ast.arguments, parameter: str) -> cst.BaseExpression | None:
-    """What a call without stars passes for a parameter."""
-    positional = positional_names(arguments)
-    given = dict(zip(positional, (each.value for each in call.args if each.keyword is None)))
-    return (given | keywords_of(call)).get(parameter)
 
 
 def _assigned_in(fn: FunctionClass) -> Iterator[Assigned]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import libcst as cst
 
-from ctxlint.model.analyses.left_out import may_fit_sizes
+from ctxlint.model.analyses.left_out import may_fit_sizes, sizes_may_fit
 from ctxlint.model.analyses.unconditional_gradients import as_method
 from ctxlint.model.interpreter.events import GenericCall
 from ctxlint.model.syntax import code_of, is_name, keywords_of, last_name, root_name, words_of
@@ -34,9 +34,7 @@ def floored_split(fn: FunctionClass) -> FlooredSplit | None:
         return None
     found = next(_splits(forward), None) if _has_quotient(forward) else None
     found = found or next(_in_helpers(forward), None)
-    if found is None or any(may_fit_sizes(each.node) for each in fn.methods.values()):
-        return None
-    return None if any(call.may_fit_sizes for call in fn.calls) else found
+    return found if found is not None and not sizes_may_fit(fn) else None
 
 
 def _in_helpers(forward: Method) -> Iterator[FlooredSplit]:

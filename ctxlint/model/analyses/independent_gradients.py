@@ -11,6 +11,7 @@ from ctxlint.model.interpreter.method import variables_in
 from ctxlint.model.interpreter.values import Fresh, usual_storage
 from ctxlint.model.syntax import children, dotted, keywords_of
 from ctxlint.torch_api import operations
+from ctxlint.torch_api.autograd import FUNCTION
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 
 _KNOWN = ("torch", "math", "builtins")
 """The roots of the names outside of backward that decide nothing about the scale of a gradient."""
-
-_BASES = frozenset(["torch.autograd.Function", "torch.autograd.function.Function"])
 
 _CONSTANT = frozenset(
     str.split("empty empty_like full full_like new_empty new_full new_ones new_tensor ones ones_like tensor")
@@ -181,7 +180,7 @@ class _Sources:
             return True
         # By ``import *`` of a file of the project? Then the base of the class shows what it is.
         written = {dotted(each.value) for each in self.fn.node.bases} if name == "torch" else frozenset[str]()
-        return not (_BASES.isdisjoint(written) or _BASES.isdisjoint(self.fn.base_names))
+        return not (written.isdisjoint(FUNCTION) or self.fn.base_names.isdisjoint(FUNCTION))
 
     def _reads_saved(self, node: cst.CSTNode) -> bool:
         """Whether a part of an expression is a saved tensor."""

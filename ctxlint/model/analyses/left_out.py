@@ -100,8 +100,8 @@ def _other_writes(facts: MethodFacts, launch: CutGrid, value: Value) -> bool:
     return False
 
 
-def all_may_fit(fn: FunctionClass) -> bool:
-    """Whether a method of a Function, or code around a call of it, may make the sizes fit."""
+def sizes_may_fit(fn: FunctionClass) -> bool:
+    """Whether a method of a Function, or code around a call of it, seems to make the sizes fit."""
     return any(may_fit_sizes(each.node) for each in fn.methods.values()) or any(each.may_fit_sizes for each in fn.calls)
 
 

@@ -16,7 +16,7 @@ from ctxlint.model.index.result_layouts import results_of
 from ctxlint.model.interpreter.events import GenericCall, LayoutAsked, MemoryRead
 from ctxlint.model.interpreter.summary import KERNEL
 from ctxlint.model.interpreter.values import Constant, ContextAttribute, Fresh, Parameter, Scalar, Tri, View, is_input
-from ctxlint.model.syntax import code_of, keywords_of, last_name
+from ctxlint.model.syntax import code_of, keywords_of, last_name, passed_for
 from ctxlint.source.ast_tree import nodes_in, positional_names
 from ctxlint.torch_api.operations import BUFFERS, FLOAT_CONVERSIONS, LAYOUT_KEEPING_FACTORIES
 
@@ -128,7 +128,7 @@ def _argument_with_its_layout(called: GenericCall) -> cst.BaseExpression | None:
     if function is None or not isinstance(node, cst.Call) or function.decorator_list:
         return None
     name = _parameter_with_its_layout(function)
-    return _given_for(node, positional_names(function.args), name) if name else None
+    return passed_for(node, positional_names(function.args), name) if name else None
 
 
 @lru_cache(maxsize=64)
@@ -150,15 +150,6 @@ def _function_called(called: GenericCall) -> ast.FunctionDef | ast.AsyncFunction
     return record.node if record is not None and record.certain else None
 
 
-def _given_for(node: cst.Call, names: list[str], name: str) -> cst.BaseExpression | None:
-    """What a call passes for a parameter."""
-    plain = [each.value for each in node.args if each.keyword is None]
-    if any(each.star for each in node.args):
-        return None
-    by_name = {each.keyword.value: each.value for each in node.args if each.keyword is not None}
-    return dict(zip(names, plain)).get(name) or by_name.get(name)
-
-
 def _takes_matrices(backward: Method, read: MemoryRead) -> bool:
     """Whether the function that launches a kernel unpacks the shape of what it gets into several names."""
     called = next((each for each in backward.facts.of(GenericCall) if each.node is read.node), None)
@@ -167,7 +158,7 @@ def _takes_matrices(backward: Method, read: MemoryRead) -> bool:
         return False
     names = positional_names(function.args)
     return any(
-        _given_for(read.node, names, name) is read.value_node and sizes >= _OF_A_MATRIX
+        passed_for(read.node, names, name) is read.value_node and sizes >= _OF_A_MATRIX
         for name, sizes in _unpacked(function)
     )
 

@@ -10,7 +10,17 @@ from ctxlint.model.analyses.returns import names_behind_returns
 from ctxlint.model.analyses.unconditional_gradients import as_method
 from ctxlint.model.index.scopes import resolve_certainly
 from ctxlint.model.interpreter.events import GenericCall
-from ctxlint.model.syntax import children, code_of, dotted, keywords_of, last_name, names_in, root_name, words_of
+from ctxlint.model.syntax import (
+    children,
+    code_of,
+    dotted,
+    keywords_of,
+    last_name,
+    names_in,
+    passed_for,
+    root_name,
+    words_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -192,15 +202,8 @@ _NOT_OF_PROJECTS = ("torch.", "builtins.", "einops.", "math.", "numpy.")
 
 
 def _passed(helper: Method, call: cst.Call, parameter: str) -> cst.BaseExpression | None:
-    """The argument of a call for a parameter."""
-    if any(each.star for each in call.args):
-        return None
-    by_position, names = (
-        [each.value for each in call.args if each.keyword is None],
-        [each.name for each in helper.params],
-    )
-    at = names.index(parameter) if parameter in names else len(by_position)
-    return by_position[at] if at < len(by_position) else keywords_of(call).get(parameter)
+    """The argument of a call for a parameter of a function."""
+    return passed_for(call, (each.name for each in helper.params), parameter)
 
 
 def _chooses_by_rank(backward: Method) -> bool:

@@ -46,7 +46,8 @@ def creates_names(tree: ast.Module, path: str) -> bool:
 
 def passes_its_name(tree: ast.Module, path: str) -> bool:
     """Whether a statement of a module hands its name to a function, which may set names in it."""
-    return any(_names_module(each, _stem(path)) for each in _of_module(tree.body))
+    stem = _stem(path)
+    return any(_names_module(each, stem) for each in _of_module(tree.body))
 
 
 def _of_module(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
