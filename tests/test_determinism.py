@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tests import whole_tree
+from tests.fixture_reader import PROGRAMS, rule_fixtures
 from tests.whole_tree import run
 
 
@@ -28,3 +31,20 @@ def test_the_order_of_arguments_does_not_matter() -> None:
     first, _warnings = whole_tree.found_again()
     folders = sorted((entry.name for entry in whole_tree.tree().iterdir()), reverse=True)
     assert run("2", "--no-cache", "--output-format", "json", *folders, folders[-1])[0] == first
+
+
+def test_the_order_of_folders_in_one_project_does_not_matter(tmp_path: Path) -> None:
+    """A sample: the programs, and the last case of each fixture, which search each other for facts."""
+    texts = {path.relative_to(PROGRAMS): path.read_bytes() for path in PROGRAMS.rglob("*.py")}
+    texts |= {
+        Path(fixture.path.stem, f"last{last.suffix}"): last.marked.text.encode()
+        for fixture in rule_fixtures()
+        for last in fixture.cases[-1:]
+    }
+    for name, text in texts.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(text)
+    folders = sorted({name.parent.as_posix() for name in texts})
+    first = run("1", "--no-cache", "--output-format", "json", *folders, folder=tmp_path)
+    assert first[0].count(b"CTX") > 100
+    assert run("2", "--no-cache", "--output-format", "json", *folders[::-1], folders[0], folder=tmp_path) == first

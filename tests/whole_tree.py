@@ -35,11 +35,11 @@ def tree() -> Path:
     return made_once("tree", write_tree)
 
 
-def run(seed: str, *arguments: str) -> tuple[bytes, bytes]:
-    """What ctxlint writes to both streams about the tree, with this hash seed."""
+def run(seed: str, *arguments: str, folder: Path | None = None) -> tuple[bytes, bytes]:
+    """What ctxlint writes to both streams about the tree, or another folder, with this hash seed."""
     done = subprocess.run(
         [sys.executable, "-m", "ctxlint", "check", "--isolated", "--select", "ALL", *arguments],
-        cwd=tree(),
+        cwd=folder or tree(),
         env={**os.environ, "PYTHONHASHSEED": seed, "XDG_CACHE_HOME": str(tree().with_name("cache"))},
         capture_output=True,
         check=False,
