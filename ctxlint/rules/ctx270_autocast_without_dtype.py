@@ -96,5 +96,5 @@ class AutocastWithoutDtype(Rule[FunctionClass]):
                 f"`backward` of `{fn.name}` enters autocast with no dtype, which is {found.dtype}; if `forward` ran under "
                 f"autocast in {other}, this silently computes in another dtype. Pass the "
                 f'`torch.get_autocast_dtype("{found.device}")` of `forward`.',
-                related=at(fn, [found.written], "this tells no dtype"),
+                related=at(fn, [found.written], "no dtype is kept here"),
             )
