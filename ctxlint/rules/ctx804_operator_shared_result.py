@@ -28,7 +28,8 @@ class OperatorSharedResult(Rule[SourceFile]):
     custom operator (1) must not also be an input to this custom operator and (2) may not alias any inputs to this custom
     operator or other returns`, with and without gradients. A shortcut for a special case (`if world_size == 1: return x`)
     raises only there. It does not compare the results of `torch.library.impl`; `torch.compile` takes them for new tensors
-    then, and modifies the input where the code modifies the result, or does not.
+    then, and modifies the input where the code modifies the result, or does not. Torch 2.13 warns of it when compiled
+    code runs for the first time, and raises where the environment variable `CI` is set.
 
     ## Example
     ```python
@@ -102,7 +103,7 @@ def _message(shared: SharedResult) -> str:
     elif shared.whole:
         remedy = f"Return `{shared.parameters[0]}.clone()`"
     if shared.by_schema:
-        takes = f"`torch.library.opcheck` raises, and `torch.compile` silently takes {'them' if several else 'it'} for new memory"
+        takes = f"`torch.library.opcheck` raises, and `torch.compile` takes {'them' if several else 'it'} for new memory"
         return f"`{shared.function}` returns {_what(shared)}{' on one path' * (not shared.always)}, which its schema does not say; {takes}. {remedy}."
     return f"`{shared.function}` returns {_what(shared)}; torch raises RuntimeError {when}. {remedy}."
 
