@@ -44,8 +44,7 @@ class Workbench {
   async run(command) {
     const row = this.page.locator('.quick-input-list .monaco-list-row', { hasText: command }).first();
     await this.until(async () => {
-      await this.page.keyboard.press('F1');
-      await this.page.locator('.quick-input-widget input').fill(`>${command}`);
+      await this.ask('F1', `>${command}`);
       const listed = await row.waitFor({ timeout: MILLISECONDS / 6 }).then(() => true, () => false);
       if (!listed) await this.page.keyboard.press('Escape');
       return listed;
@@ -53,10 +52,18 @@ class Workbench {
     await this.page.keyboard.press('Enter');
   }
 
+  /** Fill in the input that a key opens, as often as it takes: a key is lost that comes while the focus moves. */
+  async ask(key, text) {
+    const input = this.page.locator('.quick-input-widget input');
+    await this.until(async () => {
+      await this.page.keyboard.press(key);
+      return input.fill(text, { timeout: MILLISECONDS / 12 }).then(() => true, () => false);
+    }, `${key} opens an input`);
+  }
+
   /** Put the cursor behind the `column - 1`th character of a line. */
   async goto(line, column) {
-    await this.page.keyboard.press('Control+KeyG');
-    await this.page.locator('.quick-input-widget input').fill(`:${line}:${column}`);
+    await this.ask('Control+KeyG', `:${line}:${column}`);
     await this.page.keyboard.press('Enter');
     await this.page.locator('.quick-input-widget').waitFor({ state: 'hidden' });
   }
