@@ -71,7 +71,7 @@ class IgnoredOutputGradient(Rule[FunctionClass]):
     Reported only if the output is certainly a floating-point tensor (or sometimes `None`). One that only some returns
     have is reported if `backward` reads other elements of `*grads`. A name that begins with `_`
     or contains `unused`, `dummy`, `ignored` or `none`, `del grad`, and a comment that says so, state that the gradient is dropped on purpose. Random numbers and constants
-    depend on no input, and counts and rounded values have the gradient zero: they need none. Not reported if `backward` returns a gradient that depends on no incoming one, as a
+    depend on no input, counts and rounded values have the gradient zero, and so has what is computed from these alone: they need none. Not reported if `backward` returns a gradient that depends on no incoming one, as a
     synthetic gradient does, or if `forward` is inherited: several classes may share it.
 
     ## References

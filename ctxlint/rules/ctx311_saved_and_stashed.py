@@ -70,7 +70,7 @@ class SavedAndStashed(Rule[FunctionClass]):
 
     ## Known limits
     Not reported if the name of the tensor is rebound between the two statements, if some path keeps the attribute without
-    saving the tensor, if another function that gets ctx sets the attribute, or if `backward` uses the attribute only
+    saving the tensor, if `forward` replaces or deletes the attribute later, if another function that gets ctx sets it, or if `backward` uses the attribute only
     for custom attributes of the tensor, such as `ctx.weight.main_grad`.
 
     ## References

@@ -102,9 +102,17 @@ def saved_and_stashed(fn: FunctionClass) -> Iterator[tuple[ContextWrite, Context
             value = write.value
             if write.deletes or write.by or not isinstance(value, (*_OBJECTS, Choice)) or is_tensor(value) is Tri.NO:
                 continue
+            if _is_replaced_later(fn, write):
+                continue
             save = _always_saved(method, write, saves)
             if save is not None:
                 yield write, save
+
+
+def _is_replaced_later(fn: FunctionClass, write: ContextWrite) -> bool:
+    """Whether forward certainly gives an attribute another value later, or deletes it."""
+    others = fn.writes_by_attribute.get(write.attribute, ())
+    return any(other.implies(write) and other.happens_with(write) for other in others)
 
 
 def _always_saved(method: Method, write: ContextWrite, saves: list[ContextCall]) -> ContextCall | None:

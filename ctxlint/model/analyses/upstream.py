@@ -9,6 +9,7 @@ import libcst as cst
 
 from ctxlint.model.analyses.deliberate_gradients import may_begin_in
 from ctxlint.model.analyses.filled_by_extension import calls_that_may_fill
+from ctxlint.model.analyses.flat_values import is_flat
 from ctxlint.model.analyses.gradient_values import is_checked, reads_values
 from ctxlint.model.analyses.independent_gradients import independent_gradients
 from ctxlint.model.analyses.kept_values import kept_value
@@ -576,7 +577,7 @@ def depends_on_no_input(fn: FunctionClass, value: Value) -> bool:
     constant = constant or _gets_no_tensor(forward, made.node)
     drawn = constant or is_call_for_random_numbers(made.node)
     integral = is_tensor(made) is Tri.YES and kind_of(made) is Kind.INTEGRAL
-    drawn = drawn or integral or _rounds_or_counts(made.node) or _converts_integers(forward, made.node)
+    drawn = drawn or integral or is_flat(fn, made.node)
     written = not drawn or _is_filled(fn, made)
     if written and not _holds_a_number(forward, made):
         return False
@@ -657,35 +658,6 @@ def _writes_a_number(write: Mutation) -> bool:
     if call is None or write.how != "fill_":
         return call is not None and write.how == "zero_"
     return len(call.args) == 1 and _is_number(call.args[0].value)
-
-
-def _rounds_or_counts(node: cst.CSTNode | None) -> bool:
-    return isinstance(node, cst.Call) and last_name(node.func) in _ROUNDING_OR_COUNTING
-
-
-_ROUNDING_OR_COUNTING = frozenset(("ceil", "floor", "histc", "round", "sign", "trunc"))
-
-
-def _converts_integers(forward: Method, node: cst.CSTNode | None) -> bool:
-    """Whether a call converts integers or truth values: ``(x > 0).sum().float()``."""
-    function = node.func if isinstance(node, cst.Call) else None
-    converts = isinstance(function, cst.Attribute) and function.attr.value in operations.FLOAT_CONVERSIONS
-    return isinstance(function, cst.Attribute) and converts and _is_integral(forward, function.value)
-
-
-def _is_integral(forward: Method, node: cst.BaseExpression) -> bool:
-    if isinstance(node, cst.Name):
-        value = forward.value_of(node.value)
-        return value is not None and is_tensor(value) is Tri.YES and kind_of(value) is Kind.INTEGRAL
-    if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
-        name = node.func.attr.value
-        integral = name in operations.INTEGRAL_METHODS or name in operations.INTEGRAL_CONVERSIONS
-        return integral or (name in _COUNTING and _is_integral(forward, node.func.value))
-    return isinstance(node, cst.Comparison)
-
-
-_COUNTING = frozenset(("all", "any", "cumsum", "sum"))
-"""Methods that give integers for integers, or for truth values."""
 
 
 def _is_zeros(fn: FunctionClass, value: Fresh) -> bool:
