@@ -11,6 +11,7 @@ from ctxlint.model.analyses.gradient_placements import exact_calls
 from ctxlint.model.analyses.outputs import may_be_differentiable, never_arrives
 from ctxlint.model.analyses.reachability import judged_gradients
 from ctxlint.model.analyses.tensor_containers import holds_tensors
+from ctxlint.model.analyses.unsavable_values import saves_number
 from ctxlint.model.analyses.variadic_gradients import ends_with_variadic, gradients_before_variadic
 from ctxlint.model.function import FunctionClass, Style
 from ctxlint.model.interpreter.values import NONE, Tri, before_views, is_gradient, is_none
@@ -168,7 +169,7 @@ def _surplus(fn: FunctionClass, returned: Returned) -> tuple[str | None, str]:
     if fn.style is Style.SETUP_CONTEXT or returned.event.guards:
         return None, _advice(fn)
     for call, passed in exact_calls(fn):
-        if passed < len(fn.inputs) and _gradient_beyond(fn, returned, passed):
+        if passed < len(fn.inputs) and not saves_number(fn, passed) and _gradient_beyond(fn, returned, passed):
             beyond = zip(fn.inputs[passed:], returned.slots[passed:])
             omitted = quoted([entry.name for entry, slot in beyond if is_none(slot.value) is Tri.NO], "and")
             return f"the call on {call.place} passes {counted(passed, 'input')}", f"Return `None` for {omitted} then."

@@ -78,7 +78,7 @@ class SavedInputGrad(Rule[FunctionClass]):
 
     ## Known limits
     Not reported if `backward` sets, resets or copies that `.grad` after the inner `backward`, or rebinds the name; without an
-    inner `backward`, if it touches that `.grad` at all before it returns it.
+    inner `backward`, if it touches that `.grad` before it returns it, other than to make one where there is none.
 
     ## References
     - [torch.Tensor.grad](https://pytorch.org/docs/stable/generated/torch.Tensor.grad.html)

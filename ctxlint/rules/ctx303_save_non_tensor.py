@@ -8,10 +8,11 @@ import libcst as cst
 
 from ctxlint.fixes.save_arguments import save_properly
 from ctxlint.model.analyses.certain_raises import raises_before
+from ctxlint.model.analyses.gradient_placements import exact_calls
 from ctxlint.model.analyses.inputs import from_calls, passes_no_tensor
 from ctxlint.model.analyses.rejections import swapped_in_setup
 from ctxlint.model.analyses.saved_tensors import hides_an_input
-from ctxlint.model.analyses.unsavable_values import evidence_against, is_unsavable
+from ctxlint.model.analyses.unsavable_values import evidence_against, is_unsavable, may_be_rejected, omits_number
 from ctxlint.model.function import ContextCall, Evidence, FunctionClass, Trust
 from ctxlint.model.interpreter.values import (
     Constant,
@@ -25,7 +26,7 @@ from ctxlint.model.interpreter.values import (
     is_input,
     is_tensor,
 )
-from ctxlint.model.syntax import code_of, words_of
+from ctxlint.model.syntax import code_of
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.rules.related import way_to
 
@@ -141,7 +142,11 @@ class SaveNonTensor(Rule[FunctionClass]):
                         if builtin
                         else _message(fn, method, call, argument, kind)
                     ),
-                    None if builtin or call.by else save_properly(fn, method, call, argument),
+                    (
+                        None
+                        if builtin or call.by or _is_passed_elsewhere(fn, argument.value)
+                        else save_properly(fn, method, call, argument)
+                    ),
                     way_to(fn, call),
                     () if call.by else (argument.value,),
                 )
@@ -164,6 +169,8 @@ def _message(fn: FunctionClass, home: Method, call: ContextCall, argument: Slot,
         remedy = f"{_taken_apart(argument, name)}{_starred_target(fn, call, argument)}"
     elif hides_an_input(fn, home, argument):
         remedy = "Give it another name, and save the input"
+    elif _is_passed_elsewhere(fn, argument.value):
+        remedy = f"Save it only if it is a tensor, and write `{home.ctx_name}.{name} = {name}` otherwise"
     elif _is_tensor_elsewhere(home, call, argument):
         remedy = "Make it a tensor, as the other call passes one there"
     else:
@@ -205,6 +212,13 @@ def _is_tensor_elsewhere(home: Method, call: ContextCall, argument: Slot) -> boo
     alike = [each.arguments for each in others if len(each.arguments) == len(call.arguments)]
     plain = [each for each in alike if not any(slot.starred for slot in each)]
     return at is not None and any(is_tensor(each[at].value) is Tri.YES for each in plain)
+
+
+def _is_passed_elsewhere(fn: FunctionClass, value: Value) -> bool:
+    """Whether a call passes an input that another one leaves to a number as default: it may be a tensor there."""
+    if not is_input(value) or omits_number(fn, value.index) is None:
+        return False
+    return any(passed > value.index or call.keywords for call, passed in exact_calls(fn))
 
 
 def _kept_instead(fn: FunctionClass, home: Method, name: str) -> str:
@@ -304,12 +318,15 @@ def _kind_of_input(fn: FunctionClass, index: int) -> str | None:
 
 
 def _number_by_default(fn: FunctionClass, method: Method, call: ContextCall, value: Value) -> str | None:
-    """What an input without a gradient is if a function around a call of ``apply`` leaves it to a number as default."""
+    """What an input is if a call, or for one without a gradient a function around a call, leaves it to a number as default."""
     entry = fn.inputs[value.index] if is_input(value) and value.index < len(fn.inputs) else None
-    if entry is None or entry.gradient is not Tri.NO or entry.is_tensor is Tri.NO:
+    if entry is None or may_be_rejected(method, call, entry.name):
         return None
-    tests = [*method.raising_tests, *(guard.test for guard in call.guards if guard.test is not None)]
-    if any(entry.name in words_of(test) for test in tests):
+    omitted = omits_number(fn, entry.index)
+    if omitted is not None:
+        default = code_of(entry.param.node.default) if entry.param.node.default is not None else ""
+        return f"not a tensor by default ({omitted.place} omits it, and it is `{default}` then)"
+    if entry.gradient is not Tri.NO or entry.is_tensor is Tri.NO:
         return None
     for each in fn.calls:
         number = dict(each.defaults).get(entry.index) if each.applies and not each.expects_error else None

@@ -103,7 +103,9 @@ def _message(shared: SharedResult) -> str:
     elif shared.whole:
         remedy = f"Return `{shared.parameters[0]}.clone()`"
     if shared.by_schema:
-        takes = f"`torch.library.opcheck` raises, and `torch.compile` takes {'them' if several else 'it'} for new memory"
+        takes = (
+            f"`torch.library.opcheck` raises, and `torch.compile` takes {'them' if several else 'it'} for new memory"
+        )
         return f"`{shared.function}` returns {_what(shared)}{' on one path' * (not shared.always)}, which its schema does not say; {takes}. {remedy}."
     return f"`{shared.function}` returns {_what(shared)}; torch raises RuntimeError {when}. {remedy}."
 

@@ -19,7 +19,7 @@ from ctxlint.model.interpreter.values import (
     Variadic,
     is_input,
 )
-from ctxlint.model.syntax import dotted, words_of
+from ctxlint.model.syntax import code_of, dotted, words_of
 from ctxlint.records import record
 
 if TYPE_CHECKING:
@@ -158,7 +158,12 @@ def _is_only_read(method: Method, grad: cst.Attribute, inner: cst.CSTNode | None
     """Whether all uses of this ``.grad`` are a return or the value of an assignment: none resets it after ``inner``."""
     path = dotted(grad)
     uses = [each for each in method.nodes_of(cst.Attribute) if dotted(each) == path]
-    return all(isinstance(method.parents.get(each), _PLAIN) or _is_reset_before(method, each, inner) for each in uses)
+    return all(
+        isinstance(method.parents.get(each), _PLAIN)
+        or _is_reset_before(method, each, inner)
+        or _is_made_if_missing(method, each)
+        for each in uses
+    )
 
 
 def _writes_other_grads_only(method: Method, grad: cst.Attribute) -> bool:
@@ -168,11 +173,27 @@ def _writes_other_grads_only(method: Method, grad: cst.Attribute) -> bool:
     for each in method.nodes_of(cst.Attribute):
         parent = method.parents.get(each)
         called = isinstance(parent, cst.Call) and parent.func is each  # the method of a kernel
-        if each.attr.value == "grad" and not called and not isinstance(parent, _PLAIN):
+        if (
+            each.attr.value == "grad"
+            and not called
+            and not isinstance(parent, _PLAIN)
+            and not _is_made_if_missing(method, each)
+        ):
             held = bound.get(dotted(each.value) or "", [])
             if len(held) != 1 or not isinstance(held[0].value, (SavedTensor, Fresh)) or held[0].value in mine:
                 return False
     return True
+
+
+def _is_made_if_missing(method: Method, grad: cst.Attribute) -> bool:
+    """Whether it is a part of ``if x.grad is None: x.grad = …``, after which there is one to add to, as before."""
+    around = next((each for each in method.above(grad) if isinstance(each, cst.If)), None)
+    if around is None or around.orelse is not None or code_of(around.test) != f"{code_of(grad)} is None":
+        return False
+    lines = [each for line in around.body.body if isinstance(line, cst.SimpleStatementLine) for each in line.body]
+    if len(around.body.body) != 1 or len(lines) != 1 or not isinstance(lines[0], cst.Assign):
+        return False
+    return [code_of(each.target) for each in lines[0].targets] == [code_of(grad)]
 
 
 def _is_reset_before(method: Method, grad: cst.Attribute, inner: cst.CSTNode | None) -> bool:

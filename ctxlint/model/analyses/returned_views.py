@@ -102,16 +102,23 @@ def _is_picked(view: View, numbers: frozenset[str]) -> bool:
 def _description(value: Value, numbers: frozenset[str] = frozenset()) -> tuple[str, int | None] | None:
     if is_input(value) and is_tensor(value) is Tri.YES:
         return f"the input `{value.name}`", value.index
-    base = value
+    base, copies = value, False
     while isinstance(base, View):
-        if (base.alias is not Alias.ALWAYS and not _is_picked(base, numbers)) or detaches(base):
+        always = base.alias is Alias.ALWAYS or _is_picked(base, numbers)
+        if detaches(base) or not (always or base is not value):
             return None
-        base = base.of
+        base, copies = base.of, copies or not always
     if base is value or is_tensor(value) is not Tri.YES:
         return None
     if all(map(_is_computed, base.options())):
         return "a view of what it computed", None
-    return (f"a view of the input `{base.name}`", base.index) if is_input(base) and is_tensor(base) is Tri.YES else None
+    if not is_input(base) or is_tensor(base) is not Tri.YES:
+        return None
+    return (
+        (f"a view of the input `{base.name}` or of a copy", None)
+        if copies
+        else (f"a view of the input `{base.name}`", base.index)
+    )
 
 
 def _is_computed(value: Value) -> bool:

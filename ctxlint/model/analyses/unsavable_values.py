@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model.analyses.attribute_uses import OF_A_TENSOR
+from ctxlint.model.analyses.gradient_placements import exact_calls
 from ctxlint.model.analyses.inputs import from_calls
 from ctxlint.model.function import Style, Trust
-from ctxlint.model.interpreter.values import Tri, is_input, is_none, is_tensor
+from ctxlint.model.interpreter.values import Constant, Tri, is_input, is_none, is_tensor
+from ctxlint.model.syntax import words_of
 
 if TYPE_CHECKING:
-    from ctxlint.model.function import Evidence, FunctionClass, Input
+    from ctxlint.model.function import ApplyCall, ContextCall, Evidence, FunctionClass, Input
+    from ctxlint.model.interpreter.method import Method
     from ctxlint.model.interpreter.values import Value
 
 
@@ -60,6 +63,31 @@ def evidence_against(fn: FunctionClass, index: int) -> Evidence | None:
     if _may_be_none(entry.param.annotation, entry.param.default):
         strong = (each for each in strong if each in from_calls(index, fn.calls))
     return next(strong, None)
+
+
+def omits_number(fn: FunctionClass, index: int) -> ApplyCall | None:
+    """A known call that leaves an input to its default, if that is a number."""
+    if not _is_number(fn.inputs[index].param.default):
+        return None
+    return next((call for call, passed in exact_calls(fn) if passed <= index and not call.keywords), None)
+
+
+def saves_number(fn: FunctionClass, passed: int) -> bool:
+    """Whether a call that passes so many inputs certainly saves a number, the default of one that it omits."""
+    saved = (each.value for call in fn.saves if not call.guards for each in call.arguments if not each.starred)
+    return any(
+        is_input(each) and each.index >= passed and _is_number(fn.inputs[each.index].param.default) for each in saved
+    )
+
+
+def _is_number(default: Value | None) -> bool:
+    return isinstance(default, Constant) and default.type_name in ("int", "float", "bool")
+
+
+def may_be_rejected(method: Method, call: ContextCall, name: str) -> bool:
+    """Whether a test of an input may decide that a call of a ctx method is not reached."""
+    tests = [*method.raising_tests, *(guard.test for guard in call.guards if guard.test is not None)]
+    return any(name in words_of(test) for test in tests)
 
 
 def _may_be_none(annotation: str | None, default: Value | None) -> bool:
