@@ -45,6 +45,7 @@ from ctxlint.model.index.decorator_summaries import may_change_methods
 from ctxlint.model.index.expected_errors import is_for_errors
 from ctxlint.model.index.file_answers import is_replaced
 from ctxlint.model.index.project import MAX_ANCESTORS, Definition
+from ctxlint.model.index.repeated_classes import repeated_in
 from ctxlint.model.index.scopes import LOCAL, Scope, resolve, resolve_certainly
 from ctxlint.model.index.version_tests import releases_with
 from ctxlint.model.interpreter.events import ContextRead, Escape, GenericCall, Mutation
@@ -234,6 +235,7 @@ class Builder:
             is_redefined=record.is_redefined,
             is_replaced=record.is_replaced_unused(self.unit.source),
             is_for_errors=is_for_errors(record, self.unit.index),
+            repeated_in=repeated_in(record, self.unit.index),
             applied=record.qualname in self.applied,
             known_in_part=self.known_in_part,
             is_alternative=record.alternative,

@@ -282,6 +282,8 @@ class FunctionClass:
     """Whether a later class takes its name before anything uses it: then none of its code ever runs."""
     is_for_errors: bool = False
     """Whether a test defines it, and uses it only where it expects an error: what is wrong is meant to be."""
+    repeated_in: tuple[str, tuple[str, ...]] | None = None
+    """The function that defines the class in each of its calls, only to use it, and its names that the methods use."""
     legacy_state: str | None = None
     """How the class keeps state on ``self``, in the style before torch 1.5; None if it does not."""
     applied: bool = False

@@ -33,6 +33,7 @@ from ctxlint.model.index.file_index import is_one_of_several
 from ctxlint.model.index.free_names import free_names
 from ctxlint.model.index.project import Definition
 from ctxlint.model.index.python_names import mentions_creation
+from ctxlint.model.index.repeated_classes import repeated_in
 from ctxlint.model.interpreter.events import ContextRead
 from ctxlint.model.interpreter.trail import Move, Trail
 from ctxlint.model.summaries.callables import tables_in
@@ -779,6 +780,7 @@ def _facts(builder: Builder, record: ClassRecord) -> tuple[Hashable, ...]:
         record.has_alternative(builder.unit.index.classes),
         record.is_replaced_unused(builder.unit.source),
         is_for_errors(record, builder.unit.index),
+        repeated_in(record, builder.unit.index),
     )
 
 
