@@ -53,17 +53,21 @@ def run(seed: str, *arguments: str, folder: Path | None = None) -> tuple[bytes, 
 
 def found() -> tuple[bytes, bytes]:
     """What the command finds in the tree, as JSON, and its warnings: a run that reads no cache."""
-    return _run_once("found", "0", "--no-cache")
+    return _run_once("found", "0", "--no-cache", ".")
 
 
 def found_again() -> tuple[bytes, bytes]:
-    """What another run finds, with another hash seed; it fills the cache of the later ones."""
-    return _run_once("found_again", "42")
+    """What another run finds, with another hash seed and the folders as arguments, from the last to the first.
+
+    It fills the cache of the later runs.
+    """
+    folders = sorted((entry.name for entry in tree().iterdir()), reverse=True)
+    return _run_once("found_again", "42", *folders, folders[-1])
 
 
 def _run_once(name: str, seed: str, *arguments: str) -> tuple[bytes, bytes]:
     def find(folder: Path) -> None:
-        stdout, stderr = run(seed, *arguments, "--output-format", "json", ".")
+        stdout, stderr = run(seed, "--output-format", "json", *arguments)
         folder.mkdir()
         (folder / "stdout").write_bytes(stdout)
         (folder / "stderr").write_bytes(stderr)
