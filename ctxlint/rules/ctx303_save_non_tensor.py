@@ -323,7 +323,7 @@ def _number_by_default(fn: FunctionClass, method: Method, call: ContextCall, val
     if entry is None or may_be_rejected(method, call, entry.name):
         return None
     omitted = omits_number(fn, entry.index)
-    if omitted is not None:
+    if omitted is not None and not call.guards:
         default = code_of(entry.param.node.default) if entry.param.node.default is not None else ""
         return f"not a tensor by default ({omitted.place} omits it, and it is `{default}` then)"
     if entry.gradient is not Tri.NO or entry.is_tensor is Tri.NO:
