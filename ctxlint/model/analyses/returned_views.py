@@ -8,9 +8,22 @@ import libcst as cst
 
 from ctxlint.model.analyses.outputs import may_be_non_differentiable
 from ctxlint.model.index.apply_calls import ArgumentKind
-from ctxlint.model.interpreter.values import Alias, Fresh, Item, Opaque, Tri, View, detaches, is_input, is_tensor
-from ctxlint.model.syntax import single_index
-from ctxlint.torch_api.operations import TUPLE_METHODS, USUAL_VIEW_METHODS, VIEW_METHODS
+from ctxlint.model.interpreter.values import (
+    Alias,
+    Fresh,
+    Item,
+    Kind,
+    Opaque,
+    Tri,
+    View,
+    detaches,
+    is_input,
+    is_tensor,
+    kind_of,
+)
+from ctxlint.model.syntax import dotted, single_index
+from ctxlint.patterns import pattern
+from ctxlint.torch_api.operations import FLOAT_CONVERSIONS, TUPLE_METHODS, USUAL_VIEW_METHODS, VIEW_METHODS
 
 if TYPE_CHECKING:
     from ctxlint.model.function import FunctionClass
@@ -105,10 +118,12 @@ def _description(value: Value, numbers: frozenset[str] = frozenset()) -> tuple[s
     base, copies = value, False
     while isinstance(base, View):
         always = base.alias is Alias.ALWAYS or _is_picked(base, numbers)
-        if detaches(base) or not (always or base is not value):
+        if detaches(base) or not (always or (base is not value and _keeps_kind(base))):
             return None
         base, copies = base.of, copies or not always
     if base is value or is_tensor(value) is not Tri.YES:
+        return None
+    if any(kind_of(each) is Kind.INTEGRAL for each in base.options()):
         return None
     if all(map(_is_computed, base.options())):
         return "a view of what it computed", None
@@ -119,6 +134,19 @@ def _description(value: Value, numbers: frozenset[str] = frozenset()) -> tuple[s
         if copies
         else (f"a view of the input `{base.name}`", base.index)
     )
+
+
+def _keeps_kind(view: View) -> bool:
+    """Whether what may copy a tensor certainly makes no integers of it, as ``to`` may: those get no gradient."""
+    if not isinstance(view.node, cst.Call) or not isinstance(view.node.func, cst.Attribute):
+        return False
+    name, passed = view.node.func.attr.value, [dotted(each.value) or "" for each in view.node.args]
+    floating = all(each.endswith((".dtype", ".device")) or _FLOATING.fullmatch(each) for each in passed)
+    return name in _PLAIN_COPIES or name in FLOAT_CONVERSIONS or (name in ("to", "type") and floating)
+
+
+_FLOATING = pattern(r"torch\.(?:b?float(?:16|32|64)?|double|half)")
+_PLAIN_COPIES = frozenset(["contiguous", "cpu", "cuda", "flatten", "ravel", "reshape"])
 
 
 def _is_computed(value: Value) -> bool:
