@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import random
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -148,12 +149,14 @@ def edits(chance: random.Random, text: str, number: int) -> list[str]:
     return found
 
 
+@cache
 def texts() -> list[str]:
     found = [ODD.strip("\n")]
     for path in FILES:
         source = path.read_text()
+        lines = source.split("\n")
         found += [
-            ast.get_source_segment(source, each) or ""
+            "\n".join(lines[each.lineno - 1 : each.end_lineno])
             for each in ast.parse(source).body
             if isinstance(each, (ast.ClassDef, ast.FunctionDef))
         ]
