@@ -14,7 +14,12 @@ from ctxlint.model.analyses.conditional_writes import (
     gradient_written_if_permuted,
 )
 from ctxlint.model.analyses.later_reads import is_shared_before, wants_old_values
-from ctxlint.model.analyses.mutations import gradient_written, gradient_written_on_a_path, on_a_temporary
+from ctxlint.model.analyses.mutations import (
+    gradient_written,
+    gradient_written_on_a_path,
+    on_a_temporary,
+    through_expansion,
+)
 from ctxlint.model.analyses.saved_state import chosen_gradient
 from ctxlint.model.analyses.undefined_attributes import happening_mutations
 from ctxlint.model.function import FunctionClass, Mutation
@@ -89,7 +94,7 @@ class ModifiedGradOutput(Rule[FunctionClass]):
     A compiled kernel that writes to a gradient is not detected, nor is a helper outside the project, unless it is called with
     `inplace=True`. Not reported if
     the gradient may be a copy: after a conversion, except to a dtype by its name without a test of the dtype around both or an assertion about one, or if one branch copies it. If one branch replaces it
-    with a product or a sum, the others are still checked. Where a flag decides whether a result uses the memory of the
+    with a product or a sum, the others are still checked. Nor is a modification of all of `grad.expand(...)`, which raises. Where a flag decides whether a result uses the memory of the
     gradient, only its default is checked.
 
     ## References
@@ -119,7 +124,7 @@ class ModifiedGradOutput(Rule[FunctionClass]):
                 gradient, mutation = next(iter(together.items()))
                 alone = len(together) == 1
                 copied = alone and gradient_written(mutation) and not wants_old_values(method, mutation, gradient)
-                copied = copied and not _is_lost(method, mutation, gradient)
+                copied = copied and not _is_lost(method, mutation, gradient) and not through_expansion(mutation.target)
                 yield Finding(
                     fn.span(mutation.node),
                     _message(method, gradient, mutation) if alone else _message_of_several(method, together),
@@ -221,7 +226,10 @@ def _message(method: Method, gradient: str, mutation: Mutation, condition: str =
             f"same tensor, silently get the new values. {remedy}."
         )
     if mutation.how.startswith("[...]") and not (mutation.by or condition or unless_copied(mutation)):
-        return f"{subject}{_OF_ITEMS}"
+        copy = (
+            "Copy it" if not through_expansion(mutation.target) else f"Copy `{written}`" if through else "Copy the view"
+        )
+        return f"{subject}{_OF_ITEMS} {copy} first."
     if lost:
         remedy = "Write to a new tensor" + f"; if `{gradient}` counts as well, add it" * (mutation.how == "copy_")
     elif condition:  # a kernel may get the gradient in another argument, too
@@ -257,7 +265,7 @@ def _is_multiplied_by_a_mask(mutation: Mutation) -> bool:
 
 _OF_ITEMS = (
     "; if it is expanded, as after `sum()`, all elements change or torch raises, and others that get it silently get wrong "
-    "gradients. Copy it first."
+    "gradients."
 )
 """What an assignment to items does: they may be one number."""
 

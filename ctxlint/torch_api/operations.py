@@ -274,6 +274,9 @@ LAYOUT_CHANGING_VIEWS = frozenset(
 )
 """Methods, functions and attributes whose result is usually not contiguous: ``contiguous`` and ``reshape`` copy it."""
 
+EXPANSIONS = frozenset(_words("broadcast_to expand expand_as"))
+"""Methods and functions whose result has several elements at one place in memory."""
+
 FLOAT_CONVERSIONS = frozenset(_words("float double half bfloat16"))
 """Conversions whose result is floating."""
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model.interpreter.events import DataReplaced, Escape, Mutation, Question, Reshaped
+from ctxlint.model.interpreter.summary import KERNEL
 from ctxlint.model.interpreter.type_tests import looks_excluded_as_tensor
 from ctxlint.model.interpreter.values import (
     Alias,
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
 def gradient_written(mutation: Mutation) -> str | None:
     """The incoming gradient that is modified, by the author's name for it; None if it is not one, or possibly not."""
     origin = usual_storage(mutation.target) if mutation.target is not None else None
+    if raises_for_overlap(mutation):
+        return None
     if is_gradient(origin):
         return origin.name
     if isinstance(origin, Item) and isinstance(origin.of, Variadic) and origin.of.role == "gradient":
@@ -83,7 +86,7 @@ def input_written(mutation: Mutation) -> Parameter | None:
     A write through ``.data`` does not count: it bypasses autograd's checks on purpose.
     """
     origin = usual_storage(mutation.target) if mutation.target is not None else None
-    if not is_input(origin) or through_data(mutation.target):
+    if not is_input(origin) or through_data(mutation.target) or raises_for_overlap(mutation):
         return None
     return None if looks_excluded_as_tensor(origin.name, mutation.guards) else origin
 
@@ -149,6 +152,23 @@ def through_data(value: Value | None) -> bool:
             return True
         value = value.of
     return False
+
+
+def through_expansion(value: Value | None) -> bool:
+    """Whether a value is reached through ``expand``, after which several elements are one in memory."""
+    while isinstance(value, View):
+        if isinstance(value.node, cst.Call) and last_name(value.node.func) in operations.EXPANSIONS:
+            return True
+        value = value.of
+    return False
+
+
+def raises_for_overlap(mutation: Mutation) -> bool:
+    """Whether torch refuses a write to all elements of an expanded tensor, unless no size has changed.
+
+    A kernel does not refuse, and of items, one may be written, or those of a mask.
+    """
+    return mutation.how != KERNEL and not mutation.how.startswith("[") and through_expansion(mutation.target)
 
 
 _TEMPORARY = (cst.Call, cst.BinaryOperation, cst.UnaryOperation)

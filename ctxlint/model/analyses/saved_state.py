@@ -11,7 +11,13 @@ import libcst as cst
 from ctxlint.model.analyses.flags import flag_of_conditional
 from ctxlint.model.analyses.kept_values import kept_value
 from ctxlint.model.analyses.lasting_writes import is_left_for_others, is_overwritten_first
-from ctxlint.model.analyses.mutations import copying_method, gradient_written, through_data, without_gradient
+from ctxlint.model.analyses.mutations import (
+    copying_method,
+    gradient_written,
+    raises_for_overlap,
+    through_data,
+    without_gradient,
+)
 from ctxlint.model.analyses.outputs import differentiable_outputs
 from ctxlint.model.analyses.repeats import happens_after, repeated
 from ctxlint.model.analyses.reverted_writes import lasting, reverted, reverts
@@ -232,7 +238,7 @@ def changed_in_backward(fn: FunctionClass) -> Iterator[ChangedInBackward]:
     scratch: list[Value] = []
     for mutation in lasting(backward.facts.of(Mutation)):
         read = usual_storage(mutation.target) if mutation.target is not None else None
-        if _is_allocated_again(backward, mutation):
+        if _is_allocated_again(backward, mutation) or raises_for_overlap(mutation):
             continue
         chosen = _chosen_by(fn, backward, mutation, _is_read_from_ctx) if read is None else None
         read = storage(chosen.value) if chosen is not None else read
