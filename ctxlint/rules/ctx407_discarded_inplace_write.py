@@ -75,7 +75,8 @@ class DiscardedInplaceWrite(Rule[FunctionClass]):
     There is no fix.
 
     ## Known limits
-    Not reported for an index that is a tensor of integers: one without dimensions gives a view.
+    Not reported for an index that is a tensor of integers: one without dimensions gives a view. Nor for a list with other
+    elements than numbers and lists: torch takes one with a slice or a tensor in it for a tuple.
 
     ## References
     - [Tensor views](https://pytorch.org/docs/stable/tensor_view.html)

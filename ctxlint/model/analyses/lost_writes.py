@@ -8,7 +8,7 @@ import libcst as cst
 
 from ctxlint.model.interpreter.events import Mutation
 from ctxlint.model.interpreter.values import Fresh, storage
-from ctxlint.model.syntax import single_index
+from ctxlint.model.syntax import is_name, signed_integer, single_index
 from ctxlint.torch_api import operations
 
 if TYPE_CHECKING:
@@ -56,4 +56,14 @@ def _copies(method: Method, node: cst.Call | cst.Subscript) -> bool:
         index = statement.value if isinstance(statement, cst.Assign) else None
     while isinstance(index, cst.BinaryOperation) and isinstance(index.operator, (cst.BitAnd, cst.BitOr)):
         index = index.left
-    return isinstance(index, (cst.Comparison, cst.List))
+    return isinstance(index, cst.Comparison) or (isinstance(index, cst.List) and _selects(index))
+
+
+def _selects(index: cst.List) -> bool:
+    """Whether a list certainly selects elements: one with a slice, `None` or a tensor in it counts as a tuple.
+
+    A name may be a tensor without dimensions, which gives a view.
+    """
+    values = [each.value for each in index.elements]
+    plain = all(signed_integer(each) is not None or is_name(each, "True") or is_name(each, "False") for each in values)
+    return plain or any(isinstance(each, cst.List) for each in values)
