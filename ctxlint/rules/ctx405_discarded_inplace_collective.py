@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import libcst as cst
+
 from ctxlint.model.analyses.dropped_handles import dropped_handles
 from ctxlint.model.analyses.mutations import on_a_temporary, written_node
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.interpreter.events import Mutation
-from ctxlint.model.interpreter.values import Alias, Fresh, View
-from ctxlint.model.syntax import code_of
+from ctxlint.model.interpreter.layouts import never_copied
+from ctxlint.model.interpreter.values import Alias, Fresh, View, before_views
+from ctxlint.model.syntax import code_of, is_name, last_name
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.related import way_to
 
@@ -17,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.config.settings import Settings
+    from ctxlint.model.interpreter.values import Value
 
 
 class DiscardedInplaceCollective(Rule[FunctionClass]):
@@ -75,7 +79,7 @@ class DiscardedInplaceCollective(Rule[FunctionClass]):
 
     ## Known limits
     Only collectives that certainly write on every rank count. An asynchronous one is not reported in a method that waits for
-    anything, or under a context manager.
+    anything, or under a context manager. A temporary tensor of constants only makes the ranks wait for each other, and is not reported.
 
     ## References
     - [torch.distributed.all_reduce](https://pytorch.org/docs/stable/distributed.html#torch.distributed.all_reduce)
@@ -110,5 +114,35 @@ class DiscardedInplaceCollective(Rule[FunctionClass]):
 def _is_temporary_copy(mutation: Mutation) -> bool:
     """Whether a collective gets the result of a call that may be a copy; a certain view is not a copy."""
     target = mutation.target
-    copied = isinstance(target, Fresh) or (isinstance(target, View) and target.alias is not Alias.ALWAYS)
-    return on_a_temporary(mutation) and copied
+    viewed = isinstance(target, View) and target.alias is not Alias.ALWAYS and not never_copied(target)
+    copied = viewed or isinstance(target, Fresh)
+    return on_a_temporary(mutation) and copied and target is not None and not _is_signal(target)
+
+
+def _is_signal(target: Value) -> bool:
+    """Whether a tensor holds nothing but constants: a collective gets it only to wait for the other ranks."""
+    made = before_views(target)
+    node = made.node if isinstance(made, Fresh) else None
+    if not isinstance(node, cst.Call):
+        return False
+    name = last_name(node.func)
+    if name in ("tensor", "as_tensor"):
+        return bool(node.args) and _is_constant(node.args[0].value)
+    return name in _FILLED or (
+        name in ("full", "full_like", "new_full") and len(node.args) > 1 and _is_constant(node.args[1].value)
+    )
+
+
+_FILLED = frozenset(
+    f"{prefix}{value}{suffix}"
+    for value in ("empty", "ones", "zeros")
+    for prefix, suffix in (("", ""), ("new_", ""), ("", "_like"))
+)
+"""Functions and methods that make a tensor without values of its own."""
+
+
+def _is_constant(node: cst.BaseExpression) -> bool:
+    if isinstance(node, (cst.List, cst.Tuple)):
+        return all(_is_constant(each.value) for each in node.elements)
+    inner = node.expression if isinstance(node, cst.UnaryOperation) else node
+    return isinstance(inner, cst.BaseNumber) or is_name(inner, "True") or is_name(inner, "False")

@@ -42,18 +42,33 @@ def _makes_contiguous(value: Fresh | Opaque) -> bool:
         return isinstance(node.operator, cst.MatrixMultiply) and is_matrix
     if not isinstance(node, cst.Call) or isinstance(value, Opaque):
         return False
-    plain = "memory_format" not in keywords_of(node) and "out" not in keywords_of(node)
-    name = last_name(node.func)
-    return plain and (name in _PRODUCTS or (name in _MAKERS and dotted(node.func) == f"torch.{name}"))
+    passed, name = keywords_of(node), last_name(node.func)
+    layout = passed.get("memory_format")
+    if layout is not None:
+        copies = name in _COPIERS or name in operations.LAYOUT_KEEPING_FACTORIES
+        return copies and dotted(layout) == "torch.contiguous_format"
+    if name in _COPIERS and isinstance(node.func, cst.Attribute):
+        return _calls_contiguous(node.func.value)
+    makes = name in operations.CONTIGUOUS_FACTORIES and dotted(node.func) == f"torch.{name}"
+    return "out" not in passed and (makes or name in _PRODUCTS or name in operations.CONTIGUOUS_FACTORY_METHODS)
 
 
 _PRODUCTS = frozenset(["addmm", "bmm", "mm"])
-_MAKERS = frozenset(["empty", "full", "ones", "zeros"])
+_COPIERS = frozenset(["clone"])
+
+
+def never_copied(view: View) -> bool:
+    """Whether the result of ``contiguous``, or the like, is certainly no copy: its tensor is contiguous."""
+    base = view.of
+    return is_contiguous(base) or (isinstance(base, (Fresh, Opaque)) and _makes_contiguous(base))
 
 
 def is_contiguous(value: Value) -> bool:
     """Whether a value is certainly contiguous: the result of ``contiguous()``, which a second one returns as it is."""
-    node = value.node if isinstance(value, View) else None
+    return isinstance(value, View) and _calls_contiguous(value.node)
+
+
+def _calls_contiguous(node: cst.CSTNode) -> bool:
     func = node.func if isinstance(node, cst.Call) and not node.args else None
     return isinstance(func, cst.Attribute) and func.attr.value == "contiguous"
 
