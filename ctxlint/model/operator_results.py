@@ -304,10 +304,11 @@ def _shared(
     every = [option.slots if isinstance(option, Sequence) else (Slot(option),) for option in options]
     found: dict[str, bool] = {}
     always = False
-    for result in (slot.value for slots in every for slot in slots):
+    for at, result in ((at, slot.value) for slots in every for at, slot in enumerate(slots)):
         origins = list(_origins(result))
+        there = [origin for slots in every if at < len(slots) for origin in _origins(slots[at].value)]
         for parameter in map(_parameter, origins):
-            if parameter is not None and parameter.name in tensors and not _is_replaced(facts, event, origins):
+            if parameter is not None and parameter.name in tensors and not _is_replaced(facts, event, there):
                 whole = result == parameter or parameter in result.options()
                 found[parameter.name] = found.get(parameter.name, True) and whole
                 always = always or len(options) == len(origins) == 1
@@ -321,16 +322,19 @@ def _shared(
 
 
 def _is_replaced(facts: MethodFacts, event: Return, origins: Sequence_[Value | None]) -> bool:
-    """Whether a return is under a test as which the binding of another of its tensors reads: there, it is that one."""
-    if len(origins) == 1 or not event.guards:
-        return False
-    tests = [
-        guard
-        for each in facts.of(Assigned)
+    """Whether a return is where another of its tensors is bound: under a test as which that binding reads.
+
+    Or after the loop that binds it, which is meant to run.
+    """
+    bindings = [
+        each
+        for each in (facts.of(Assigned) if len(origins) > 1 else ())
         if each.value is not None and event.may_follow(each) and not isinstance(storage(each.value), Parameter)
         if storage(each.value) in origins
-        for guard in each.guards
     ]
+    if not event.in_loop and any(each.in_loop for each in bindings):
+        return True
+    tests = [guard for each in bindings for guard in each.guards]
     return any(mine.holds == its.holds and mine.reads_like(its) for mine in event.guards for its in tests)
 
 
