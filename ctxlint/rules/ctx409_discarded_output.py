@@ -74,7 +74,8 @@ class DiscardedOutput(Rule[SourceFile]):
 
     ## Known limits
     Only if `forward` certainly returns its inputs, or views of them, and has no effect besides: a Function that writes to a tensor, a class
-    or a file may be applied for that. Not reported outside of functions, in tests, where an error is expected, or under `torch.no_grad()`.
+    or a file may be applied for that. Not reported outside of functions, in tests, where an error is expected, under `torch.no_grad()`,
+    or if the function does not go on with what it passes, as if it only measures the call.
 
     ## References
     - [Function.apply](https://pytorch.org/docs/stable/generated/torch.autograd.Function.apply.html)
@@ -87,7 +88,12 @@ class DiscardedOutput(Rule[SourceFile]):
     def check(self, file: SourceFile, settings: Settings) -> Iterator[Finding]:
         for call in file.calls:
             fn = file.by_name[call.function]
-            if not call.discarded or call.expects_error or call.under_no_grad or not fn.signature_judgeable:
+            if (
+                not (call.discarded and call.goes_on)
+                or call.expects_error
+                or call.under_no_grad
+                or not fn.signature_judgeable
+            ):
                 continue
             if fn.forward is None or fn.backward is None or call.inside.rpartition(".")[2].startswith("test"):
                 continue

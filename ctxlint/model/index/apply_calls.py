@@ -163,6 +163,8 @@ class ApplyCall:
     """The function of the module that returns nothing but its result: ``return Fn.apply(x)``."""
     discarded: bool = False
     """Whether it is a statement of its own in a function, so that nothing takes its result."""
+    goes_on: bool = False
+    """Whether that function then uses what it has passed: it does not only measure the call, or try it."""
     differentiated: str = ""
     """Where the caller differentiates the result, after requesting the gradient of an argument: ``line 6``."""
     differentiated_inputs: tuple[int, ...] = ()

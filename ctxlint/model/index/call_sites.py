@@ -47,6 +47,7 @@ from ctxlint.model.index.results import (
     differentiated_again,
     display_before,
     function_meant,
+    goes_on_with,
     is_returned,
     located,
     returned_as,
@@ -91,6 +92,7 @@ _GRADIENTS = pattern(
     re.IGNORECASE,
 )
 """What a condition mentions that tests whether gradients are wanted; not any buffer of gradients."""
+_INFERENCE = pattern(r"inference")
 
 
 class CallSites:
@@ -564,6 +566,7 @@ class CallSites:
             modified=modified,
             returned_by=self.returned_by(place, record.scope),
             discarded=place is not None and place.discards and record.scope.kind == "function",
+            goes_on=place is not None and place.discards and self.goes_on_with(arguments, place, record.scope),
             differentiated=self.source.line_name(at.node.lineno) if at is not None else "",
             differentiated_inputs=self.requested_among(at, arguments, record.scope) if at is not None else (),
             differentiated_outputs=at.outputs if at is not None else (),
@@ -679,6 +682,11 @@ class CallSites:
             return found
         return other.node if not other.node.decorator_list else None
 
+    def goes_on_with(self, arguments: list[ast.expr], place: CallPlace, scope: Scope) -> bool:
+        """Whether the function around a call that is a statement of its own uses its arguments afterwards."""
+        found = self.index.function_of(scope)
+        return found is not None and goes_on_with(arguments, place, found.node)
+
     def returned_by(self, place: CallPlace | None, scope: Scope) -> str:
         """The function of the module, or method of one of its classes, that returns nothing but the result of a call.
 
@@ -756,8 +764,11 @@ class CallSites:
         """Whether a condition in a function tests whether gradients are wanted."""
         if scope not in self.testing:
             asserted = [each.test for each in self.index.body_of(scope) if isinstance(each, ast.Assert)]
-            self.testing[scope] = any(mentions(test, _GRADIENTS) for test in scope.conditions) or any(
-                mentions(test, TRAINS) for test in (*scope.conditions, *asserted)
+            excluded = map(_denies_gradients, asserted)
+            self.testing[scope] = (
+                any(excluded)
+                or any(mentions(test, _GRADIENTS) for test in scope.conditions)
+                or any(mentions(test, TRAINS) for test in (*scope.conditions, *asserted))
             )
         return self.testing[scope]
 
@@ -1231,6 +1242,19 @@ def _entered(node: ast.expr, scope: Scope) -> tuple[str, list[str | None]]:
     """The last part of the name of a ``with`` item or a decorator, called or not, and what the name may mean."""
     path = dotted_name(node.func if isinstance(node, ast.Call) else node)
     return ("", []) if path is None else (path.rpartition(".")[2], resolutions(path, scope))
+
+
+def _denies_gradients(test: ast.expr) -> bool:
+    """Whether an assertion says that no gradient is wanted: ``not torch.is_grad_enabled()``."""
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
+        return any(map(_denies_gradients, test.values))
+    negated = isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)
+    if isinstance(test, ast.Compare) and isinstance(test.ops[0], (ast.Is, ast.Eq)):
+        value = test.comparators[0]
+        negated = isinstance(value, ast.Constant) and value.value is False
+    return (
+        mentions(test, _INFERENCE) != negated if mentions(test, _INFERENCE) else negated and mentions(test, _GRADIENTS)
+    )
 
 
 def _has_substitute(node: ast.expr, scope: Scope) -> bool:

@@ -97,6 +97,39 @@ def located(body: Sequence[ast.stmt], call: ast.Call) -> CallPlace | None:
     return next((found for block in blocks if (found := located(block, call)) is not None), None)
 
 
+def goes_on_with(arguments: Sequence[ast.AST], place: CallPlace, function: ast.AST) -> bool:
+    """Whether a function uses what a call got that is a statement of its own: after it, or in a loop around it.
+
+    Not if it also takes the result of such a call: this is a trial. Nor if it only measures others that get the same.
+    """
+    parts = [each for argument in arguments for each in nodes_in(argument)]
+    if any(isinstance(each, ast.Attribute) for each in parts):
+        return True  # other methods may use it
+    names = {each.id for each in parts if isinstance(each, ast.Name)}
+    nodes, called = nodes_in(function), ast.dump(place.call.func)
+    dropped = [each.value for each in nodes if isinstance(each, ast.Expr) and _is_plain_call(each.value)]
+    alike = [each for each in nodes if isinstance(each, ast.Call) and ast.dump(each.func) == called]
+    if any(all(each is not other for other in dropped) for each in alike):
+        return False
+    measured = {id(part) for each in dropped for part in nodes_in(each)}
+    loops = [each for each in nodes if isinstance(each, _LOOPS) and each.lineno <= place.call.lineno]
+    around = [_start_of(each) for each in loops if _end_of(each) >= _end_of(place.call)]
+    start = min(around, default=_end_of(place.call))
+    return any(
+        isinstance(each, ast.Name) and each.id in names and id(each) not in measured and _start_of(each) >= start
+        for each in nodes
+    )
+
+
+_LOOPS = (ast.For, ast.AsyncFor, ast.While)
+
+
+def _is_plain_call(node: ast.expr) -> bool:
+    """Whether a node calls a function, or ``apply``, not another method of an object."""
+    func = node.func if isinstance(node, ast.Call) else None
+    return isinstance(func, ast.Name) or (isinstance(func, ast.Attribute) and func.attr == "apply")
+
+
 def display_before(place: CallPlace, name: str) -> ast.Tuple | ast.List | None:
     """The tuple or list that a name is bound to before the call, in its block, if nothing between uses the name.
 
