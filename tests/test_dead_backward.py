@@ -135,6 +135,7 @@ def test_every_such_rule_is_tried() -> None:
         "CTX259",
         "CTX260",
         "CTX270",
+        "CTX273",
         "CTX237",
         "CTX318",
         "CTX410",

@@ -261,6 +261,7 @@ def _asks_kernels(settings: Settings) -> bool:
 
 
 _RULES_ABOUT_KERNELS = (
+    ("CTX416", "unguarded-launch"),
     ("CTX713", "unbound-kernel-name"),
     ("CTX714", "shared-kernel-store"),
     ("CTX715", "misaligned-kernel-operand"),

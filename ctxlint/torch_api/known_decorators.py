@@ -10,6 +10,24 @@ CONTIGUITY_DECORATORS = frozenset(
 )
 """Decorators of libraries that pass on what ``contiguous`` returns for each tensor."""
 
+DEVICE_KEEPING_DECORATORS = frozenset(
+    {
+        *("staticmethod", "classmethod", "builtins.staticmethod", "builtins.classmethod"),
+        *("torch.no_grad", "torch.enable_grad", "torch.inference_mode", "torch.autograd.no_grad"),
+        *("torch.compiler.disable", "torch._dynamo.disable", "torch._disable_dynamo", "torch.jit.ignore"),
+        *("torch.compiler.allow_in_graph", "torch._dynamo.allow_in_graph", "functools.lru_cache", "functools.cache"),
+    }
+)
+"""Decorators that leave the current GPU alone."""
+
+DEVICE_KEEPING_CONTEXTS = frozenset(
+    str.split(
+        "autocast catch_warnings enable_grad inference_mode no_grad profile range record_function set_grad_enabled "
+        "set_multithreading_enabled suppress"
+    )
+)
+"""The names of context managers that leave the current GPU alone."""
+
 SIGNATURE_KEEPING_DECORATORS = frozenset(
     {
         "builtins.staticmethod",

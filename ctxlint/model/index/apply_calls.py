@@ -154,6 +154,8 @@ class ApplyCall:
     """Whether possibly no gradient is wanted: ``torch.no_grad()``, the kernel of an operator, a function that tests."""
     under_no_grad: bool = False
     """Whether certainly no gradient is recorded: it is under ``torch.no_grad()`` or ``torch.inference_mode()``."""
+    on_device: bool = False
+    """Whether it is under a context manager that may make a GPU the current one."""
     uncast: tuple[int, ...] = ()
     """Positions of arguments that are what ``self`` holds, in its own dtype: ``self.weight.t()``. Only if the function
     around the call enters autocast, or asks whether it is on."""

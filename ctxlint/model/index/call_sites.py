@@ -68,6 +68,7 @@ from ctxlint.model.index.setters import sets_attribute
 from ctxlint.patterns import pattern
 from ctxlint.source.ast_tree import nodes_in, parameter_names, positional_names
 from ctxlint.torch_api.autograd import BY_OTHERS, GRADIENTS_OFF, OPERATOR_KERNELS, PROTOCOL
+from ctxlint.torch_api.known_decorators import DEVICE_KEEPING_CONTEXTS
 from ctxlint.torch_api.operations import INPLACE_FLAGS, TORCH_SINGLE, TUPLE_METHODS
 from ctxlint.torch_api.python import BUILTIN_SCALARS, SCALAR_FUNCTIONS
 
@@ -562,6 +563,7 @@ class CallSites:
             may_mean_another=_has_substitute(callee, record.scope),
             gradients_off=self.gradients_off(record) or self.without_gradients(record, arguments),
             under_no_grad=self.under_no_grad(record),
+            on_device=any(_entered(each, record.scope)[0] not in DEVICE_KEEPING_CONTEXTS for each in record.within),
             uncast=tuple(self.uncast(arguments[: len(plain)], record)) if how in APPLIES else (),
             modified=modified,
             returned_by=self.returned_by(place, record.scope),

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.model.index.device_choices import mentions_device
 from ctxlint.model.syntax import children, dotted, last_name, words_of
 from ctxlint.records import record
 from ctxlint.torch_api import autograd, operations
@@ -25,7 +26,8 @@ class Wrapping:
     unchanged and does nothing else. ``by``: it returns what the decorator of this name makes of the function.
     ``keeps_class``: it returns the class that it decorates, with the same methods.
     ``copies``: it calls what copies a tensor, perhaps for the function. ``lays_out``: it passes on what ``contiguous``
-    returns for each of several values, and does not switch grad mode.
+    returns for each of several values, and does not switch grad mode. ``keeps_device``: it mentions no device, and
+    enters no context manager but those of torch for grad mode and the like.
     """
 
     passes_arguments_on: bool
@@ -35,6 +37,7 @@ class Wrapping:
     keeps_class: bool = False
     copies: bool = False
     lays_out: bool = False
+    keeps_device: bool = False
     by: str | None = None
 
 
@@ -51,6 +54,7 @@ def in_common(several: Iterable[Wrapping]) -> Wrapping | None:
         keeps_class=all(each.keeps_class for each in found),
         copies=any(each.copies for each in found),
         lays_out=all(each.lays_out for each in found),
+        keeps_device=all(each.keeps_device for each in found),
     )
 
 
@@ -66,6 +70,7 @@ def wrapping_of(decorator: cst.FunctionDef, *, gives_back: bool) -> Wrapping:
         keeps_class=same and not names_descriptors and not may_change_methods(decorator.body),
         copies=_copies(decorator.body, _names_of_functions(decorator.body)),
         lays_out=_lays_out(decorator.body) and "grad" not in "".join(words_of(decorator.body)),
+        keeps_device=not mentions_device(decorator),
         by=None if names_descriptors else _other_decorator(decorator),
     )
 

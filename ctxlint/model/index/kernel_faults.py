@@ -45,18 +45,14 @@ def faults_of(project: Project, definition: Definition) -> KernelFaults | None:
 
 
 def _faults_of(project: Project, definition: Definition) -> KernelFaults | None:
-    defined = definition.unit.index.functions.get(definition.qualname)
-    if defined is None or not defined.certain:
-        return None
-    kernel, scope = defined.node, defined.scope
-    aliases = aliases_in(project, definition.unit, definition.qualname)
-    called = [each.func if isinstance(each, ast.Call) else each for each in kernel.decorator_list]
-    names = [meaning_in_kernel(each, scope, aliases) for each in called]
-    if names[-1:] != ["triton.jit"] or not _TUNING.issuperset(names[:-1]):
+    if not is_of_triton(project, definition):
         return None
     spend(200)
     if not project.asks_kernels:
         return None
+    defined = definition.unit.index.functions[definition.qualname]
+    kernel, scope = defined.node, defined.scope
+    aliases = aliases_in(project, definition.unit, definition.qualname)
     unbound = unbound_reads(kernel, scope)
     shared, misaligned = shared_stores(kernel, scope, aliases), misaligned_operands(kernel, scope, aliases)
     if not (unbound or shared or misaligned):
@@ -64,6 +60,17 @@ def _faults_of(project: Project, definition: Definition) -> KernelFaults | None:
     decorators = [each for each in kernel.decorator_list if isinstance(each, ast.Call)]
     asked = dict(pair for each in decorators for pair in _asked(each))
     return KernelFaults(unbound, shared, misaligned, asked, _tuned(decorators))
+
+
+def is_of_triton(project: Project, definition: Definition) -> bool:
+    """Whether a function certainly is a kernel of Triton, with no decorators but those of Triton."""
+    defined = definition.unit.index.functions.get(definition.qualname)
+    if defined is None or not defined.certain:
+        return False
+    aliases = aliases_in(project, definition.unit, definition.qualname)
+    called = [each.func if isinstance(each, ast.Call) else each for each in defined.node.decorator_list]
+    names = [meaning_in_kernel(each, defined.scope, aliases) for each in called]
+    return names[-1:] == ["triton.jit"] and _TUNING.issuperset(names[:-1])
 
 
 _TUNING = frozenset(["triton.autotune", "triton.heuristics"])

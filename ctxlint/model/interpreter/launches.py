@@ -10,7 +10,7 @@ from ctxlint.model.index.scopes import LOCAL
 from ctxlint.model.interpreter.cut_grids import note_cut_grid
 from ctxlint.model.interpreter.effects import record_writes
 from ctxlint.model.interpreter.events import GradientLaunch, MemoryRead, MisfitCall, TrialEffectRun
-from ctxlint.model.interpreter.faulty_launches import note_faulty_launch
+from ctxlint.model.interpreter.faulty_launches import note_faulty_launch, note_unguarded_launch
 from ctxlint.model.interpreter.names import certain_meaning
 from ctxlint.model.interpreter.strided_launches import (
     are_alike,
@@ -71,6 +71,8 @@ def launch(walk: Walk, node: cst.Call, arguments: Arguments) -> None:
             note_foreign_strides(walk, node, arguments, kernels[0], reader)
             note_cut_grid(walk, node, launcher, arguments, kernels[0])
             note_faulty_launch(walk, node, launcher, arguments, kernels[0])
+            if launched is launcher.value:
+                note_unguarded_launch(walk, node, arguments, kernels[0])
     _launched(walk, node, kernels, arguments)
     if walk.resolver is not None and len(kernels) == 1:
         given = (arguments.positional, arguments.keywords, arguments.open_ended)

@@ -92,7 +92,7 @@ class Decorator:
     ``contiguous`` returns for each tensor, with grad mode as it is. ``completed``:
     ``functools.partial`` gave it arguments before. ``optional``: its name may mean a function that does nothing
     instead. ``casts``: its name stands for a ``custom_fwd`` that casts the inputs. ``through_project``: another file
-    of the project defines its name.
+    of the project defines its name. ``keeps_device``: it certainly leaves the current GPU alone.
     """
 
     node: cst.Decorator
@@ -108,6 +108,7 @@ class Decorator:
     optional: bool = False
     casts: bool = False
     through_project: bool = False
+    keeps_device: bool = False
 
     @property
     def lacks_device_type(self) -> bool:

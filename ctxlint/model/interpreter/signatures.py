@@ -82,6 +82,7 @@ def decorators_of(
                 optional=optional,
                 casts=made is not None and made.casts,
                 through_project=owner is not scope,
+                keeps_device=_keeps_device(name, meant),
             )
         )
     return tuple(found)
@@ -175,6 +176,13 @@ def _keeps_signature(name: str, meant: Meaning) -> Tri:
     if isinstance(meant, Wrapping):
         return Tri.YES if meant.passes_arguments_on else Tri.UNKNOWN
     return Tri.YES if meant in decorators.SIGNATURE_KEEPING_DECORATORS else Tri.UNKNOWN
+
+
+def _keeps_device(name: str, meant: Meaning) -> bool:
+    """Whether a decorator certainly leaves the current GPU alone."""
+    if isinstance(meant, Wrapping):
+        return meant.keeps_device and meant.passes_arguments_on and meant.by is None
+    return name in decorators.DEVICE_KEEPING_DECORATORS or bool(_AUTOCAST_PAIR.search(name))
 
 
 def _takes_descriptors(meant: Meaning) -> bool:

@@ -285,6 +285,9 @@ class Resolver(Protocol):
     ) -> tuple[Definition, KernelFaults, Mapping[str, Slot]] | None:
         """A kernel of Triton, what may be wrong in it, and what each parameter gets; None for nothing."""
 
+    def launched_kernel(self, name: str) -> Definition | None:
+        """A kernel that certainly is one of Triton; None for anything else, or if no rule asks."""
+
     def kernel_blocks(self, name: str, *, unmasked: bool = False) -> KernelBlocks | None:
         """The blocks of memory that each program of a kernel of Triton writes; None for anything else."""
 

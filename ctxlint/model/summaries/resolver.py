@@ -12,7 +12,7 @@ from ctxlint.effort import spend
 from ctxlint.model.function import Binding, Param
 from ctxlint.model.index.file_answers import answer_about
 from ctxlint.model.index.file_index import as_written
-from ctxlint.model.index.kernel_faults import faults_of
+from ctxlint.model.index.kernel_faults import faults_of, is_of_triton
 from ctxlint.model.index.kernel_names import aliases_in
 from ctxlint.model.index.kernel_parameters import blocks_of, parameters_of
 from ctxlint.model.index.project import Definition
@@ -533,6 +533,12 @@ class CalleeResolver:
             return None
         bound = bound_to_kernel(definition, arguments, keywords, open_ended)
         return (definition, faults, bound[0]) if bound is not None and not bound[1] else None
+
+    def launched_kernel(self, name: str) -> Definition | None:
+        """A kernel that certainly is one of Triton; None for anything else, or if no rule asks."""
+        project, definition = self.summaries.project, self.function(name)
+        asked = definition is not None and project.asks_kernels
+        return definition if definition is not None and asked and is_of_triton(project, definition) else None
 
     def kernel_blocks(self, name: str, *, unmasked: bool = False) -> KernelBlocks | None:
         """The blocks of memory that each program of a kernel of Triton writes; None for anything else.

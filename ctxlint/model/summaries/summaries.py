@@ -17,6 +17,7 @@ from ctxlint.effort import STEPS_OF_A_FILE, limited, spend, steps
 from ctxlint.model.analyses.left_out import left_out_by, may_fit_sizes
 from ctxlint.model.analyses.returns import joined
 from ctxlint.model.analyses.sums_in_new_memory import unfilled_sums_of
+from ctxlint.model.analyses.unguarded_launches import is_guarded
 from ctxlint.model.analyses.unwritten_gradients import unwritten_parts
 from ctxlint.model.function import Binding, Param
 from ctxlint.model.index.file_answers import answer_about
@@ -29,6 +30,7 @@ from ctxlint.model.interpreter.events import (
     FaultyLaunch,
     FlagTestedInside,
     ForeignStrides,
+    KernelFaultKind,
     LayoutAsked,
     MaybeNone,
     MemoryRead,
@@ -575,7 +577,7 @@ def _summary(
     flags = tuple(flag_tests_of(definition, head.node, facts, asking=bool(head.asking)))
     sums = tuple(_trial_effects(definition, facts))
     others = (none_reads, unbound_reads, uses, misfits, strides, flags, sums)
-    faults = tuple(_kernel_faults(definition, facts))
+    faults = tuple(_kernel_faults(definition, head.node, facts, decorators))
     unfilled = (
         tuple(_unfilled(definition, head.node, facts)) if facts.has(Mutation) or facts.has(UnfilledInside) else ()
     )
@@ -690,9 +692,19 @@ def _unfilled(definition: Definition, function: cst.FunctionDef, facts: MethodFa
             yield replace(each.found, steps=(_step(definition, each, "added here"), *each.through))
 
 
-def _kernel_faults(definition: Definition, facts: MethodFacts) -> Iterator[KernelFault]:
-    """The launches of kernels that get to a fault in them; one that needs None only if no test may rule that out."""
+def _kernel_faults(
+    definition: Definition, function: cst.FunctionDef, facts: MethodFacts, decorators: tuple[Decorator, ...]
+) -> Iterator[KernelFault]:
+    """The launches of kernels that get to a fault in them; one that needs None only if no test may rule that out.
+
+    Of those that nothing puts on a GPU, the first one of each kernel.
+    """
+    keeps_device, unguarded = all(each.keeps_device for each in decorators), set[str]()
     for each in facts.of(FaultyLaunch):
+        if each.fault is not None and each.fault.kind is KernelFaultKind.UNGUARDED:
+            if not keeps_device or each.fault.callee in unguarded or is_guarded(function, each):
+                continue
+            unguarded.add(each.fault.callee)
         if each.fault is not None and (each.fault.absent is None or not each.is_chosen):
             step = _step(definition, each, f"`{each.fault.callee}` is launched here")
             inside = each.fault.inside or definition.name
