@@ -262,6 +262,7 @@ def _asks_kernels(settings: Settings) -> bool:
 
 _RULES_ABOUT_KERNELS = (
     ("CTX416", "unguarded-launch"),
+    ("CTX417", "narrow-offset"),
     ("CTX713", "unbound-kernel-name"),
     ("CTX714", "shared-kernel-store"),
     ("CTX715", "misaligned-kernel-operand"),

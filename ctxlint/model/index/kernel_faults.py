@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from ctxlint.effort import spend
 from ctxlint.model.index.kernel_bindings import unbound_reads
 from ctxlint.model.index.kernel_names import aliases_in, meaning_in_kernel
+from ctxlint.model.index.kernel_offsets import narrow_offsets
 from ctxlint.model.index.kernel_programs import shared_stores
 from ctxlint.model.index.kernel_shapes import misaligned_operands
 from ctxlint.records import record
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from ctxlint.model.index.kernel_bindings import UnboundUnderFlag
+    from ctxlint.model.index.kernel_offsets import NarrowOffset
     from ctxlint.model.index.kernel_programs import SharedStore
     from ctxlint.model.index.kernel_shapes import Misaligned
     from ctxlint.model.index.project import Definition, Project
@@ -34,6 +36,7 @@ class KernelFaults:
     unbound: tuple[UnboundUnderFlag, ...] = ()
     shared: tuple[SharedStore, ...] = ()
     misaligned: tuple[Misaligned, ...] = ()
+    narrow: tuple[NarrowOffset, ...] = ()
     asked: Mapping[str, str] = field(default_factory=dict)
     tuned: frozenset[str] = frozenset()
 
@@ -55,11 +58,12 @@ def _faults_of(project: Project, definition: Definition) -> KernelFaults | None:
     aliases = aliases_in(project, definition.unit, definition.qualname)
     unbound = unbound_reads(kernel, scope)
     shared, misaligned = shared_stores(kernel, scope, aliases), misaligned_operands(kernel, scope, aliases)
-    if not (unbound or shared or misaligned):
+    narrow = narrow_offsets(kernel, scope, aliases)
+    if not (unbound or shared or misaligned or narrow):
         return None
     decorators = [each for each in kernel.decorator_list if isinstance(each, ast.Call)]
     asked = dict(pair for each in decorators for pair in _asked(each))
-    return KernelFaults(unbound, shared, misaligned, asked, _tuned(decorators))
+    return KernelFaults(unbound, shared, misaligned, narrow, asked, _tuned(decorators))
 
 
 def is_of_triton(project: Project, definition: Definition) -> bool:

@@ -770,6 +770,7 @@ class KernelFaultKind(Enum):
     UNBOUND = "a name is bound only for one value of a flag, and read for the other"
     SHARED = "all programs along an axis store to the same addresses"
     MISALIGNED = "a value for each row of a block gets its columns"
+    NARROW = "an offset is computed in 32 bits"
     UNGUARDED = "nothing around it makes the GPU of the tensors the current one"
 
 
@@ -778,9 +779,9 @@ class KernelFault:
     """A fault in the code of a kernel of Triton that a launch gets to: of ``code``, at the last of the ``steps``.
 
     ``others`` are the condition under which a name is bound, and that of the fault; or a pointer that does move; or the
-    block and the operand to index. ``sizes`` are those of the block, as numbers if they are known, or the words for the
-    axis. ``absent`` is what has to be None. ``inside`` is as for a ``Misfit``. The launch itself is at fault if it is
-    ``UNGUARDED``.
+    block and the operand to index; or the pointer and the index of the program. ``sizes`` are those of the block, as
+    numbers if they are known, or the words for the axis. ``absent`` is what has to be None. ``inside`` is as for a
+    ``Misfit``. The launch itself is at fault if it is ``UNGUARDED``.
     """
 
     kind: KernelFaultKind

@@ -12,7 +12,7 @@ from ctxlint.model.interpreter.conditions import asked_by
 from ctxlint.model.interpreter.events import FaultyLaunch, KernelFault, KernelFaultKind, Question, Step
 from ctxlint.model.interpreter.names import certain_meaning
 from ctxlint.model.interpreter.values import Constant, Parameter, Scalar, Sequence, Tri, is_none
-from ctxlint.model.syntax import is_name, last_name, single_index
+from ctxlint.model.syntax import is_name, last_name, signed_integer, single_index
 from ctxlint.records import record
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def note_faulty_launch(walk: Walk, node: cst.Call, launcher: cst.Subscript, argu
         return
     definition, faults, passed = found
     launch = _Launch(walk, launcher, faults, passed)
-    for code, fault in (*launch.unbound(), *launch.shared(), *launch.misaligned()):
+    for code, fault in (*launch.unbound(), *launch.shared(), *launch.misaligned(), *launch.narrow()):
         unit, name = definition.unit, definition.name
         step = Step(unit.path, unit.source.span_of(code), f"`{name}` {_DEEDS[fault.kind]} `{fault.code}` here")
         walk.record(FaultyLaunch, node, fault=replace(fault, callee=name, steps=(step,)))
@@ -58,6 +58,7 @@ _DEEDS = {
     KernelFaultKind.UNBOUND: "reads",
     KernelFaultKind.SHARED: "writes through",
     KernelFaultKind.MISALIGNED: "uses",
+    KernelFaultKind.NARROW: "computes",
 }
 
 
@@ -164,6 +165,25 @@ class _Launch:
                 kind, vector, block = KernelFaultKind.MISALIGNED, ast.unparse(each.vector), ast.unparse(each.block)
                 operand = vector if isinstance(each.vector, (ast.Name, ast.Call, ast.Subscript)) else f"({vector})"
                 yield each.vector, KernelFault(kind, "", vector, (block, operand), (rows, columns))
+
+    def narrow(self) -> Iterator[tuple[ast.expr, KernelFault]]:
+        """The first offset of 32 bits for each pointer, if the launch passes a size or a stride for its factor."""
+        seen = set[str]()
+        for each in self.faults.narrow:
+            slot = self.passed.get(each.size)
+            if slot is not None and each.pointer not in seen and self._is_extent(slot.value, slot.node):
+                seen.add(each.pointer)
+                others = (each.pointer, ast.unparse(each.program))
+                yield each.node, KernelFault(KernelFaultKind.NARROW, "", ast.unparse(each.node), others)
+
+    def _is_extent(self, value: Value, node: cst.CSTNode | None) -> bool:
+        """Whether a number is a size of a tensor, or the stride of its first dimension, or of its rows."""
+        made = value.node if isinstance(value, Scalar) and isinstance(node, cst.Name) else node
+        if isinstance(made, cst.Call) and last_name(made.func) == "stride":
+            dimension = signed_integer(made.args[0].value) if len(made.args) == 1 else None
+            return dimension in (0, -2)
+        measured = made is not node or isinstance(node, (cst.Subscript, cst.Call))
+        return measured and not isinstance(made, cst.Element) and self._is_size(value, node)
 
     def _number(self, size: str) -> str:
         """The number that a launch passes for the size of a block, or its name."""
