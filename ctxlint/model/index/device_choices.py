@@ -18,7 +18,7 @@ _CHOOSING = pattern(
     r"set_device|current_device|device_(?:of|count|index|guard|ctx|context|scope)|enter_context|exitstack|guard|__enter__|current_stream",
     re.IGNORECASE,
 )
-"""What a function mentions that sets the current device, asks for it, or enters a context manager by hand."""
+"""What a function mentions that sets the current device, asks for it, or enters a context manager directly."""
 
 
 def may_run_on_device(function: cst.FunctionDef, node: cst.CSTNode) -> bool:
