@@ -15,6 +15,7 @@ from ctxlint.model.analyses.flags import (
     is_computed_with_another,
     needed_at,
     none_uses,
+    nones_inside,
     saves_only_under_others,
     stored_flags,
     stored_only_under_others,
@@ -27,7 +28,7 @@ from ctxlint.model.analyses.skipped_state import lacks_state_before
 from ctxlint.model.analyses.unbound_locals import read_too_early, unbound_branches
 from ctxlint.model.analyses.undefined_attributes import never_happens
 from ctxlint.model.function import FunctionClass
-from ctxlint.model.interpreter.events import Assigned, MaybeNone, MaybeUnbound, Mutation
+from ctxlint.model.interpreter.events import Assigned, MaybeNone, MaybeUnbound, Mutation, NoneInside
 from ctxlint.model.syntax import code_of, is_name, last_name, names_in, only_target
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.rules.related import at, way_to
@@ -49,8 +50,8 @@ class GradientUnbound(Rule[FunctionClass]):
     is set, and read without that test or under another input's flag. Also reports one that is `None` without that flag, if it is passed to a collective of
     `torch.distributed` or an attribute of it is read, and a local variable of `forward` that is bound only if one input,
     or any, needs a gradient, such as a gradient that is computed in advance; also in functions of the project that these
-    methods call. And one that a conditional expression with a test for `None` binds to `None`, if an attribute of it is
-    read without that test.
+    methods call. And one that a conditional expression with a test for `None` binds to `None`, or that a
+    function of the project returns as `None` unless an input needs a gradient, if an attribute of it is read without that test.
 
     ## Why is this bad?
     If input `i` needs no gradient and another one does, `backward` raises `UnboundLocalError: cannot access local
@@ -132,11 +133,13 @@ class GradientUnbound(Rule[FunctionClass]):
         for method in fn.earlier_methods:
             yield from _unbound_locals(fn, method, seen)
             yield from _none_by_expression(fn, method, seen)
+            yield from _none_without_gradient(fn, method, seen)
         if not backward_never_runs(fn):
             seen = set()
             yield from _unbound_in_backward(fn, backward, seen)
             yield from _unbound_locals(fn, backward, seen)
             yield from _none_by_expression(fn, backward, seen)
+            yield from _none_without_gradient(fn, backward, seen)
 
 
 def _unbound_locals(fn: FunctionClass, method: Method, seen: set[str]) -> Iterator[Finding]:
@@ -383,6 +386,32 @@ def _unbound_in_forward(fn: FunctionClass, seen: set[str]) -> Iterator[Finding]:
             )
             remedy = "Bind it without that test" if each.always else _ONLY_THERE
             yield Finding(fn.span(each.use.node), f"`{each.use.name}` is bound only {fact}. {remedy}.")
+
+
+def _none_without_gradient(fn: FunctionClass, method: Method, seen: set[str]) -> Iterator[Finding]:
+    """Names that are None unless inputs need a gradient, and that are used without that test.
+
+    Those that a function gives, and in forward also those that it binds itself.
+    """
+    found: list[tuple[MaybeNone, frozenset[int], NoneInside | None]] = []
+    found += [(use, flags, call) for use, call, flags in nones_inside(fn, method)]
+    if method is not fn.backward:
+        found += [(use, flags, None) for use, flags in none_uses(fn, method) if isinstance(use, MaybeNone)]
+    for use, flags, call in found:
+        if use.name in seen or max(flags) >= len(fn.inputs) or _is_too_late(fn, method, use, flags):
+            continue
+        seen.add(use.name)
+        used, error = _used(use)
+        word, many = ("or", "need") if call is None else ("and", "all need")
+        needs = f"{quoted(names_of(fn, sorted(flags)), word)} {'needs' if len(flags) == 1 else many}"
+        given = f"`{call.by}` returns `None` for `{use.name}`" if call is not None else f"`{use.name}` is `None`"
+        when = "otherwise" if method is not fn.backward else f"when {_when(fn, flags_of(use.guards), flags)}"
+        fact = f"{given} unless {needs} a gradient, but it {used} here without that test; it raises {error} {when}."
+        yield Finding(
+            fn.span(use.node),
+            fitting(*(f"{fact} {remedy}." for remedy in _tested_first(fn, method, use, use.name, flags))),
+            related=way_to(fn, use) if call is None else way_to(fn, call, use),
+        )
 
 
 def _is_only_kept(forward: Method, node: cst.CSTNode) -> bool:

@@ -76,7 +76,7 @@ class SavedNeverRead(Rule[FunctionClass]):
 
     ## Known limits
     Off by default: saving a tensor also checks that it is not modified in place before backward, which may be intended.
-    Not reported if the saved tuple is indexed, starred or passed on.
+    Not reported if the saved tuple is indexed, starred or passed on, or if `backward` reads the same tensor from an attribute of ctx.
 
     ## References
     - [FunctionCtx.save_for_backward](https://pytorch.org/docs/stable/generated/torch.autograd.function.FunctionCtx.save_for_backward.html)
@@ -93,7 +93,10 @@ class SavedNeverRead(Rule[FunctionClass]):
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         unread = list(never_read(fn))
         meant = _names_without_meaning(fn) if unread else set()  # CTX223 tells where backward means one of them
+        also_kept = {each.value for each in fn.context_writes if each.attribute in fn.reads_by_attribute}
         for position, slot in unread:
+            if slot.value in also_kept:
+                continue  # backward reads it from there
             if (
                 slot.node is not None and not _is_not_tensor(fn, slot.value) and code_of(slot.node) not in meant
             ):  # CTX303

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         MaybeNone,
         MemoryRead,
         MisfitCall,
+        NoneInside,
         TrialEffectRun,
         UnboundInside,
         UnfilledInside,
@@ -56,6 +57,7 @@ def way_to(
     | UnfilledInside
     | GraphUseInside
     | FlagTestedInside
+    | NoneInside
     | UnboundInside
     | ForeignStrides
     | LayoutUse

@@ -10,7 +10,7 @@ from ctxlint.model.analyses.kept_values import kept_value
 from ctxlint.model.analyses.unconditional_gradients import may_be_a_flag
 from ctxlint.model.interpreter.events import NeedsInputGradRead
 from ctxlint.model.interpreter.values import is_input
-from ctxlint.model.syntax import code_of
+from ctxlint.model.syntax import code_of, parents_below, root_name, words_of
 from ctxlint.records import record
 
 if TYPE_CHECKING:
@@ -56,5 +56,17 @@ def _is_guarded(backward: Method, node: cst.CSTNode) -> bool:
         return True
     tests: list[cst.If | cst.IfExp | cst.Assert] = [*backward.nodes_of(cst.If), *backward.nodes_of(cst.IfExp)]
     tests += backward.nodes_of(cst.Assert)
-    earlier = (each.test for each in tests if backward.is_written_before(each, node) and each.test not in around)
+    earlier = (
+        each.test
+        for each in tests
+        if backward.is_written_before(each, node) and each.test not in around
+        if each in around or not isinstance(each, cst.If) or _may_matter(each, node)
+    )
     return any(may_be_a_flag(code_of(each)) for each in earlier)
+
+
+def _may_matter(branch: cst.If, read: cst.CSTNode) -> bool:
+    """Whether an ``if`` before a read of an attribute may keep it from being reached, or set what is read."""
+    leaving = (cst.Return, cst.Raise, cst.Break, cst.Continue)
+    ends = any(isinstance(each, leaving) for each in parents_below(branch))
+    return ends or (root_name(read) or "") in words_of(branch)

@@ -19,6 +19,8 @@ from ctxlint.model.interpreter.events import (
     MaybeUnbound,
     Mutation,
     NeedsInputGradRead,
+    NoneInside,
+    Question,
     UnboundInside,
 )
 from ctxlint.model.interpreter.values import (
@@ -713,10 +715,60 @@ def none_uses(fn: FunctionClass, method: Method) -> list[tuple[MaybeNone | Mutat
         if flags is None or use.name in params or any(each.augmented for each in bindings):
             continue
         default = any(each.value == NONE and not each.guards and use.implies(each) for each in bindings)
-        others = [each for each in fn.inputs if each.gradient is Tri.YES and each.index not in flags]
-        if default and others and all(_is_other_flag(guard, flags) for guard in use.guards):
+        if default and _is_reached_without(fn, method, use, flags):
             found.append((use, flags))
     return found
+
+
+def _is_reached_without(fn: FunctionClass, method: Method, use: Event, flags: frozenset[int]) -> bool:
+    """Whether a method gets to a use if none of the inputs ``flags`` needs a gradient, whatever other tests give."""
+    if method is not fn.backward:
+        asserted = _decides_a_raise(fn, flags) or _are_always_set(fn, flags)
+        return not use.tried and not asserted and all(_is_other_test(guard, flags) for guard in use.guards)
+    others = any(each.gradient is Tri.YES and each.index not in flags for each in fn.inputs)
+    return others and all(_is_other_flag(guard, flags) for guard in use.guards)
+
+
+def nones_inside(fn: FunctionClass, method: Method) -> Iterator[tuple[MaybeNone, NoneInside, frozenset[int]]]:
+    """Uses that fail on None, of what a function returns as None unless inputs need a gradient, with those inputs.
+
+    Only if no other test can decide that the use is reached than those for other inputs.
+    """
+    stored = stored_flags(fn)
+    for use in method.facts.of(MaybeNone) if method.facts.has(NoneInside) and not _refuses_flags(fn, method) else ():
+        bound = method.only_assignment(use.name)
+        if bound is None or len(method.binders.get(use.name, ())) != 1 or not use.implies(bound):
+            continue
+        for call in method.facts.of(NoneInside):
+            flags = frozenset(_flag_of(each, stored) for each in call.needed)
+            known = all(0 <= each < len(fn.inputs) for each in flags)
+            if known and _is_element(bound, call) and _is_reached_without(fn, method, use, flags):
+                yield use, call, flags
+
+
+def _is_element(bound: Assigned, call: NoneInside) -> bool:
+    """Whether a name is bound to the element of the result of a call that may be None: ``a, b = f(x)``."""
+    statement = bound.statement
+    if not isinstance(statement, cst.Assign) or statement.value is not call.node or len(statement.targets) != 1:
+        return False
+    target = statement.targets[0].target
+    elements = target.elements if isinstance(target, (cst.Tuple, cst.List)) else ()
+    starred = any(isinstance(each, cst.StarredElement) for each in elements)
+    return not starred and call.at < len(elements) and is_name(elements[call.at].value, bound.name)
+
+
+def _are_always_set(fn: FunctionClass, flags: frozenset[int]) -> bool:
+    """Whether all calls in view pass parameters that are trained for inputs."""
+    calls = [call for call in fn.calls if call.applies and not call.expects_error]
+    return bool(calls) and all(flags <= {*call.trained} for call in calls)
+
+
+def _is_other_test(guard: Guard, flags: frozenset[int]) -> bool:
+    """Whether a guard is about another input than those of ``flags``: if it needs a gradient, or is not None."""
+    asks = guard.asks
+    if asks is not None and asks.question is Question.IS_NONE and not asks.answer:
+        return is_input(asks.value) and asks.value.index not in flags
+    return guard.has_parts or _is_other_flag(guard, flags)
 
 
 def _collectives_of_none(method: Method) -> list[Mutation]:

@@ -18,6 +18,7 @@ from ctxlint.torch_api import operations
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ctxlint.model.interpreter.events import Assigned
     from ctxlint.model.interpreter.method import Method
 
 
@@ -42,12 +43,32 @@ def writes_to_copies(backward: Method) -> Iterator[WriteToCopy]:
         if any_layout(target) is not None:
             continue
         for argument in call.args:
-            bound = backward.only_assignment(argument.value.value) if isinstance(argument.value, cst.Name) else None
+            bound = _created(backward, mutation, argument.value) if isinstance(argument.value, cst.Name) else None
             like = (
                 _like(backward, bound.value_node) if bound is not None and bound.value == before_views(target) else ""
             )
-            if bound is not None and like and backward.named[bound.name][-1] is not argument.value:
+            if bound is not None and like and _is_read_later(backward, argument.value):
                 yield WriteToCopy(mutation, bound.name, like)
+
+
+def _created(backward: Method, mutation: Mutation, name: cst.Name) -> Assigned | None:
+    """The assignment to a name that a write certainly finds; None if others are possible, or replace it later."""
+    bound = backward.assignments.get(name.value, [])
+    here = [each for each in bound if not each.excludes(mutation)]
+    known = len(bound) == len(backward.binders.get(name.value, ()))
+    return here[0] if len(here) == 1 and known and mutation.implies(here[0]) and not here[0].augmented else None
+
+
+def _is_read_later(backward: Method, use: cst.BaseExpression) -> bool:
+    """Whether a later statement, not one of another branch, mentions the name as well."""
+    around = set(backward.above(use))
+    for mention in reversed(backward.named[code_of(use)]):
+        if mention is use:
+            return False
+        shared = next((each for each in backward.above(mention) if each in around), None)
+        if isinstance(shared, cst.BaseSuite):
+            return True
+    return False
 
 
 @record

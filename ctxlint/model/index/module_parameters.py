@@ -12,7 +12,7 @@ from ctxlint.patterns import pattern
 from ctxlint.source.ast_tree import nodes_in
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterator
 
     from ctxlint.model.index.file_index import FileIndex
     from ctxlint.model.index.scopes import Scope
@@ -47,12 +47,23 @@ def assigned_in(module: ast.ClassDef) -> dict[str, list[ast.expr | None]]:
         targets = node.targets if isinstance(node, ast.Assign) else [node] if isinstance(node, _TARGETS) else []
         for target in targets:
             stored = target.target if isinstance(target, _TARGETS) else target
-            for each in nodes_in(stored):
+            for each in _changed_in(stored):
                 if isinstance(each, ast.Attribute):
                     simple = each is stored and not isinstance(node, ast.AugAssign)
                     found.setdefault(each.attr, []).append(getattr(node, "value", None) if simple else None)
     return found
 
+
+def _changed_in(stored: ast.expr) -> Iterator[ast.AST]:
+    """The nodes of what is assigned, without ``self.weight`` in ``self.weight.scale``: the tensor stays what it is."""
+    nodes = [*nodes_in(stored)]
+    targets = (each for each in nodes if isinstance(each, ast.Attribute) and not isinstance(each.ctx, ast.Load))
+    holders = {id(each.value) for each in targets if each.attr not in _OF_ITS_VALUE}
+    return (each for each in nodes if id(each) not in holders)
+
+
+_OF_ITS_VALUE = frozenset({"data", "grad", "requires_grad", "weight", "bias"})
+"""Attributes that change the tensor or the layer that they belong to."""
 
 _TARGETS = (ast.AnnAssign, ast.AugAssign, ast.For, ast.AsyncFor)
 

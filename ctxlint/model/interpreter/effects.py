@@ -24,6 +24,7 @@ from ctxlint.model.interpreter.events import (
     MisfitCall,
     MisfitKind,
     Mutation,
+    NoneInside,
     SavedRead,
     TrialEffectRun,
     UnboundInside,
@@ -121,6 +122,8 @@ def apply_summary(
     _record_results(walk, node, by, summary)
     for each in summary.unbound_reads if not walk.protected else ():
         walk.record(UnboundInside, node, name=each.name, needed=each.needed, by=by, through=each.steps)
+    for element in summary.none_elements:
+        walk.record(NoneInside, node, at=element.at, needed=element.needed, by=by, through=element.steps)
     if summary.on_context is not None:
         _lend_context(walk, node, by, summary, arguments)
     else:

@@ -620,6 +620,16 @@ class UnboundInside(Event):
     through: tuple[Step, ...] = ()
 
 
+@record
+class NoneInside(Event):
+    """A call of a function ``by`` whose result has None as element ``at``, unless all ``needed`` need a gradient."""
+
+    at: int = 0
+    needed: tuple[Value, ...] = ()
+    by: str = ""
+    through: tuple[Step, ...] = ()
+
+
 class MisfitKind(Enum):
     """How a function or a kernel is called, or a name read."""
 

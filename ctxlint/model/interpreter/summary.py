@@ -119,6 +119,15 @@ class UnboundRead:
 
 
 @record
+class NoneElement:
+    """The function returns None as element ``at`` of a tuple unless all of ``needed`` need a gradient."""
+
+    at: int
+    needed: tuple[Value, ...]
+    steps: tuple[Step, ...]
+
+
+@record
 class GraphUse:
     """The function tests, as ``test``, whether a tensor that it computes requires a gradient, or differentiates it.
 
@@ -182,6 +191,7 @@ class Summary:
     """The memory that it adds to before it has values."""
     absent: frozenset[Value] = frozenset()
     """The arguments that are certainly None once it returns."""
+    none_elements: tuple[NoneElement, ...] = ()
 
 
 @record

@@ -175,7 +175,8 @@ class Shape:
         faults = tuple(map(self._fault, summary.kernel_faults))
         as_they_are = (summary.trial_effects, summary.left_out, faults, summary.unwritten, summary.unfilled)
         absent = frozenset(map(self._in_caller, summary.absent)) if summary.absent else summary.absent
-        return Summary(returned, writes, reads, effects, deferred, *others, *as_they_are, absent)
+        nones = tuple(replace(each, needed=tuple(map(self._in_caller, each.needed))) for each in summary.none_elements)
+        return Summary(returned, writes, reads, effects, deferred, *others, *as_they_are, absent, nones)
 
     def _fault(self, fault: KernelFault) -> KernelFault:
         return fault if fault.absent is None else replace(fault, absent=self._in_caller(fault.absent))

@@ -82,7 +82,7 @@ from ctxlint.model.summaries.objects import (
     is_placeholder,
 )
 from ctxlint.model.summaries.resolver import STEPS_IN_VAIN, CalleeResolver, KnownSummary
-from ctxlint.model.summaries.unbound_reads import KINDS_FOR_UNBOUND, unbound_reads_of
+from ctxlint.model.summaries.unbound_reads import KINDS_FOR_UNBOUND, none_elements_of, unbound_reads_of
 from ctxlint.model.summaries.wrappers import Decorating, changes_nothing, decorated
 from ctxlint.model.summaries.writes import writes_of
 from ctxlint.model.syntax import last_name, root_name
@@ -497,7 +497,7 @@ def _kinds_for(head: _Head, bindings: MappingOf[str, Value], has_context: bool) 
     if head.asking:
         return kinds | KINDS_FOR_GRAPHS | KINDS_FOR_UNBOUND
     flagged = any(isinstance(each, NeedsInputGrad) for each in bindings.values())
-    return kinds | KINDS_FOR_UNBOUND if flagged else kinds
+    return kinds | KINDS_FOR_UNBOUND if flagged or has_context else kinds
 
 
 def _head_of(definition: Definition) -> _Head | None:
@@ -582,7 +582,8 @@ def _summary(
         tuple(_unfilled(definition, head.node, facts)) if facts.has(Mutation) or facts.has(UnfilledInside) else ()
     )
     filled = (tuple(_left_out(definition, head.node, facts)), faults, unwritten_parts(head.node, facts), unfilled)
-    return Summary(_returned(facts), writes, reads, effects, (), *others, *filled, facts.absent)
+    nones = tuple(none_elements_of(definition, bindings, facts))
+    return Summary(_returned(facts), writes, reads, effects, (), *others, *filled, facts.absent, nones)
 
 
 def _number_of_results(function: ast.AST) -> int:

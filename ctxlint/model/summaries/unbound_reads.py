@@ -1,14 +1,21 @@
-"""Which locals a function reads although it binds them only if an argument needs a gradient, as its callers see it."""
+"""Which locals of a function depend on whether an argument needs a gradient, as its callers see it.
+
+It reads them although they are unbound, or returns None then.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import libcst as cst
+
 from ctxlint.model.interpreter.events import Assigned, Event, MaybeUnbound, Step
-from ctxlint.model.interpreter.summary import UnboundRead
+from ctxlint.model.interpreter.summary import NoneElement, UnboundRead
+from ctxlint.model.interpreter.values import Tri, is_none
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from collections.abc import Mapping as MappingOf
 
     from ctxlint.model.index.project import Definition
     from ctxlint.model.interpreter.method import MethodFacts
@@ -33,6 +40,28 @@ def unbound_reads_of(definition: Definition, facts: MethodFacts) -> Iterator[Unb
             span = unit.slices.span_in_function(definition.qualname, read.node)
             step = Step(unit.path, span, f"`{definition.name}` reads `{read.name}` here")
             yield UnboundRead(read.name, needed, (step,))
+
+
+def none_elements_of(
+    definition: Definition, bindings: MappingOf[str, Value], facts: MethodFacts
+) -> Iterator[NoneElement]:
+    """The elements of the only tuple that it returns that are None unless arguments need a gradient."""
+    returned = facts.returns[0] if len(facts.returns) == 1 else None
+    value = returned.node.value if returned is not None and isinstance(returned.node, cst.Return) else None
+    if returned is None or not isinstance(value, cst.Tuple):
+        return
+    for at, element in enumerate(value.elements):
+        if isinstance(element, cst.StarredElement):
+            return
+        name = element.value.value if isinstance(element.value, cst.Name) else None
+        bound = [each for each in facts.of(Assigned) if each.name == name and returned.may_follow(each)]
+        given = [each for each in bound if each.value is None or is_none(each.value) is not Tri.YES]
+        needed = _required(given) if len(given) < len(bound) and name not in bindings else ()
+        if needed:
+            unit = definition.unit
+            span = unit.slices.span_in_function(definition.qualname, element.value)
+            note = f"`{definition.name}` returns `{name}` here"
+            yield NoneElement(at, needed, (Step(unit.path, span, note),))
 
 
 def _required(bound: Iterable[Event]) -> tuple[Value, ...]:
