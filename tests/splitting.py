@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from ctxlint.diagnostic import Diagnostic
 
 EVERY_RULE = Settings(select=(ALL,), ignore=("CTX910",))
+WITH_LAYOUT_ON_DEMAND = EVERY_RULE._replace(ignore=("CTX110", "CTX910"))
+"""All rules but the one for which LibCST parses everything: files are read as with the rules that are on by default."""
 NAMES = ("part_a", "part_b", "part_c")
 
 
@@ -182,7 +184,7 @@ _IMPORT = re.compile(r"from torch[\w.]* import \w+\n")
 
 
 def differences(
-    text: str, files: int, whole: set[Found] | None = None
+    text: str, files: int, whole: set[Found] | None = None, settings: Settings = EVERY_RULE
 ) -> Iterator[tuple[dict[str, str], set[Found], set[Found]]]:
     """The splits with different findings: the files, lost findings and added findings.
 
@@ -192,9 +194,9 @@ def differences(
     parsed = ParsedStatements(readings=1_000, limit=10 * len(text))
     for split in splits(text, files):
         if whole is None:
-            whole = findings({"whole.py": text})
+            whole = findings({"whole.py": text}, settings)
         with parsed.in_use():
-            parts = findings(split)
+            parts = findings(split, settings)
         if parts != whole:
             yield split, whole - parts, parts - whole
 

@@ -116,14 +116,16 @@ def _is_temporary_copy(mutation: Mutation) -> bool:
     target = mutation.target
     viewed = isinstance(target, View) and target.alias is not Alias.ALWAYS and not never_copied(target)
     copied = viewed or isinstance(target, Fresh)
-    return on_a_temporary(mutation) and copied and target is not None and not _is_signal(target)
+    return on_a_temporary(mutation) and copied and target is not None and not _is_signal(target, written_node(mutation))
 
 
-def _is_signal(target: Value) -> bool:
-    """Whether a tensor holds nothing but constants: a collective gets it only to wait for the other ranks."""
+def _is_signal(target: Value, written: cst.CSTNode | None) -> bool:
+    """Whether a tensor is made for a collective alone, of constants: only to wait for the other ranks."""
     made = before_views(target)
     node = made.node if isinstance(made, Fresh) else None
-    if not isinstance(node, cst.Call):
+    while written is not node and isinstance(written, cst.Call) and isinstance(written.func, cst.Attribute):
+        written = written.func.value
+    if written is not node or not isinstance(node, cst.Call):
         return False
     name = last_name(node.func)
     if name in ("tensor", "as_tensor"):

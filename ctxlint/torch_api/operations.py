@@ -277,6 +277,9 @@ LAYOUT_CHANGING_VIEWS = frozenset(
 EXPANSIONS = frozenset(_words("broadcast_to expand expand_as"))
 """Methods and functions whose result has several elements at one place in memory."""
 
+GRADIENT_SWITCHES = frozenset(_words("enable_grad requires_grad_ set_grad_enabled"))
+"""What makes new tensors require a gradient, whatever those that they are computed from need."""
+
 FLOAT_CONVERSIONS = frozenset(_words("float double half bfloat16"))
 """Conversions whose result is floating."""
 

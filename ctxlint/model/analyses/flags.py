@@ -32,6 +32,7 @@ from ctxlint.model.interpreter.values import (
     SavedTensor,
     Scalar,
     Tri,
+    View,
     before_star,
     before_views,
     is_input,
@@ -50,7 +51,7 @@ from ctxlint.model.syntax import (
 )
 from ctxlint.records import record
 from ctxlint.source.ast_tree import nodes_in, positional_names
-from ctxlint.torch_api.operations import IN_PLACE_COLLECTIVES
+from ctxlint.torch_api.operations import GRADIENT_SWITCHES, IN_PLACE_COLLECTIVES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -723,8 +724,9 @@ def none_uses(fn: FunctionClass, method: Method) -> list[tuple[MaybeNone | Mutat
 def _is_reached_without(fn: FunctionClass, method: Method, use: Event, flags: frozenset[int]) -> bool:
     """Whether a method gets to a use if none of the inputs ``flags`` needs a gradient, whatever other tests give."""
     if method is not fn.backward:
-        asserted = _decides_a_raise(fn, flags) or _are_always_set(fn, flags)
-        return not use.tried and not asserted and all(_is_other_test(guard, flags) for guard in use.guards)
+        if use.tried or _are_always_set(fn, flags) or _decides_a_raise(fn, flags) or _requires_gradients(method):
+            return False
+        return all(_is_other_test(guard, flags) for guard in use.guards)
     others = any(each.gradient is Tri.YES and each.index not in flags for each in fn.inputs)
     return others and all(_is_other_flag(guard, flags) for guard in use.guards)
 
@@ -740,10 +742,17 @@ def nones_inside(fn: FunctionClass, method: Method) -> Iterator[tuple[MaybeNone,
         if bound is None or len(method.binders.get(use.name, ())) != 1 or not use.implies(bound):
             continue
         for call in method.facts.of(NoneInside):
-            flags = frozenset(_flag_of(each, stored) for each in call.needed)
+            flags = frozenset(-1 if isinstance(each, View) else _flag_of(each, stored) for each in call.needed)
             known = all(0 <= each < len(fn.inputs) for each in flags)
             if known and _is_element(bound, call) and _is_reached_without(fn, method, use, flags):
                 yield use, call, flags
+
+
+def _requires_gradients(method: Method) -> bool:
+    """Whether a method makes tensors of its own that require a gradient, whatever the inputs need."""
+    stored = (target.target for each in method.nodes_of(cst.Assign) for target in each.targets)
+    made = any(isinstance(each, cst.Attribute) and each.attr.value == "requires_grad" for each in stored)
+    return made or not GRADIENT_SWITCHES.isdisjoint(words_of(method.node))
 
 
 def _is_element(bound: Assigned, call: NoneInside) -> bool:

@@ -156,8 +156,8 @@ def through_data(value: Value | None) -> bool:
 
 def through_expansion(value: Value | None) -> bool:
     """Whether a value is reached through ``expand``, after which several elements are one in memory."""
-    while isinstance(value, View):
-        if isinstance(value.node, cst.Call) and last_name(value.node.func) in operations.EXPANSIONS:
+    while isinstance(value, View) and isinstance(value.node, cst.Call):  # of items, each may be there once
+        if last_name(value.node.func) in operations.EXPANSIONS:
             return True
         value = value.of
     return False

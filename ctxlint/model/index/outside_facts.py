@@ -161,7 +161,7 @@ class Own(NamedTuple):
             return True
         if call.defaults or call.of_module or call.relayed or call.uncast or call.sliced:
             return True
-        if any(code == "None" for _at, code in call.literals):
+        if any(code in ("None", "False", "True") for _at, code in call.literals):  # may decide a test of forward
             return True
         pairs = (*call.incoming, *call.enclosed)
         at_inputs = (*call.trained, *call.leaves, *call.lasting, *call.differentiated_inputs)

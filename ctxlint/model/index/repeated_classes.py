@@ -62,7 +62,9 @@ def _is_returned(function: _Function, call: ast.Call) -> bool:
         for target in node.targets
         if isinstance(target, ast.Name)
     }
-    returned = (each for node in mine if isinstance(node, ast.Return) for each in ast.walk(node))
+    returned = (
+        each for node in mine if isinstance(node, ast.Return) for each in ast.walk(node) if id(each) not in nested
+    )
     return any(each is call or (isinstance(each, ast.Name) and each.id in names) for each in returned)
 
 

@@ -5,6 +5,7 @@ It reads them although they are unbound, or returns None then.
 
 from __future__ import annotations
 
+import ast
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -12,6 +13,8 @@ import libcst as cst
 from ctxlint.model.interpreter.events import Assigned, Event, MaybeUnbound, Step
 from ctxlint.model.interpreter.summary import NoneElement, UnboundRead
 from ctxlint.model.interpreter.values import Tri, is_none
+from ctxlint.source.ast_tree import nodes_in
+from ctxlint.torch_api.operations import GRADIENT_SWITCHES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -46,6 +49,9 @@ def none_elements_of(
     definition: Definition, bindings: MappingOf[str, Value], facts: MethodFacts
 ) -> Iterator[NoneElement]:
     """The elements of the only tuple that it returns that are None unless arguments need a gradient."""
+    function = definition.unit.index.functions.get(definition.qualname)
+    if function is None or any(map(_requires_gradients, nodes_in(function.node))):
+        return
     returned = facts.returns[0] if len(facts.returns) == 1 else None
     value = returned.node.value if returned is not None and isinstance(returned.node, cst.Return) else None
     if returned is None or not isinstance(value, cst.Tuple):
@@ -62,6 +68,13 @@ def none_elements_of(
             span = unit.slices.span_in_function(definition.qualname, element.value)
             note = f"`{definition.name}` returns `{name}` here"
             yield NoneElement(at, needed, (Step(unit.path, span, note),))
+
+
+def _requires_gradients(node: ast.AST) -> bool:
+    """Whether a node makes a tensor require a gradient, whatever the arguments need: ``x.requires_grad_()``."""
+    if not isinstance(node, ast.Attribute):
+        return False
+    return node.attr in GRADIENT_SWITCHES or (node.attr == "requires_grad" and isinstance(node.ctx, ast.Store))
 
 
 def _required(bound: Iterable[Event]) -> tuple[Value, ...]:
