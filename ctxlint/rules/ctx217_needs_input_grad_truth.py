@@ -79,6 +79,6 @@ class NeedsInputGradTruth(Rule[FunctionClass]):
             for event in method.facts.of(FlagsTested):
                 yield Finding(
                     fn.span(event.node),
-                    f"`{flags}` is a tuple with one flag for each input; this condition is always true. Test "
+                    f"`{flags}` is a tuple with one flag for each input; as a condition, it is always true. Test "
                     f"`{flags}[i]` or `any({flags})`.",
                 )

@@ -99,7 +99,7 @@ class UntrackedDifferentiation(Rule[FunctionClass]):
 
     ## Known limits
     Not reported if the tensor is the result of a call outside of torch and the project, under a `with` statement or a
-    decorator that may switch grad mode on, or in methods that are called directly.
+    decorator that may switch grad mode on, in a `backward` that tests the mode, or in methods that are called directly.
 
     ## References
     - [torch.enable_grad](https://pytorch.org/docs/stable/generated/torch.autograd.grad_mode.enable_grad.html)

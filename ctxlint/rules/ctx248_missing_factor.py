@@ -85,8 +85,8 @@ class MissingFactorRule(Rule[FunctionClass]):
             kept = f"{fn.reading_ctx}.{each.write.attribute}"
             yield Finding(
                 fn.span(each.returned[0]),
-                f"`backward` of `{fn.name}` returns the incoming gradient for `{fn.inputs[each.index].name}`, which `forward` {deed} "
-                f"by `{each.factor}`; it is silently wrong unless that is 1, and nothing reads `{kept}`. "
+                f"`backward` of `{fn.name}` gives the incoming gradient for `{fn.inputs[each.index].name}`, which `forward` {deed} "
+                f"by `{each.factor}`; it is silently wrong unless that is 1, as no method reads `{kept}`. "
                 f"Return `{each.returned[0].value} {sign} {kept}`.",
                 fix=_with_factor(fn, each),
                 related=at(fn, [each.product], f"`forward` {deed} by `{each.factor}` here"),

@@ -69,7 +69,7 @@ class ExchangedSaves(Rule[FunctionClass]):
 
     ## Known limits
     Both names must be those of the variables that are saved, each in the place of the other, and `backward` must use both. Not reported if
-    `save_for_backward` is called in several places, or with `*tensors`.
+    `save_for_backward` is called in several places, or with `*tensors`, or if `backward` computes the same with the two exchanged.
 
     ## References
     - [FunctionCtx.save_for_backward](https://pytorch.org/docs/stable/generated/torch.autograd.function.FunctionCtx.save_for_backward.html)

@@ -76,7 +76,8 @@ class StateOnClass(Rule[FunctionClass]):
     view passes `self`, and items if their key is a string. A buffer that is created once, under `if Fn.buffer is None:`, is
     reported only where it is returned or saved. What a call passes counts only if a module creates it by `torch.empty()` or the
     like, in `__init__` or where it is None, binds it nowhere else, and returns the result of the call as it is. An attribute
-    that `backward` sets again is not reported: in a reversible network, each call hands its inputs on to the one before.
+    that `backward` sets again is not reported: in a reversible network, each call hands its inputs on to the one before. Nor
+    is one that each call sets to the same literal, such as a flag for what is done once.
 
     ## References
     - [Extending torch.autograd](https://pytorch.org/docs/stable/notes/extending.html)

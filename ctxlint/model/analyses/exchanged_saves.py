@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.effort import spend
 from ctxlint.model.analyses.flattened import before_copies
 from ctxlint.model.analyses.saved_tensors import mismatched, saving_call
 from ctxlint.model.interpreter.values import SavedTensor, is_input
-from ctxlint.model.syntax import names_in, only_target
+from ctxlint.model.syntax import children, names_in, only_target
 from ctxlint.records import record
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ def exchanged_saves(fn: FunctionClass, method: Method) -> Iterator[ExchangedSave
         if at < other and second is not None and at < len(saved) and second.value == saved[at] != name:
             both = (first.value, second.value)
             kept = _keeps_its_names(fn, calls[0], both) and not _exchanges(method, both)
+            kept = kept and not _uses_both_alike(method, first, both)
             if kept and all(len(method.named.get(each, ())) > 1 for each in both):
                 yield ExchangedSaves(first, second)
 
@@ -69,6 +71,50 @@ def _exchanges(method: Method, names: tuple[str, str]) -> bool:
             if each.value_node is None or other in names_in(each.value_node):
                 return True
     return False
+
+
+def _uses_both_alike(method: Method, first: cst.Name, names: tuple[str, str]) -> bool:
+    """Whether a method computes the same if two names change places: ``grad * (x + y).exp()`` for each input."""
+    unpacking = next((each for each in method.above(first) if isinstance(each, cst.Assign)), None)
+    as_it_is, exchanged = dict(zip(names, names)), dict(zip(names, names[::-1]))
+    body = method.node.body
+    return _in_order(body, as_it_is, unpacking) == _in_order(body, exchanged, unpacking)
+
+
+def _in_order(node: cst.CSTNode, names: dict[str, str], left_out: cst.CSTNode | None) -> str:
+    """What code computes, in a form that does not depend on the order of the operands of sums and products."""
+    spend(1)
+    if node is left_out or isinstance(node, _WITHOUT_MEANING):
+        return ""
+    if isinstance(node, cst.Name):
+        return names.get(node.value, node.value)
+    if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, _COMMUTATIVE):
+        operands = sorted(_in_order(each, names, left_out) for each in _operands(node, type(node.operator)))
+        return f"{type(node.operator).__name__}({', '.join(operands)})"
+    parts = [_in_order(each, names, left_out) for each in children(node)]
+    literal = node.value if isinstance(node, (cst.Integer, cst.Float, cst.Imaginary, cst.SimpleString)) else ""
+    return f"{type(node).__name__}{literal}({', '.join(filter(None, parts))})"
+
+
+def _operands(node: cst.BaseExpression, operator: type[cst.BaseBinaryOp]) -> Iterator[cst.BaseExpression]:
+    """The operands of a chain of one operator: ``a``, ``b`` and ``c`` of ``a + b + c``."""
+    if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, operator):
+        yield from _operands(node.left, operator)
+        yield from _operands(node.right, operator)
+    else:
+        yield node
+
+
+_COMMUTATIVE = (cst.Add, cst.Multiply, cst.BitAnd, cst.BitOr, cst.BitXor)
+_WITHOUT_MEANING = (
+    cst.BaseParenthesizableWhitespace,
+    cst.Comment,
+    cst.EmptyLine,
+    cst.LeftParen,
+    cst.Newline,
+    cst.RightParen,
+    cst.TrailingWhitespace,
+)
 
 
 def _name_of(node: cst.BaseExpression | None) -> str:

@@ -376,7 +376,7 @@ def _computed_by(home: Definition) -> bool:
     if node is None or node.decorators:
         return False
     below = parents_below(node)
-    if any(isinstance(each, (cst.Lambda, cst.FunctionDef)) or _switches(each) for each in below):
+    if any(isinstance(each, (cst.Lambda, cst.FunctionDef)) or _switches(each) or _asks(each) for each in below):
         return False
     returned = [each.value for each in below if isinstance(each, cst.Return)]
     scope = Scope("function", qualname, unit.index.functions[qualname].scope)
@@ -403,7 +403,13 @@ def _is_computed(node: cst.BaseExpression | None, function: cst.FunctionDef, sco
 
 
 def _keeps_the_mode(method: Method) -> bool:
-    """Whether only ``with`` statements can switch grad mode in a method."""
+    """Whether only ``with`` statements can switch grad mode in a method, and it does not ask for the mode.
+
+    Before backward, the answer is always False. In ``backward``, it is True under ``create_graph=True``, as is the flag
+    of an incoming gradient.
+    """
+    if not method.runs_before_backward and _asks_for_the_mode(method):
+        return False
     if not all(_leaves_it_off(each.node.decorator) for each in method.decorators):
         return False
     return all(_is_with_item(method, each) for each in method.nodes_of(cst.Name) if _switches(each))
@@ -412,6 +418,18 @@ def _keeps_the_mode(method: Method) -> bool:
 def _switches(node: cst.CSTNode) -> bool:
     """Whether a node names something that may switch grad mode."""
     return isinstance(node, cst.Name) and node.value in _SWITCHES
+
+
+def _asks(node: cst.CSTNode) -> bool:
+    """Whether a node is the name of ``torch.is_grad_enabled``."""
+    return is_name(node, "is_grad_enabled")
+
+
+def _asks_for_the_mode(backward: Method) -> bool:
+    gradients = [param.name for param in backward.own_params]
+    asked = (each.value for each in backward.nodes_of(cst.Attribute) if each.attr.value == "requires_grad")
+    of_gradient = any(isinstance(each, cst.Name) and each.value in gradients for each in asked)
+    return of_gradient or any(map(_asks, backward.nodes_of(cst.Name)))
 
 
 def _is_with_item(method: Method, node: cst.CSTNode) -> bool:

@@ -21,6 +21,7 @@ from ctxlint.model.interpreter.events import (
 )
 from ctxlint.model.interpreter.values import (
     Choice,
+    Constant,
     Fresh,
     Imported,
     Item,
@@ -86,7 +87,7 @@ def _class_writes(fn: FunctionClass, method: Method) -> Iterator[SharedWrite]:
         own = event.owner == fn.qualname
         place = (event.owner, event.attribute)
         if event.written and place in read - handed_on and (own or _depends_on_the_call(event.value)):
-            if not _filled_once(event, f".{event.attribute}"):
+            if not _filled_once(event, f".{event.attribute}") and not _is_always_the_same(fn, event):
                 owner = fn.name if own else event.owner.rpartition(".")[2]
                 name = f"{owner}.{event.attribute}"
                 yield SharedWrite(event.node, name, event.attribute, _is_saveable(event.value))
@@ -252,6 +253,15 @@ def _is_saveable(value: Value | None) -> bool:
 def _filled_once(event: Event, name: str) -> bool:
     """Whether the write is under a test of the place for None: created once and shared on purpose."""
     return any(f"{name} is None" in guard.text and guard.holds for guard in event.guards)
+
+
+def _is_always_the_same(fn: FunctionClass, event: ClassAttribute) -> bool:
+    """Whether each call, or only the first one, sets a place to one and the same literal or object of a module."""
+    facts = (each for method in fn.earlier_methods for each in method.facts.of(ClassAttribute) if each.written)
+    writes = [each for each in facts if (each.owner, each.attribute) == (event.owner, event.attribute)]
+    if not isinstance(event.value, (Constant, Imported)) or any(each.value != event.value for each in writes):
+        return False
+    return all(event.attribute in guard.words for each in writes for guard in each.guards)
 
 
 @record
