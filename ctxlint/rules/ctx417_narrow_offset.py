@@ -90,7 +90,8 @@ class NarrowOffset(Rule[FunctionClass]):
     ## Known limits
     Off by default: most tensors are smaller. Reported once for each kernel of a Function. Only products that are added to a parameter of the kernel, and
     only if the launch passes `x.stride(0)`, `x.stride(-2)`, or a size such as `x.shape[n]`. Indices that are computed or loaded are not
-    reported, as they may have 64 bits, nor block pointers and descriptors, which use 64 bits.
+    reported, as they may have 64 bits, nor block pointers and descriptors, which use 64 bits. Not reported
+    in a kernel that mentions `tl.int64`.
 
     ## References
     - [triton.language.program_id](https://triton-lang.org/main/python-api/generated/triton.language.program_id.html)

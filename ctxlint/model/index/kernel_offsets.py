@@ -31,6 +31,8 @@ class NarrowOffset(NamedTuple):
 def narrow_offsets(kernel: Kernel, scope: Scope, aliases: Aliases) -> tuple[NarrowOffset, ...]:
     """The products that are certainly computed in 32 bits and added to an address."""
     nodes = nodes_of_kernel(kernel)
+    if any(isinstance(each, ast.Attribute) and each.attr == "int64" for each in nodes):
+        return ()  # where it matters, its author has thought of it
     stored = Counter(each.id for each in nodes if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store))
     given = [*kernel.args.posonlyargs, *kernel.args.args, *kernel.args.kwonlyargs]
     pointers = {each.address.pointer for each in accesses_in(kernel, scope, aliases)} & {each.arg for each in given}
