@@ -95,5 +95,5 @@ class UnrestoredAutocast(Rule[FunctionClass]):
         if found is not None:
             fact = f"`backward` of `{fn.name}` runs `{found.input.name}` without the autocast of `forward`"
             effect = "if there is one, this silently computes in another dtype, or raises RuntimeError"
-            remedy = "Keep `torch.is_autocast_enabled` and the dtype, and enter it"
+            remedy = "Keep its state in `forward`, and enter it"
             yield Finding(fn.span(found.node), f"{fact}; {effect}. {remedy}.")

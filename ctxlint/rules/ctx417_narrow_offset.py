@@ -114,7 +114,7 @@ class NarrowOffset(Rule[FunctionClass]):
             (event, fault), *_others = faults
             pointer, index = fault.others
             launch = f"{makers[kernel]} launches `{kernel}`"
-            effect = "from 2**31 it wraps, which is an illegal memory access or silently wrong"
+            effect = "from 2**31 it wraps, which faults or is silently wrong"
             wide = f"{index}.to(tl.int64)"
             yield Finding(
                 fn.span(event.node),

@@ -15,10 +15,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _CHOOSING = pattern(
-    r"set_device|current_device|device_(?:of|count|index|guard|ctx|context|scope)|enter_context|exitstack|guard|__enter__|current_stream",
+    r"set_device|current_device|exchange_device|device_(?:of|count|index|guard|ctx|context|scope)|enter_context|exitstack|guard"
+    r"|__enter__|current_stream|(?<![a-z])npu",
     re.IGNORECASE,
 )
-"""What a function mentions that sets the current device, asks for it, or enters a context manager directly."""
+"""What a function mentions that sets the current device, asks for it, or enters a context manager directly.
+
+NPUs have a current device of their own.
+"""
 
 
 def may_run_on_device(function: cst.FunctionDef, node: cst.CSTNode) -> bool:

@@ -42,7 +42,7 @@ def note_faulty_launch(walk: Walk, node: cst.Call, launcher: cst.Subscript, argu
 def note_unguarded_launch(walk: Walk, node: cst.Call, arguments: Arguments, kernel: str) -> None:
     """Record a launch on the current GPU; what may choose that around it is looked for later."""
     definition = walk.resolver.launched_kernel(kernel) if walk.resolver is not None else None
-    if definition is None or arguments.open_ended or definition.unit.source.holds(_OTHER_HARDWARE):
+    if definition is None or arguments.open_ended:
         return
     if _CHOOSING.isdisjoint(arguments.keywords):
         walk.record(FaultyLaunch, node, fault=KernelFault(KernelFaultKind.UNGUARDED, definition.name, "", ("", "")))
@@ -50,9 +50,6 @@ def note_unguarded_launch(walk: Walk, node: cst.Call, arguments: Arguments, kern
 
 _CHOOSING = frozenset(["device", "stream"])
 """The keywords of a launch by which the first releases of Triton got a device."""
-
-_OTHER_HARDWARE = "npu"
-"""In the name of a module with a current device of its own."""
 
 _DEEDS = {
     KernelFaultKind.UNBOUND: "reads",
