@@ -179,8 +179,7 @@ def _none_by_expression(fn: FunctionClass, method: Method, seen: set[str]) -> It
         unless = f"{'unless' if found.holds else 'if'} `{test}`"
         name, there = f"`{use.name}`", "here without that test"
         longer, shorter = f"{name} in `{method.name}` of `{fn.name}`", "by a conditional expression"
-        first, *others = _tested_first(fn, method, use, use.name)
-        remedy = "Handle that case here" if others else first  # the rest may need what the statement binds
+        remedy = _tested_first(fn, method, use, use.name)
         fitted = [
             f"{subject} is `None` {when} but {used} {there}; it raises {error} then. {remedy}."
             for subject, when in ((longer, unless), (name, unless), (longer, shorter), (name, shorter))
@@ -295,17 +294,17 @@ def _unbound_in_backward(fn: FunctionClass, backward: Method, seen: set[str]) ->
         )
         yield Finding(
             fn.span(place.node),
-            fitting(*(f"{fact} {remedy}." for remedy in _tested_first(fn, backward, place, name, flags))),
+            f"{fact} {_tested_first(fn, backward, place, name, flags)}.",
             related=way_to(fn, place) if isinstance(place, MaybeNone) else (),
         )
 
 
 def _tested_first(
     fn: FunctionClass, method: Method, place: MaybeNone | Mutation, name: str, flags: frozenset[int] = frozenset()
-) -> tuple[str, ...]:
-    """Remedies for a use of None: where a test skips the statement, what it binds first has to have a value, too.
+) -> str:
+    """The remedy for a use of None: where a test skips the statement, what it binds first has to have a value, too.
 
-    Not if gradients of inputs without these ``flags`` are computed from that.
+    Not if gradients of inputs without these ``flags`` are computed from that, or, without flags, anything may be.
     """
     statement = method.statement_around(place.node)
     bound = [
@@ -315,17 +314,16 @@ def _tested_first(
         if not any(place.may_follow(other) for other in method.assignments.get(each.name, ()))
     ]
     if not bound:
-        return (f"Test `{name} is not None` first",)
+        return f"Test `{name} is not None` first"
     element = _element_around(method, place.node)
     slots = {index: slot for gradients in fn.gradients for index, slot in enumerate(gradients.slots)}
     if element is not None and any(slot.node is element for slot in slots.values()):
-        return (f"Write `None` for `{code_of(element)}` then",)
+        return f"Write `None` for `{code_of(element)}` then"
     others = [slot.node for index, slot in slots.items() if index not in flags and slot.node is not None]
     reached = names_from(method, bound) if flags else frozenset[str]()
-    if element is not None or any(not reached.isdisjoint(names_in(each)) for each in others):
-        return ("Handle that case here",)
-    first = f"Write `{' = '.join((*bound, 'None'))}` first, and bind and use {them(bound)}"
-    return f"{first} only under that test", f"Bind and use {quoted(bound)} only under that test"
+    if not flags or element is not None or any(not reached.isdisjoint(names_in(each)) for each in others):
+        return "Handle that case here"
+    return f"Write `{' = '.join((*bound, 'None'))}` first, and bind and use {them(bound)} only under that test"
 
 
 def _element_around(method: Method, node: cst.CSTNode) -> cst.CSTNode | None:
@@ -409,7 +407,7 @@ def _none_without_gradient(fn: FunctionClass, method: Method, seen: set[str]) ->
         fact = f"{given} unless {needs} a gradient, but it {used} here without that test; it raises {error} {when}."
         yield Finding(
             fn.span(use.node),
-            fitting(*(f"{fact} {remedy}." for remedy in _tested_first(fn, method, use, use.name, flags))),
+            f"{fact} {_tested_first(fn, method, use, use.name, flags)}.",
             related=way_to(fn, use) if call is None else way_to(fn, call, use),
         )
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxlint.model.analyses.outputs import ignored_gradients, possible_output_values
+from ctxlint.model.analyses.outputs import ignored_gradients, may_be_none, possible_output_values
 from ctxlint.model.function import FunctionClass
-from ctxlint.model.interpreter.values import NONE, View
+from ctxlint.model.interpreter.values import View
 from ctxlint.rules.base import Category, Finding, Rule
 from ctxlint.rules.related import unread_by
 from ctxlint.rules.wording import quoted
@@ -91,7 +91,7 @@ class IgnoredOutputGradient(Rule[FunctionClass]):
             return
         for each in ignored_gradients(fn):
             values = possible_output_values(fn, each.index) or ()
-            sometimes = any(option == NONE for value in values for option in value.options())
+            sometimes = may_be_none(fn, each.index)  # torch raises for a mark of None
             unless, output = (" or `None`", "it") if sometimes else ("", "that output")
             mark = "mark the tensor" if sometimes else "mark the output"
             helpers = dict.fromkeys(given.called for given in each.given_to)

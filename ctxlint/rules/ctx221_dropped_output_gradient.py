@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxlint.model.analyses.outputs import dropped_gradients, output_name, surely_differentiable
+from ctxlint.model.analyses.outputs import dropped_gradients, may_be_none, output_name, surely_differentiable
 from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Category, Finding, Rule
 from ctxlint.rules.related import at
@@ -111,7 +111,9 @@ def _message(fn: FunctionClass, backward: str, dropped: list[OutputGradient], *,
         kind, condition = "floating-point tensors" if several else "a floating-point tensor", ""
     fact = f"`{backward}` of `{fn.name}` drops the {gradient} of {outputs}, {kind}"
     mark = f"mark {them} as well" if wanted else f"call `{fn.storing_ctx}.mark_non_differentiable`"
-    return f"{fact}; {condition}a loss on {them} silently has no effect. Use {use}, or {mark}."
+    where = f" where {'they are tensors' if several else 'it is a tensor'}"
+    where *= any(may_be_none(fn, each.index) for each in dropped)
+    return f"{fact}; {condition}a loss on {them} silently has no effect. Use {use}, or {mark}{where}."
 
 
 def _outputs(fn: FunctionClass, indices: list[int]) -> str:

@@ -294,6 +294,12 @@ def surely_differentiable(fn: FunctionClass, index: int) -> bool:
     )
 
 
+def may_be_none(fn: FunctionClass, index: int) -> bool:
+    """Whether forward returns ``None`` for an output on some path: ``mark_non_differentiable`` raises for that."""
+    values = possible_output_values(fn, index) or ()
+    return any(option == NONE for value in values for option in value.options())
+
+
 def is_independent(fn: FunctionClass, index: int) -> bool:
     """Whether an output certainly depends on no input, unless it is None: random numbers, or zeros."""
     values = possible_output_values(fn, index) or ()
