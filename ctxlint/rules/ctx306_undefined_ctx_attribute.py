@@ -170,6 +170,10 @@ def _plain_remedy(fn: FunctionClass, method: Method, read: ContextRead, writer: 
     name, ctx, where = read.attribute, method.ctx_name, writer.name if writer is not None else "forward"
     if _is_known(fn, writer, name):
         return f"Write `{ctx}.{name} = {name}` in `{where}`."
+    meant = _set_under_its_name(fn, method, read)
+    if meant:
+        kept = ", ".join(f"{ctx}.{each}" for each in meant)
+        return f"Write `{', '.join(meant)} = {kept}`, or set `{ctx}.{name}` in `{where}`."
     tensor = f", or save it there and read `{ctx}.saved_tensors` if it is a tensor" * (
         method is fn.backward and _is_operand(fn, read)
     )
@@ -180,6 +184,22 @@ def _is_operand(fn: FunctionClass, read: ContextRead) -> bool:
     """Whether backward itself computes with it, perhaps as with a tensor: that is saved, not kept (CTX301, CTX302)."""
     around = fn.backward.parents.get(read.node) if fn.backward is not None and not read.by else None
     return isinstance(around, (cst.BinaryOperation, cst.UnaryOperation, cst.Arg))
+
+
+def _set_under_its_name(fn: FunctionClass, method: Method, read: ContextRead) -> list[str]:
+    """The names that a read gives its value to, if ctx has attributes of the same names that nothing reads.
+
+    Apart from names that nothing reads, as in ``_, scale = ctx.others``.
+    """
+    statement = None if read.by or read.called else method.parents.get(read.node)
+    if not isinstance(statement, cst.Assign) or len(statement.targets) != 1 or method not in fn.reading_methods:
+        return []
+    target = statement.targets[0].target
+    nodes = [each.value for each in target.elements] if isinstance(target, (cst.Tuple, cst.List)) else [target]
+    names = [each.value for each in nodes if isinstance(each, cst.Name)]
+    wanted = [each for each in names if each in method.facts.names_read]
+    unread = fn.writes_by_attribute.keys() - fn.reads_by_attribute.keys()
+    return wanted if len(names) == len(nodes) and unread.issuperset(wanted) else []
 
 
 def _as_static_method(helper: Method | None) -> str:

@@ -10,6 +10,7 @@ from ctxlint.model.analyses.conditional_writes import (
     input_written_if_converted,
     input_written_if_permuted,
 )
+from ctxlint.model.analyses.deliberate_gradients import works_in_place
 from ctxlint.model.analyses.mutations import (
     data_modified,
     input_written,
@@ -106,7 +107,9 @@ class MissingMarkDirty(Rule[FunctionClass]):
     parameter: a mark raises for it; nor if it passes an attribute of another object, which may be one. The fix is unsafe: calls on a leaf that requires grad then raise, as they should, and so
     does backward if the operation that computed the input has saved it, as `tanh` does: there, only a copy helps. A
     second backward through a buffer that is kept between calls raises as well, because the mark makes the buffer part
-    of the first graph. Nor is it added if `backward` reads the buffer instead of the incoming gradient: the backward of
+    of the first graph. Nor is it added if the name of the Function or a
+    docstring says that it works in place, and `backward` returns the gradient as it came: it may be there for leaves.
+    Nor if `backward` reads the buffer instead of the incoming gradient: the backward of
     another Function may have written the gradient there.
 
     ## Known limits
@@ -272,7 +275,16 @@ def _mark_helps(fn: FunctionClass, tensor: Parameter, mutation: Mutation) -> boo
 
 def _is_fixed_by_mark(fn: FunctionClass, tensor: Parameter, mutation: Mutation) -> bool:
     """Whether ``mark_dirty`` is all that is missing at each call in view: none passes what another object may keep."""
-    return _mark_helps(fn, tensor, mutation) and not any(tensor.index in call.stored for call in fn.calls)
+    stored = any(tensor.index in call.stored for call in fn.calls)
+    return _mark_helps(fn, tensor, mutation) and not stored and not _may_be_for_leaves(fn, tensor)
+
+
+def _may_be_for_leaves(fn: FunctionClass, tensor: Parameter) -> bool:
+    """Whether a Function may be there to modify leaves, such as weights that it clips, and to pass the gradient on.
+
+    A mark changes nothing for others then, and raises for leaves.
+    """
+    return is_identity(fn, tensor.index) and works_in_place(fn)
 
 
 def _needs_more(fn: FunctionClass, tensor: Parameter, mutation: Mutation) -> bool:
@@ -357,6 +369,10 @@ def _message(fn: FunctionClass, tensor: Parameter, mutation: Mutation) -> str:
     if not markable and _is_asked_for(fn, tensor, mutation):
         where, markable = " there", True
     remedy = f"Call `{fn.storing_ctx}.mark_dirty({name})`{where}{otherwise}" if markable else "Work"
+    if markable and _may_be_for_leaves(fn, tensor):
+        remedy = remedy.removesuffix("work") + "modify it before `apply`, under `torch.no_grad()`"
+    else:
+        remedy += f" on `{name}.clone()`"
     unless = f"{unless_copied(mutation)}," if unless_copied(mutation) else ""
     leaf = "" if buffer else "a leaf is silently overwritten, and "
     effect, also = "later uses silently bypass this `backward`", ""
@@ -376,7 +392,7 @@ def _message(fn: FunctionClass, tensor: Parameter, mutation: Mutation) -> str:
     when = unless or under_flag(mutation)
     may_be_meant = _given_a_leaf(fn, tensor) or _clips_a_weight(fn, tensor, mutation)
     before = ", or modify it before `apply`, under `torch.no_grad()`" if may_be_meant and not also else ""
-    return f"`{mutation.doer}` modifies the input `{name}` in place{when} without `mark_dirty`; {leaf}{effect}. {remedy} on `{name}.clone()`{also or before}."
+    return f"`{mutation.doer}` modifies the input `{name}` in place{when} without `mark_dirty`; {leaf}{effect}. {remedy}{also or before}."
 
 
 def _clips_a_weight(fn: FunctionClass, tensor: Parameter, mutation: Mutation) -> bool:

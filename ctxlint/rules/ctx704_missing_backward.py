@@ -158,12 +158,18 @@ def _passing_parameters(fn: FunctionClass) -> Iterator[Finding]:
             )
         else:
             continue
-        fact = f"`{fn.name}` has neither `backward` nor `vjp`, but {fact} is trained. Define `backward`"
         yield Finding(
             fn.span(fn.node.name),
-            fitting(f"{fact}, or call it under `torch.no_grad()` for inference.", f"{fact}."),
+            fitting(*_or_for_inference(f"`{fn.name}` has neither `backward` nor `vjp`, but {fact} is trained")),
             in_view=True,
         )
+
+
+def _or_for_inference(fact: str) -> Iterator[str]:
+    """A fact with its remedy, in fewer and fewer words: what is there for inference alone needs no ``backward``."""
+    for each in (fact, fact.replace("neither `backward` nor `vjp`", "no `backward`")):
+        yield f"{each}. Define `backward`, or call it under `torch.no_grad()` for inference."
+        yield f"{each}. Define `backward`, or use `torch.no_grad()` for inference."
 
 
 def _in_modules(fn: FunctionClass) -> Iterator[Finding]:
@@ -172,12 +178,9 @@ def _in_modules(fn: FunctionClass) -> Iterator[Finding]:
             where = call.inside.rpartition(".")[0].rpartition(".")[2].partition("@")[0]
             fact = (
                 f"`{fn.name}` has neither `backward` nor `vjp`, but `forward` of `{where}` applies it on {call.place}; "
-                "torch raises NotImplementedError if a loss is differentiated through it. Define `backward`"
+                "torch raises NotImplementedError if a loss is differentiated through it"
             )
-            yield Finding(
-                fn.span(fn.node.name),
-                fitting(f"{fact}, or use `torch.no_grad()`.", f"{fact}."),
-            )
+            yield Finding(fn.span(fn.node.name), fitting(*_or_for_inference(fact)))
 
 
 def _may_be_trained(fn: FunctionClass, call: ApplyCall) -> bool:

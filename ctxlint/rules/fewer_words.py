@@ -37,6 +37,7 @@ _REMEDIES = (
     ("Copy them before the call, and continue with the copies", "Pass copies, and continue with them"),
     ("Compute the gradient from `", "Compute it from `"),
     (r"Write `restore_value=\[[^`]*\]` there", "Use `restore_value` there"),
+    (r"or (?:call it under|use) `torch\.no_grad\(\)` for inference", "or use `torch.no_grad()`"),
     ("Save `[^`]*` with `save_for_backward`, and", "Save it with `save_for_backward`, and"),
     (r"(proportional to it, .*) Multiply by `[^`]*`", r"\1 Multiply by it"),
     (r"(of `([^`]*)`, although .*) Compute (?:it|the gradient) from `\2`", r"\1 Compute it from that"),

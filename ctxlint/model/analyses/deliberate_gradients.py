@@ -203,15 +203,28 @@ def _may_comment(fn: FunctionClass, says: Callable[[str], bool]) -> bool:
     return any(map(says, comments_in(fn.slice.statement.text)))
 
 
+def works_in_place(fn: FunctionClass) -> bool:
+    """Whether the name of a Function or a docstring says that it works in place."""
+    words = _IN_PLACE.search(fn.name) is not None or fn.name.endswith("_")
+    return words or any(_IN_PLACE.search(each) and not _REFUSED.search(each) for each in _sentences(fn))
+
+
+_IN_PLACE = pattern(r"in[-_ ]?place(?!d|ment)", re.IGNORECASE)
+
+
+def _sentences(fn: FunctionClass) -> list[str]:
+    """The sentences of the docstrings of the class and of its methods."""
+    docstrings = [fn.node.get_docstring(), *(method.node.get_docstring() for method in fn.own_protocol_methods)]
+    return [part for text in filter(None, docstrings) for part in re.split(r"\.\s|\n\s*\n", text)]
+
+
 def refuses_to_save(fn: FunctionClass) -> bool:
     """Whether a docstring, or a comment in the class, says why ``save_for_backward`` is not used."""
-    docstrings = [fn.node.get_docstring(), *(method.node.get_docstring() for method in fn.own_protocol_methods)]
-    sentences = [part for text in filter(None, docstrings) for part in re.split(r"\.\s|\n\s*\n", text)]
 
     def refuses(text: str) -> bool:
         return bool(_SAVING.search(text) and _REFUSED.search(text))
 
-    if any(map(refuses, sentences)):
+    if any(map(refuses, _sentences(fn))):
         return True
     return _may_comment(fn, refuses) and any(map(refuses, comments_in(fn.commented_text())))
 
