@@ -176,10 +176,11 @@ class TensorStashedOnCtx(Rule[FunctionClass]):
             )
         for each in arrays_on_ctx(fn):
             kept, name = f"`{fn.storing_ctx}.{each.write.attribute}`", each.input.name
+            effect = "go unnoticed" if backward_raises(fn) else "silently give wrong gradients"
             yield Finding(
                 fn.span(each.write.node),
-                f"{kept} shares memory with the input `{name}` if that is on the CPU; in-place modifications silently give "
-                f"wrong gradients. Save `{name}` with `save_for_backward`, and convert it in `backward`.",
+                f"{kept} shares memory with the input `{name}` if that is on the CPU; in-place modifications "
+                f"{effect}. Save `{name}` with `save_for_backward`, and convert it in `backward`.",
                 related=reads_of(fn, each.write.attribute),
             )
 

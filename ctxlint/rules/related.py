@@ -95,9 +95,10 @@ def merged(findings: Iterable[Finding], note: str) -> Iterator[Finding]:
 
 
 def reads_of(fn: FunctionClass, attribute: str) -> tuple[Related, ...]:
-    """Where an attribute of ctx is read."""
+    """Where an attribute of ctx is read: the first place of each line."""
     reads = fn.reads_by_attribute.get(attribute, ())
-    return at(fn, (read.node for read in reads), f"`{fn.reading_ctx}.{attribute}` is read here")
+    notes = at(fn, (read.node for read in reads), f"`{fn.reading_ctx}.{attribute}` is read here")
+    return tuple({each.span.start.line: each for each in reversed(notes)}.values())[::-1]
 
 
 def saves(fn: FunctionClass, name: str = "save_for_backward") -> tuple[Related, ...]:

@@ -212,7 +212,20 @@ def always_none(fn: FunctionClass, index: int) -> bool:
 
 def gives_otherwise(backward: Method) -> bool:
     """Whether backward may leave gradients where an optimizer finds them: ``weight.main_grad``, ``store.put(...)``."""
-    return any(each.attr.value in _ELSEWHERE for each in backward.nodes_of(cst.Attribute))
+    return any(
+        each.attr.value in _ELSEWHERE or (_is_for_gradient(each) and _is_set(backward, each))
+        for each in backward.nodes_of(cst.Attribute)
+    )
+
+
+def _is_for_gradient(node: cst.Attribute) -> bool:
+    """Whether an attribute is called like a gradient: ``weight.float_grad``."""
+    return not {"grad", "gradient"}.isdisjoint(node.attr.value.split("_"))
+
+
+def _is_set(backward: Method, node: cst.Attribute) -> bool:
+    """Whether backward sets an attribute of something else than ctx."""
+    return isinstance(backward.parents.get(node), (cst.AssignTarget, cst.AugAssign)) and not backward.is_on_ctx(node)
 
 
 _ELSEWHERE = frozenset(str.split("grad main_grad weight_grad wgrad grad_sample accumulate_grad accumulate_wgrad put"))
