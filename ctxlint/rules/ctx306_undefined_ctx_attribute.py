@@ -198,7 +198,12 @@ def _set_under_its_name(fn: FunctionClass, method: Method, read: ContextRead) ->
     nodes = [each.value for each in target.elements] if isinstance(target, (cst.Tuple, cst.List)) else [target]
     names = [each.value for each in nodes if isinstance(each, cst.Name)]
     wanted = [each for each in names if each in method.facts.names_read]
-    unread = fn.writes_by_attribute.keys() - fn.reads_by_attribute.keys()
+    unread = {
+        name
+        for name, writes in fn.writes_by_attribute.items()
+        if name not in fn.reads_by_attribute
+        and any(not each.guards and is_name(each.value_node, name) for each in writes)
+    }
     return wanted if len(names) == len(nodes) and unread.issuperset(wanted) else []
 
 

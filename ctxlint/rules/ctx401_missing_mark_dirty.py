@@ -287,6 +287,13 @@ def _may_be_for_leaves(fn: FunctionClass, tensor: Parameter) -> bool:
     return is_identity(fn, tensor.index) and works_in_place(fn)
 
 
+def _gets_what_is_computed(fn: FunctionClass, tensor: Parameter) -> bool:
+    """Whether a call in view passes the result of an operation, which must not be modified before ``apply``."""
+    at = tensor.index
+    unnamed = (each for each in fn.calls if each.applies and at < len(each.names) and not each.names[at])
+    return any(at not in (*each.frozen, *each.leaves, *each.created, *dict(each.modifiable)) for each in unnamed)
+
+
 def _needs_more(fn: FunctionClass, tensor: Parameter, mutation: Mutation) -> bool:
     """Whether a mark raises, or is not all that is missing."""
     return (
@@ -369,7 +376,7 @@ def _message(fn: FunctionClass, tensor: Parameter, mutation: Mutation) -> str:
     if not markable and _is_asked_for(fn, tensor, mutation):
         where, markable = " there", True
     remedy = f"Call `{fn.storing_ctx}.mark_dirty({name})`{where}{otherwise}" if markable else "Work"
-    if markable and _may_be_for_leaves(fn, tensor):
+    if markable and _may_be_for_leaves(fn, tensor) and not _gets_what_is_computed(fn, tensor):
         remedy = remedy.removesuffix("work") + "modify it before `apply`, under `torch.no_grad()`"
     else:
         remedy += f" on `{name}.clone()`"
