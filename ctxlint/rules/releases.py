@@ -20,15 +20,6 @@ def defaults_are_bound(fn: FunctionClass, settings: Settings) -> bool:
     return fn.style is Style.SETUP_CONTEXT and settings.torch.reach(2, 2)
 
 
-def refusing_torch(fn: FunctionClass, settings: Settings) -> str:
-    """What raises if gradients do not fit the inputs: since 2.11, not code that ``torch.compile`` gets.
-
-    A module may be compiled as a whole, also by a program that uses it: a call in its ``forward`` leaves that open.
-    """
-    in_module = any(call.applies and call.in_module and call.inside.endswith(".forward") for call in fn.calls)
-    return "eager torch" if in_module and settings.torch.reach(2, 11) else "torch"
-
-
 def at_backward(fn: FunctionClass, shortfall: Shortfall, settings: Settings) -> str:
     """When torch raises about the number of gradients: in which releases, and for which inputs."""
     newer_only = shortfall.expected.counts_defaults and settings.torch.fall_below(2, 2)
