@@ -95,10 +95,9 @@ def merged(findings: Iterable[Finding], note: str) -> Iterator[Finding]:
 
 
 def reads_of(fn: FunctionClass, attribute: str) -> tuple[Related, ...]:
-    """Where an attribute of ctx is read: the first place of each line."""
+    """Where an attribute of ctx is read."""
     reads = fn.reads_by_attribute.get(attribute, ())
-    notes = at(fn, (read.node for read in reads), f"`{fn.reading_ctx}.{attribute}` is read here")
-    return tuple({each.span.start.line: each for each in reversed(notes)}.values())[::-1]
+    return at(fn, (read.node for read in reads), f"`{fn.reading_ctx}.{attribute}` is read here")
 
 
 def saves(fn: FunctionClass, name: str = "save_for_backward") -> tuple[Related, ...]:
