@@ -129,11 +129,7 @@ def _description(value: Value, numbers: frozenset[str] = frozenset()) -> tuple[s
         return "a view of what it computed", None
     if not is_input(base) or is_tensor(base) is not Tri.YES:
         return None
-    return (
-        (f"a view of the input `{base.name}` or of a copy", None)
-        if copies
-        else (f"a view of the input `{base.name}`", base.index)
-    )
+    return f"a view of the input `{base.name}`{' or of a copy' * copies}", None if copies else base.index
 
 
 def _keeps_kind(view: View) -> bool:

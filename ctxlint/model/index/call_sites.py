@@ -1254,9 +1254,9 @@ def _denies_gradients(test: ast.expr) -> bool:
     if isinstance(test, ast.Compare) and isinstance(test.ops[0], (ast.Is, ast.Eq)):
         value = test.comparators[0]
         negated = isinstance(value, ast.Constant) and value.value is False
-    return (
-        mentions(test, _INFERENCE) != negated if mentions(test, _INFERENCE) else negated and mentions(test, _GRADIENTS)
-    )
+    if mentions(test, _INFERENCE):
+        return not negated
+    return negated and mentions(test, _GRADIENTS)
 
 
 def _has_substitute(node: ast.expr, scope: Scope) -> bool:

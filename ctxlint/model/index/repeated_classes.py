@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from ctxlint.source.ast_tree import nodes_in, own_nodes
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -35,46 +37,36 @@ def repeated_in(record: ClassRecord, index: FileIndex) -> tuple[str, tuple[str, 
 
 def _applied(function: _Function, defined: ast.ClassDef) -> Iterator[ast.Call | None]:
     """The calls of ``apply`` of a class in the function around it; None for each other use of its name."""
+    nodes, inside = nodes_in(function), {id(each) for each in nodes_in(defined)}
     calls = {
-        id(node.func.value): node
-        for node in ast.walk(function)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "apply"
+        id(each.func.value): each
+        for each in nodes
+        if isinstance(each, ast.Call) and isinstance(each.func, ast.Attribute) and each.func.attr == "apply"
     }
-    inside = {id(node) for node in ast.walk(defined)}
-    for node in ast.walk(function):
-        if isinstance(node, ast.Name) and node.id == defined.name and id(node) not in inside:
-            yield calls.get(id(node))
+    for each in nodes:
+        if isinstance(each, ast.Name) and each.id == defined.name and id(each) not in inside:
+            yield calls.get(id(each))
 
 
 def _is_returned(function: _Function, call: ast.Call) -> bool:
     """Whether a call is in a ``return`` of the function, or bound to a name that one mentions."""
-    nested = {
-        id(each)
-        for node in ast.walk(function)
-        if node is not function and _is_function(node)
-        for each in ast.walk(node)
-    }
-    mine = [node for node in ast.walk(function) if id(node) not in nested]
+    nodes = own_nodes(function)[0]
+    later = {id(part) for each in nodes if isinstance(each, ast.Lambda) for part in nodes_in(each)}
     names = {
         target.id
-        for node in mine
-        if isinstance(node, ast.Assign) and node.value is call
-        for target in node.targets
+        for each in nodes
+        if isinstance(each, ast.Assign) and each.value is call
+        for target in each.targets
         if isinstance(target, ast.Name)
     }
-    returned = (
-        each for node in mine if isinstance(node, ast.Return) for each in ast.walk(node) if id(each) not in nested
-    )
-    return any(each is call or (isinstance(each, ast.Name) and each.id in names) for each in returned)
-
-
-def _is_function(node: ast.AST) -> bool:
-    return isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
+    returned = (part for each in nodes if isinstance(each, ast.Return) for part in nodes_in(each))
+    now = (each for each in returned if id(each) not in later)
+    return any(each is call or (isinstance(each, ast.Name) and each.id in names) for each in now)
 
 
 def _closed_over(record: ClassRecord) -> Iterator[str]:
     """The names of the functions around a class that its methods use, in order."""
-    nodes = [*ast.walk(record.node)]
+    nodes = nodes_in(record.node)
     own = {each.arg for each in nodes if isinstance(each, ast.arg)}
     own |= {each.id for each in nodes if isinstance(each, ast.Name) and not isinstance(each.ctx, ast.Load)}
     names = [each for each in nodes if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Load)]

@@ -49,13 +49,11 @@ def none_elements_of(
     definition: Definition, bindings: MappingOf[str, Value], facts: MethodFacts
 ) -> Iterator[NoneElement]:
     """The elements of the only tuple that it returns that are None unless arguments need a gradient."""
-    function = definition.unit.index.functions.get(definition.qualname)
-    if function is None or any(map(_requires_gradients, nodes_in(function.node))):
-        return
     returned = facts.returns[0] if len(facts.returns) == 1 else None
     value = returned.node.value if returned is not None and isinstance(returned.node, cst.Return) else None
     if returned is None or not isinstance(value, cst.Tuple):
         return
+    unit, record = definition.unit, definition.unit.index.functions.get(definition.qualname)
     for at, element in enumerate(value.elements):
         if isinstance(element, cst.StarredElement):
             return
@@ -63,11 +61,9 @@ def none_elements_of(
         bound = [each for each in facts.of(Assigned) if each.name == name and returned.may_follow(each)]
         given = [each for each in bound if each.value is None or is_none(each.value) is not Tri.YES]
         needed = _required(given) if len(given) < len(bound) and name not in bindings else ()
-        if needed:
-            unit = definition.unit
+        if needed and record is not None and not any(map(_requires_gradients, nodes_in(record.node))):
             span = unit.slices.span_in_function(definition.qualname, element.value)
-            note = f"`{definition.name}` returns `{name}` here"
-            yield NoneElement(at, needed, (Step(unit.path, span, note),))
+            yield NoneElement(at, needed, (Step(unit.path, span, f"`{definition.name}` returns `{name}` here"),))
 
 
 def _requires_gradients(node: ast.AST) -> bool:
