@@ -14,12 +14,14 @@ import libcst as cst
 from ctxlint.effort import EffortExceeded
 from ctxlint.model.analyses.apply_arity import all_fail, working_calls
 from ctxlint.model.analyses.context_parameter import lacks_context
+from ctxlint.model.analyses.helper_collectives import communicating_attributes
 from ctxlint.model.analyses.helper_uses import Code, used_by_functions, used_in_backward
 from ctxlint.model.analyses.input_uses import InputUses, Uses, WalkedUses
 from ctxlint.model.analyses.inputs import describe, from_calls, inputs_covered, none_from_calls
 from ctxlint.model.analyses.legacy import legacy_state
 from ctxlint.model.analyses.mutations import inputs_among
 from ctxlint.model.analyses.objects_on_ctx import inputs_on_ctx, objects_on_ctx, reads_any
+from ctxlint.model.analyses.omitted_arguments import GROUP
 from ctxlint.model.analyses.reachability import without_untaken_arms
 from ctxlint.model.analyses.returns import joined, returned_by, with_every_gradient
 from ctxlint.model.analyses.shifted import is_shifted
@@ -245,6 +247,7 @@ class Builder:
             enclosing_names=record.scope.function_locals() | self.assigned_names,
             absent_names=self.absent_names(methods.values()),
             gathering=self.gathering(forward, methods.get("backward")),
+            communicating=self.communicating(inputs, methods.get("backward")),
         )
         return without_untaken_arms(function)
 
@@ -253,6 +256,12 @@ class Builder:
         if forward is None or backward is None:
             return ()
         return tuple(gathering_functions(forward, backward, self._find))
+
+    def communicating(self, inputs: Iterable[Input], backward: Method | None) -> tuple[str, ...]:
+        """The attributes of ctx that are groups in which functions communicate, if an input is a group."""
+        if backward is None or not any(GROUP.fullmatch(each.name) for each in inputs):
+            return ()
+        return tuple(communicating_attributes(backward, self._find))
 
     def _find(self, unit: Unit, name: str) -> Definition | None:
         """The project function that a resolved name of a file certainly denotes."""

@@ -300,6 +300,8 @@ class FunctionClass:
     """Deprecated names of torch that the file imports, and that other files import from it."""
     gathering: tuple[tuple[str, str, str], ...] = ()
     """The functions that forward calls to gather a tensor from all processes: the file, the name and the parameter."""
+    communicating: tuple[str, ...] = ()
+    """The attributes of ctx that backward passes to functions of the project which communicate in such a group."""
     enclosing_names: frozenset[str] = frozenset()
     """Local names of enclosing functions, which methods can see, and names that other files set in the module."""
     absent_names: frozenset[str] = frozenset()

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.model.analyses.helper_collectives import COLLECTIVE
 from ctxlint.model.analyses.unsummed_gathers import module_of
 from ctxlint.model.function import SourceFile
 from ctxlint.model.interpreter.values import NONE
 from ctxlint.model.syntax import is_name, last_name, words_of
-from ctxlint.patterns import pattern
 from ctxlint.rules.base import Finding, Rule
 
 if TYPE_CHECKING:
@@ -82,7 +82,8 @@ class OmittedGroup(Rule[SourceFile]):
 
     ## Known limits
     Only parameters called `group` or `pg`, or whose name ends in `_group`, of the functions around the call, and
-    collectives of `torch.distributed`. Not reported if such a function, or the Function, tests or rebinds it.
+    collectives of `torch.distributed`, also in functions of the project that `backward` passes the group to. Not
+    reported if such a function, or the Function, tests or rebinds it.
 
     ## References
     - [torch.distributed: groups](https://pytorch.org/docs/stable/distributed.html#groups)
@@ -127,9 +128,12 @@ def _is_used(fn: FunctionClass, name: str) -> bool:
     if any(not tested.isdisjoint(words_of(test)) for method in fn.own_protocol_methods for test in _tests(method)):
         return False
     return backward is not None and any(
-        each.attr.value == attribute and backward.is_on_ctx(each) and _communicates(backward, each)
+        attribute in fn.communicating
+        or any(
+            each.attr.value == attribute and backward.is_on_ctx(each) and _communicates(backward, each)
+            for each in backward.nodes_of(cst.Attribute)
+        )
         for attribute, _value in stores
-        for each in backward.nodes_of(cst.Attribute)
     )
 
 
@@ -144,12 +148,9 @@ def _communicates(method: Method, group: cst.CSTNode) -> bool:
     """Whether a collective of torch gets the group itself, for which None is the default group."""
     argument = method.parents[group]
     call = method.parents[argument] if isinstance(argument, cst.Arg) else None
-    if not isinstance(call, cst.Call) or _COLLECTIVE.search(last_name(call.func)) is None:
+    if not isinstance(call, cst.Call) or COLLECTIVE.search(last_name(call.func)) is None:
         return False
     return module_of(method, call).startswith("torch.distributed")
-
-
-_COLLECTIVE = pattern(r"reduce|gather|scatter|all_?to_?all|alltoall|broadcast|send|recv|receive")
 
 
 def _stores(method: Method) -> Iterator[tuple[str, cst.BaseExpression]]:
