@@ -623,7 +623,7 @@ class SharedResult:
 class UndeclaredWrite:
     """A write of the operator ``function`` to the inputs ``parameters``, none of which it names.
 
-    ``returns_nothing``: it certainly has no result. ``written_at`` is the write, with its file, if the ``span`` is that
+    ``named`` are those that it names. ``returns_nothing``: it certainly has no result. ``written_at`` is the write, with its file, if the ``span`` is that
     of an argument: of ``keyword``, or of the implementation of an operator with a schema, which has the parameters
     ``declared`` and is ``declared_at`` a place. ``has_fake``: torch itself makes its fake, as for a ``triton_op``.
     """
@@ -637,6 +637,7 @@ class UndeclaredWrite:
     written_at: tuple[str, Span] | None = None
     declared_at: tuple[str, Span] | None = None
     has_fake: bool = False
+    named: tuple[str, ...] = ()
 
 
 @record

@@ -166,15 +166,17 @@ def _results_of(unit: Unit, resolver: Resolver, name: str, qualname: str) -> Ite
             yield SharedResult(part.span(event.node), name, node.name.value, *shared)
     for call in grad_mode_tests(facts):
         yield GradModeTest(part.span(call.node), node.name.value)
-    declared = declared_by(Definition(unit, qualname))
-    if declared is None or declared.names_some:
+    declared, looked_into = declared_by(Definition(unit, qualname)), _is_triton_op(unit, qualname)
+    if declared is None or (declared.named and looked_into):
         return
-    writes = _lasting_writes(facts, tensors)
+    writes = {name: each for name, each in _lasting_writes(facts, tensors).items() if name not in declared.named}
     if writes:
         parameters = _in_order(params, writes)
         span = part.span(next(iter(writes.values())).node)
-        nothing, made = _returns_nothing(unit, qualname), _is_triton_op(unit, qualname)
-        yield UndeclaredWrite(span, node.name.value, parameters, nothing, has_fake=made)
+        named = tuple(each.name for each in params if each.name in declared.named)
+        nothing = _returns_nothing(unit, qualname)
+        made = looked_into or (nothing and bool(named))  # torch makes that of an operator that only writes
+        yield UndeclaredWrite(span, node.name.value, parameters, nothing, has_fake=made, named=named)
 
 
 class _Walked(NamedTuple):

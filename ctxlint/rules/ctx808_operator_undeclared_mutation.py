@@ -1,4 +1,4 @@
-"""CTX808: a custom operator modifies an input, and ``mutates_args`` is empty."""
+"""CTX808: a custom operator modifies an input that ``mutates_args`` does not name."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class OperatorUndeclaredMutation(Rule[SourceFile]):
     """
     ## What it does
     Reports a function under `torch.library.custom_op` or `triton_op` that modifies an input in place, also one that may be
-    None, although its `mutates_args` is empty. The same applies to `infer_schema(f, mutates_args=[])`, to
+    None, although its `mutates_args` is empty, or names only others. The same applies to `infer_schema(f, mutates_args=[])`, to
     `custom_op("ns::f", f, mutates_args=())`, also in a function of the project that hands its arguments on to them, and to a
     schema as a string without `(a!)`.
 
@@ -30,6 +30,8 @@ class OperatorUndeclaredMutation(Rule[SourceFile]):
     `mutates_args` must name every input that the operator modifies; torch does not check it. An operator without results
     that modifies nothing has no effect, so `torch.compile` removes its calls if a fake of it is registered: the compiled
     function silently computes with the old values. Of an operator with results, it removes the calls whose result nothing uses.
+    If some inputs are named, the calls stay, but `torch.compile` takes the others for unchanged: where it moves or
+    reuses an operation, that gets the values that they had before.
     `torch.library.opcheck` raises.
 
     ## Example
@@ -58,8 +60,8 @@ class OperatorUndeclaredMutation(Rule[SourceFile]):
 
     ## Known limits
     A function of another file that registers operators is known where its name holds `custom_op`, or its parameter is
-    called `mutates_args`. Not reported for an operator that names another input, that has `tags`, a `schema` or further
-    decorators, if the write is in code that is not analysed, or if a later `copy_` may restore what was there.
+    called `mutates_args`. Not reported for an operator that has `tags`, a `schema` or further decorators, for a `triton_op`
+    or a call that names another input, if the write is in code that is not analysed, or if a later `copy_` may restore what was there.
 
     ## References
     - [torch.library.custom_op](https://pytorch.org/docs/stable/library.html#torch.library.custom_op)
@@ -73,11 +75,24 @@ class OperatorUndeclaredMutation(Rule[SourceFile]):
         for each in file.undeclared_writes if settings.torch.reach(2, 4) else ():
             dropped = "its calls" if each.returns_nothing else "calls whose result is unused"
             or_copy = "" if each.returns_nothing else ", or return new tensors if it has a gradient"
+            if each.named:
+                yield Finding(each.span, _partly_declared(each))
+                continue
             declaration = "its schema does not say so" if each.declared else f"its `{each.keyword}` is empty"
             fact = f"`{each.function}` modifies {quoted(each.parameters)} in place although {declaration}"
             once = "" if each.has_fake else "if it has a fake, "
             message = f"{fact}; {once}`torch.compile` silently drops {dropped}. Write {_remedy(each)}"
             yield Finding(each.span, fitting(f"{message}{or_copy}.", f"{message}."), related=_notes(file, each))
+
+
+def _partly_declared(write: UndeclaredWrite) -> str:
+    """What ``torch.compile`` does where the operator names other inputs: it does not drop the calls."""
+    fact = f"`{write.function}` modifies {quoted(write.parameters)} in place, which its `{write.keyword}` does not name"
+    values = "its old values" if len(write.parameters) == 1 else "their old values"
+    once = "" if write.has_fake else "if it has a fake, "
+    effect = f"{once}`torch.compile` silently computes with {values} where it moves or reuses operations"
+    added = " and ".join(f'`"{name}"`' for name in write.parameters)
+    return fitting(f"{fact}; {effect}. Add {added} to it.", f"{fact}; {effect}. Name all of them.")
 
 
 def _remedy(write: UndeclaredWrite) -> str:

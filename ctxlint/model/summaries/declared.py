@@ -42,14 +42,14 @@ _NAMESPACE = "torch.ops."
 class Declared(NamedTuple):
     """An operator: its parameters in order, those that it certainly writes, and the place of the declaration.
 
-    ``names_some``: it is declared to write some, perhaps only under a flag.
+    ``named``: those that it is declared to write, also those that it only writes under a flag.
     """
 
     name: str
     params: tuple[str, ...]
     written: frozenset[str]
     step: Step
-    names_some: bool
+    named: frozenset[str]
 
 
 def declared_by(definition: Definition) -> Declared | None:
@@ -64,7 +64,7 @@ def declared_by(definition: Definition) -> Declared | None:
     if written is None:
         return None
     certain = written - _chosen(record.node, names)
-    return _declared(definition.unit, definition.name, names, certain, decorator)._replace(names_some=bool(written))
+    return _declared(definition.unit, definition.name, names, certain, decorator)._replace(named=written)
 
 
 def _chosen(function: ast.FunctionDef | ast.AsyncFunctionDef, params: tuple[str, ...]) -> set[str]:
@@ -261,5 +261,5 @@ def _declared(unit: Unit, name: str, params: tuple[str, ...], written: frozenset
         params,
         written,
         Step(unit.path, unit.source.span_of(node), f"`{name}` declares here that it writes {what}"),
-        bool(written),
+        written,
     )

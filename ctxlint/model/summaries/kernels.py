@@ -426,7 +426,8 @@ class _Kernel:
         self.join(after)
         if self.is_launched(node.test):
             self.left = self.left or left or _returns(node)
-            return {name: way for name, way in first.items() if name in second}
+            passed = self.passed(node.test)
+            return {name: way for name, way in first.items() if name in second or name in passed}
         self.left = False
         return {**second, **first}
 
@@ -467,6 +468,21 @@ class _Kernel:
                     return same
                 return not same if isinstance(test.ops[0], (ast.NotEq, ast.IsNot)) else None
         return None
+
+    def passed(self, test: ast.expr) -> set[str]:
+        """The pointers whose presence is all that the launch determines of a test: what else it asks, the data decide.
+
+        What is written to one of them is then written to each tensor that is passed for it.
+        """
+        parts = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
+        found = set[str]()
+        for each in parts:
+            present = each.left if isinstance(each, ast.Compare) and isinstance(each.ops[0], ast.IsNot) else None
+            if isinstance(present, ast.Name) and present.id in self.params and ast.unparse(each).endswith(" None"):
+                found |= self.only(present)
+            elif self.is_launched(each):
+                return set()
+        return found
 
     def is_launched(self, test: ast.expr) -> bool:
         """Whether the launch determines a test: by a flag, by the module, by whether a pointer was passed."""
