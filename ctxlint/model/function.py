@@ -623,9 +623,10 @@ class SharedResult:
 class UndeclaredWrite:
     """A write of the operator ``function`` to the inputs ``parameters``, none of which it names.
 
-    ``named`` are those that it names. ``returns_nothing``: it certainly has no result. ``written_at`` is the write, with its file, if the ``span`` is that
-    of an argument: of ``keyword``, or of the implementation of an operator with a schema, which has the parameters
-    ``declared`` and is ``declared_at`` a place. ``has_fake``: torch itself makes its fake, as for a ``triton_op``.
+    ``named`` are those that it names. ``returns_nothing``: it certainly has no result. ``written_at`` is the write,
+    with its file, if the ``span`` is that of an argument: of ``keyword``, or of the implementation of an operator with
+    a schema, which has the parameters ``declared`` and is ``declared_at`` a place. ``has_fake``: torch itself makes its
+    fake, as for a ``triton_op``.
     """
 
     span: Span

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ctxlint.fixes.unread_saves import leave_out
 from ctxlint.model.analyses.foreign_names import names_of_forward
+from ctxlint.model.analyses.saved_metadata import unvalued_saves
 from ctxlint.model.analyses.saved_state import never_read
 from ctxlint.model.analyses.unread_attributes import kept_for_a_test, unread_save
 from ctxlint.model.function import FunctionClass
@@ -13,6 +14,7 @@ from ctxlint.model.interpreter.values import Tri, is_input, is_none, is_tensor
 from ctxlint.model.syntax import code_of
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
 from ctxlint.rules.related import reads_of_saved
+from ctxlint.rules.wording import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,8 +26,8 @@ if TYPE_CHECKING:
 class SavedNeverRead(Rule[FunctionClass]):
     """
     ## What it does
-    Reports an argument of `save_for_backward` that `backward` unpacks and never reads, and `save_for_backward` of a Function that
-    never reads `ctx.saved_tensors`. Also reports an input on ctx that `backward` only tests for `None`.
+    Reports an argument of `save_for_backward` that `backward` unpacks and never reads, or only asks for its shape, dtype or
+    device, and `save_for_backward` of a Function that never reads `ctx.saved_tensors`. Also reports an input on ctx that `backward` only tests for `None`.
 
     ## Why is this bad?
     The tensor needlessly occupies memory from forward to backward, and activations are usually what exhausts that
@@ -107,6 +109,7 @@ class SavedNeverRead(Rule[FunctionClass]):
                     None if fn.saves[0].by else leave_out(fn, position, slot),
                     reads_of_saved(fn),
                 )
+        yield from self._without_values(fn, also_kept)
         backward = fn.judgeable_backward
         if backward is None:
             return
@@ -122,6 +125,22 @@ class SavedNeverRead(Rule[FunctionClass]):
                 fn.span(save.node),
                 f"`{backward.name}` of `{fn.name}` never reads `{backward.ctx_name}.saved_tensors`; what is saved here needlessly stays "
                 f"in memory. Remove this call, or use the tensors.",
+            )
+
+    def _without_values(self, fn: FunctionClass, also_kept: set[Value | None]) -> Iterator[Finding]:
+        """The saved tensors that backward names, but whose values it never reads."""
+        for each in unvalued_saves(fn):
+            if each.slot.node is None or each.slot.value in also_kept:
+                continue
+            name, backward = code_of(each.slot.node), fn.reading_methods[0].name
+            fact, remedy = f"is never used in `{backward}`", "Remove it from `save_for_backward` and from `backward`"
+            if each.asked:
+                fact = f"is only asked for its {quoted(each.asked)} in `{backward}`"
+                remedy = f"Keep {'that' if len(each.asked) == 1 else 'these'} on ctx instead"
+            yield Finding(
+                fn.span(each.slot.node),
+                f"`{name}`, saved tensor {each.position + 1}, {fact}; saving it keeps its memory until then. {remedy}.",
+                related=reads_of_saved(fn),
             )
 
 

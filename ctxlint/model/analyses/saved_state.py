@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from ctxlint.model.function import FunctionClass
+    from ctxlint.model.interpreter.events import Unpacking
     from ctxlint.model.interpreter.method import Method
 
 _OBJECTS = (Parameter, Fresh, Single, Opaque, Item, View)
@@ -439,24 +440,36 @@ def _converted(value: Value) -> bool:
 
 def never_read(fn: FunctionClass) -> list[tuple[int, Slot]]:
     """The positions and arguments of the saved tensors that are never read. Empty if that is not certain."""
+    saved, unpackings = single_save(fn), unpackings_of(fn)
+    used = {
+        at
+        for method, unpacking in unpackings
+        for at, name in enumerate(unpacking.names)
+        if name is None or name in method.facts.names_read
+    }
+    unused = [(at, slot) for at, slot in enumerate(saved or ()) if at not in used and slot.value != NONE]
+    return unused if unpackings else []
+
+
+def unpackings_of(fn: FunctionClass) -> list[tuple[Method, Unpacking]]:
+    """Where the methods that read ctx bind the saved tensors to names.
+
+    Empty if they may read them in another way, or if other methods may.
+    """
     saved = single_save(fn)
     if saved is None or not fn.reading_methods or fn.has_subclass or fn.called_directly:
         return []
-    used: set[int] = set()
-    taken = False
+    found: list[tuple[Method, Unpacking]] = []
     for method in fn.reading_methods:
         if not method.facts.complete:
             return []
         for read in method.facts.of(SavedRead):
             if read.via == "saved_for_forward":
                 continue
-            taken = True
             if not read.unpackings or read.called or read.bound_to is not None:
                 return []
             for unpacking in read.unpackings:
                 if unpacking.starred or len(unpacking.names) != len(saved):
                     return []
-                used.update(
-                    at for at, name in enumerate(unpacking.names) if name is None or name in method.facts.names_read
-                )
-    return [(at, slot) for at, slot in enumerate(saved) if at not in used and slot.value != NONE] if taken else []
+                found.append((method, unpacking))
+    return found

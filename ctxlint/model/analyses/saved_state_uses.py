@@ -114,6 +114,15 @@ def _uses_of_kept(fn: FunctionClass, attribute: str, contained: bool, places: Se
     return uses
 
 
+def uses_of_name(fn: FunctionClass, method: Method, name: str) -> KeptUses:
+    """How a method uses the saved tensor that it has unpacked to a name."""
+    uses = KeptUses()
+    if not method.facts.complete:
+        uses.handed_on = uses.as_object = True
+    _Uses(fn, method, uses, None).follow(name, contained=False)
+    return uses
+
+
 def _results_of_helpers(method: Method, attribute: str) -> list[str]:
     """The names that are certainly bound to an attribute that another function reads: ``x, w = load(ctx)``."""
     bound = (each[0] for each in method.assignments.values() if len(each) == 1)

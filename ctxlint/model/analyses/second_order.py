@@ -181,7 +181,7 @@ def _is_of_tensor(fn: FunctionClass, method: Method, node: cst.Attribute) -> boo
     if root != method.ctx_name:
         return root in method.binders or any(param.name == root for param in method.params)
     values = [each.value for each in fn.writes_by_attribute.get(attribute, ()) if each.value is not None]
-    return bool(attribute) and all(_is_certain_tensor(fn, each) for value in values for each in value.options())
+    return bool(attribute) and all(is_certain_tensor(fn, each) for value in values for each in value.options())
 
 
 def _is_of_integers(fn: FunctionClass, method: Method, node: cst.Attribute) -> bool:
@@ -212,7 +212,7 @@ _SIZED = frozenset(str.split("expand narrow new_empty new_zeros reshape split sp
 """Methods that take sizes."""
 
 
-def _is_certain_tensor(fn: FunctionClass, value: Value) -> bool:
+def is_certain_tensor(fn: FunctionClass, value: Value) -> bool:
     origin = before_views(value)
     if is_input(origin) and origin.index < len(fn.inputs):
         return fn.inputs[origin.index].is_tensor is Tri.YES

@@ -470,7 +470,7 @@ class _Kernel:
         return None
 
     def passed(self, test: ast.expr) -> set[str]:
-        """The pointers whose presence is all that the launch determines of a test: what else it asks, the data decide.
+        """The pointers whose presence is all that the launch determines of a test, as data decide the rest.
 
         What is written to one of them is then written to each tensor that is passed for it.
         """
