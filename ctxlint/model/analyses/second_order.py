@@ -213,6 +213,7 @@ _SIZED = frozenset(str.split("expand narrow new_empty new_zeros reshape split sp
 
 
 def is_certain_tensor(fn: FunctionClass, value: Value) -> bool:
+    """Whether a value, or the input that it is a view of, certainly is a tensor."""
     origin = before_views(value)
     if is_input(origin) and origin.index < len(fn.inputs):
         return fn.inputs[origin.index].is_tensor is Tri.YES
