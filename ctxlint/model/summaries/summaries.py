@@ -381,7 +381,8 @@ class Summaries:
     def _with_writes_if_given(self, call: _Call, facts: MethodFacts, summary: Summary) -> Summary:
         """A summary with what a second walk writes to arguments that are hardly ever None, where they never are."""
         given = _written_if_given(facts)
-        known = self._walked(_with_given(call, given)) if given else None
+        again = _with_given(call, given)  # the same call if they are parts of other arguments
+        known = self._walked(again) if again != call else None
         if known is None:
             return summary
         numbers = {each.number for each in given}
