@@ -69,8 +69,8 @@ class ForwardTakesCtx(Rule[FunctionClass]):
     `setup_context`. There is no fix if `forward` uses the ctx: that code belongs in `setup_context`.
 
     ## Known limits
-    Not reported if `target-torch` ends before 2.0. A parameter counts as the ctx if it is named `ctx`, if it is used as
-    one, or if it is named `self` and never used.
+    Not reported if `target-torch` ends before 2.0. A parameter counts as the ctx if it is used as one, if it is
+    named `ctx` and `forward` does not compute with it, or if it is named `self` and never used.
 
     ## References
     - [Extending torch.func with autograd.Function](https://pytorch.org/docs/stable/notes/extending.func.html)

@@ -13,7 +13,7 @@ from ctxlint.model.index.scopes import dotted_name, is_builtin, resolutions, res
 from ctxlint.model.interpreter.events import Misfit, MisfitKind
 from ctxlint.model.interpreter.method import Binding, Decorator, Param, ParameterKind
 from ctxlint.model.interpreter.values import NONE, Opaque, Scalar, Tri, Value, constant
-from ctxlint.model.syntax import children, code_of, dotted
+from ctxlint.model.syntax import children, code_of, dotted, is_name
 from ctxlint.patterns import pattern
 from ctxlint.source.ast_tree import gives_back
 from ctxlint.source.nesting import too_deep
@@ -342,9 +342,11 @@ def _is_context(node: cst.FunctionDef, param: Param) -> bool:
 
 
 def _is_mistaken_context(node: cst.FunctionDef, param: Param) -> bool:
-    """Whether the first parameter of a forward without ctx was meant to be one."""
-    if param.name.strip("_") == "ctx" or used_as_context(node.body, param.name):
+    """Whether the first parameter of a forward without ctx was meant to be one, not a tensor with such a name."""
+    if used_as_context(node.body, param.name):
         return True
+    if param.name.strip("_") == "ctx":
+        return not _is_used_as_value(node.body, param.name)
     return param.name in RECEIVERS and not _mentions(node.body, param.name)
 
 
@@ -353,6 +355,27 @@ def used_as_context(node: cst.CSTNode, name: str) -> bool:
     if isinstance(node, cst.Attribute) and isinstance(node.value, cst.Name) and node.value.value == name:
         return node.attr.value in autograd.CONTEXT_ONLY
     return any(used_as_context(child, name) for child in children(node))
+
+
+def _is_used_as_value(node: cst.CSTNode, name: str) -> bool:
+    """Whether code computes with a name, takes an item of it or calls its methods, as with a tensor and never a ctx."""
+    operands: tuple[cst.CSTNode, ...] = ()
+    if isinstance(node, cst.BinaryOperation):
+        operands = (node.left, node.right)
+    elif isinstance(node, cst.UnaryOperation) and not isinstance(node.operator, cst.Not):
+        operands = (node.expression,)
+    elif isinstance(node, cst.Subscript):
+        operands = (node.value,)
+    elif isinstance(node, cst.Call):
+        path = dotted(node.func) or ""
+        if path.startswith((f"{name}.", *_OF_TORCH)):  # ``used_as_context`` knows the methods of a ctx
+            return path.startswith(f"{name}.") or any(is_name(each.value, name) for each in node.args)
+    if any(is_name(each, name) for each in operands):
+        return True
+    return any(_is_used_as_value(child, name) for child in children(node))
+
+
+_OF_TORCH = ("torch.", "F.")
 
 
 def _mentions(node: cst.CSTNode, name: str) -> bool:
