@@ -71,7 +71,7 @@ class ForwardKeywords(Rule[FunctionClass]):
     ## Known limits
     Not reported if the project subclasses the Function or calls its `forward` directly, because such calls may pass keyword
     arguments, or if all parameters are passed on to one call: `f(*args, **kwargs)`, or, with ctx, `f(ctx, x, n, **kwargs)`
-    or `f(ctx, converted, *args, **kwargs)`.
+    or `f(ctx, converted, *args, **kwargs)`. Nor if `forward` only raises where there are any.
 
     ## References
     - [pytorch#182206](https://github.com/pytorch/pytorch/pull/182206): keywords at `apply`
@@ -98,7 +98,11 @@ class ForwardKeywords(Rule[FunctionClass]):
                 f"Take {them(needed)} by position.",
             )
         for param in forward.params:
-            if param.kind is ParameterKind.KEYWORDS and is_read(forward, param) and not _passes_on(forward, param.name):
+            if (
+                param.kind is ParameterKind.KEYWORDS
+                and is_read(forward, param)
+                and not _expects_none(forward, param.name)
+            ):
                 yield Finding(
                     fn.span(param.node.name),
                     f"`forward` of `{fn.name}` reads `**{param.name}`, which is always empty; torch raises TypeError for "
@@ -114,6 +118,31 @@ def _remedy(fn: FunctionClass, name: str) -> str:
     if fn.backward is None:
         return "Take a dict or named parameters, and pass them by position."
     return "Take a dict or named parameters, pass them by position, and return `None` for each."
+
+
+def _expects_none(forward: Method, name: str) -> bool:
+    """Whether nothing is expected of the keywords: they go on as they come, or forward refuses them."""
+    return _passes_on(forward, name) or all(
+        _is_refused(forward, node) for node in forward.nodes_of(cst.Name) if node.value == name
+    )
+
+
+def _is_refused(forward: Method, node: cst.CSTNode) -> bool:
+    """Whether a read only decides about an error, or is for its text."""
+    for around in forward.above(node):
+        if isinstance(around, (cst.Raise, cst.Assert, cst.Param)):
+            return True
+        if isinstance(around, (cst.If, cst.For)):
+            return around.orelse is None and _raises(around.body)
+    return False
+
+
+def _raises(body: cst.BaseSuite) -> bool:
+    """Whether a body ends with a ``raise``."""
+    last = body.body[-1] if body.body else None
+    if isinstance(last, cst.SimpleStatementLine):
+        last = last.body[-1]
+    return isinstance(last, cst.Raise)
 
 
 def _passes_on(forward: Method, name: str) -> bool:
