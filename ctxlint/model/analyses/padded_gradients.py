@@ -10,7 +10,7 @@ from ctxlint.model.analyses.reachability import judged_gradients
 from ctxlint.model.analyses.saved_state import single_save
 from ctxlint.model.interpreter.events import Assigned
 from ctxlint.model.interpreter.values import NONE, Fresh, Parameter, SavedTensor, View
-from ctxlint.model.syntax import code_of, dotted, last_name
+from ctxlint.model.syntax import code_of, dotted, keywords_of, last_name, signed_integer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,9 +56,17 @@ def _only_bound_to(fn: FunctionClass, name: str, values: list[Value]) -> bool:
 def _padded_name(value: Value) -> str | None:
     """The ``name`` of which a tensor is ``F.pad(name, …)``."""
     call = value.node if isinstance(value, Fresh) else None
-    if not isinstance(call, cst.Call) or last_name(call.func) != "pad" or not call.args:
+    if not isinstance(call, cst.Call) or last_name(call.func) != "pad" or not call.args or _adds_nothing(call):
         return None
     return dotted(call.args[0].value) if call.args[0].keyword is None else None
+
+
+def _adds_nothing(call: cst.Call) -> bool:
+    """Whether a call certainly pads by nothing: ``F.pad(x, (0, 0))``."""
+    widths = call.args[1].value if len(call.args) > 1 and not call.args[1].keyword else keywords_of(call).get("pad")
+    if not isinstance(widths, (cst.Tuple, cst.List)):
+        return False
+    return all(signed_integer(each.value) == 0 for each in widths.elements)
 
 
 def _names_of(backward: Method, at: int) -> frozenset[str]:
