@@ -69,7 +69,8 @@ class ExchangedSaves(Rule[FunctionClass]):
 
     ## Known limits
     Both names must be those of the variables that are saved, each in the place of the other, and `backward` must use both. Not reported if
-    `save_for_backward` is called in several places, or with `*tensors`, or if `backward` computes the same with the two exchanged.
+    `save_for_backward` is called in several places, or with `*tensors`, or if `backward` computes the same with the two exchanged. Nor if the
+    gradients of the two inputs have changed places as well, by their names, or are right as they are, as far as that can be computed.
 
     ## References
     - [FunctionCtx.save_for_backward](https://pytorch.org/docs/stable/generated/torch.autograd.function.FunctionCtx.save_for_backward.html)

@@ -312,6 +312,11 @@ _OF_ONE: dict[str, Callable[[float], float]] = {
 _FUNCTIONS: dict[str, tuple[Callable[..., float], tuple[str, ...]]] = {
     **{name: (function, ("input",)) for name, function in _OF_ONE.items()},
     "pow": (_BINARY["Power"], ("input", "exponent")),
+    "hypot": (math.hypot, ("input", "other")),
+    "atan2": (math.atan2, ("input", "other")),
+    "arctan2": (math.atan2, ("input", "other")),
+    "maximum": (max, ("input", "other")),
+    "minimum": (min, ("input", "other")),
     "mul": (_BINARY["Multiply"], ("input", "other")),
     "div": (_BINARY["Divide"], ("input", "other")),
     "add": (_BINARY["Add"], ("input", "other")),

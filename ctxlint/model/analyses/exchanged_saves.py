@@ -8,7 +8,9 @@ import libcst as cst
 
 from ctxlint.effort import spend
 from ctxlint.model.analyses.flattened import before_copies
+from ctxlint.model.analyses.gradient_names import has_name_of
 from ctxlint.model.analyses.saved_tensors import mismatched, saving_call
+from ctxlint.model.analyses.wrong_derivatives import are_right
 from ctxlint.model.interpreter.values import SavedTensor, is_input
 from ctxlint.model.syntax import children, names_in, only_target
 from ctxlint.records import record
@@ -44,7 +46,7 @@ def exchanged_saves(fn: FunctionClass, method: Method) -> Iterator[ExchangedSave
         if at < other and second is not None and at < len(saved) and second.value == saved[at] != name:
             both = (first.value, second.value)
             kept = _keeps_its_names(fn, calls[0], both) and not _exchanges(method, both)
-            kept = kept and not _uses_both_alike(method, first, both)
+            kept = kept and not _uses_both_alike(method, first, both) and not _is_right(fn, method, both)
             if kept and all(len(method.named.get(each, ())) > 1 for each in both):
                 yield ExchangedSaves(first, second)
 
@@ -79,6 +81,19 @@ def _uses_both_alike(method: Method, first: cst.Name, names: tuple[str, str]) ->
     as_it_is, exchanged = dict(zip(names, names)), dict(zip(names, names[::-1]))
     body = method.node.body
     return _in_order(body, as_it_is, unpacking) == _in_order(body, exchanged, unpacking)
+
+
+def _is_right(fn: FunctionClass, method: Method, names: tuple[str, str]) -> bool:
+    """Whether the gradients of two inputs have changed places like their names, or are right as they are."""
+    indices = [each.index for name in names for each in fn.inputs if each.name == name]
+    if method is not fn.backward or len(indices) != len(names):
+        return False
+    exchanged = [
+        [has_name_of(slot.node, fn.inputs) for slot in (each.slots[at] for at in indices)]
+        for each in fn.gradients
+        if len(each.slots) > max(indices)
+    ]
+    return (bool(exchanged) and all(each == indices[::-1] for each in exchanged)) or are_right(fn, indices)
 
 
 def _in_order(node: cst.CSTNode, names: dict[str, str], left_out: cst.CSTNode | None) -> str:

@@ -11,7 +11,7 @@ from ctxlint.patterns import pattern
 from ctxlint.records import record
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from ctxlint.model.analyses.element_values import Held
     from ctxlint.model.function import FunctionClass, Input
@@ -62,6 +62,20 @@ def wrong_derivatives(fn: FunctionClass) -> Iterator[WrongDerivative]:
         constant = 1 in (len({each.given for each in tried}), len({round(each.right, 3) for each in tried}))
         if wrong and not constant and len(factors) > 1 and max(factors) - min(factors) > _FAR:
             yield wrong[0]
+
+
+def are_right(fn: FunctionClass, indices: Iterable[int]) -> bool:
+    """Whether backward gives the derivative by each of some inputs, for all numbers with which this is known."""
+    backward = fn.counted_backward
+    if fn.forward is None or backward is None or len(backward.own_params) != 1:
+        return False
+    tried = [[_tried(fn, backward, index, shift) for shift in range(len(_POINTS))] for index in indices]
+    known = [[each for each in some if each is not None] for some in tried]
+    return all(len(some) > 1 and all(_is_close(each) for each in some) for some in known)
+
+
+def _is_close(tried: WrongDerivative) -> bool:
+    return abs(tried.given - tried.right) <= _EXACT * max(1.0, abs(tried.right))
 
 
 def _tried(fn: FunctionClass, backward: Method, index: int, shift: int) -> WrongDerivative | None:
