@@ -110,7 +110,7 @@ class GradientUnbound(Rule[FunctionClass]):
 
     ## Known limits
     Not reported if no other input can need a gradient, under `try`, if the Function asserts something about the flag, or if the
-    variable is read under an equivalent test; nor, where
+    variable is read under an equivalent test, or if each call in view is under a test of that input's flag alone; nor, where
     the variable is bound to `None` first, if it is used under any test but that of another input's flag, also in a
     function that gets it. A branch without the name is not reported if a test elsewhere that raises, returns or asserts
     mentions the same names, or if another statement binds it too.

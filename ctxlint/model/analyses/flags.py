@@ -546,9 +546,15 @@ def _unbound_uses(fn: FunctionClass, method: Method) -> list[tuple[MaybeUnbound,
             bound = flags <= wanted if alone else flags & wanted
             possible = others and not bound and not wanted & refused_flags(use.guards)
             if flags and possible and _refused(bindings) <= others and not _same_test(fn, use, bindings):
-                if not use.tried and not _decides_a_raise(fn, flags):
+                if not use.tried and not _decides_a_raise(fn, flags) and not _are_asked_by_callers(fn, flags):
                     found.append((use, flags))
     return found
+
+
+def _are_asked_by_callers(fn: FunctionClass, flags: frozenset[int]) -> bool:
+    """Whether each call in view is under a test of the flag of such an input: ``if x.requires_grad:``."""
+    calls = [call for call in fn.calls if call.applies and not call.expects_error]
+    return bool(calls) and not any(flags.isdisjoint(call.asked) for call in calls)
 
 
 def _are_set_together(fn: FunctionClass, flags: frozenset[int]) -> bool:

@@ -87,6 +87,8 @@ class ApplyCall:
     settled: tuple[int, ...] = ()
     """Positions of arguments that are parameters of the function around the call with None as default, if it tests them
     or binds them again: None may never get here."""
+    asked: tuple[int, ...] = ()
+    """Positions of arguments whose flag the function around the call tests by itself, as in ``if x.requires_grad:``."""
     frozen: tuple[int, ...] = ()
     """Positions of arguments that are certainly frozen parameters or buffers of a module: ``self.weight``."""
     leaves: tuple[int, ...] = ()

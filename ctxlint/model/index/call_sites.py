@@ -94,6 +94,7 @@ _GRADIENTS = pattern(
 )
 """What a condition mentions that tests whether gradients are wanted; not any buffer of gradients."""
 _INFERENCE = pattern(r"inference")
+_FLAG = pattern(f"^{REQUEST}$")
 
 
 class CallSites:
@@ -534,6 +535,7 @@ class CallSites:
             defaults=tuple(self.left_to_defaults(arguments[: len(plain)], record)) if how in APPLIES else (),
             of_module=tuple(of_module),
             settled=tuple(settled),
+            asked=self.asked(names, record.scope) if how in APPLIES else (),
             frozen=tuple(frozen),
             leaves=tuple(leaves),
             tracked=tuple(at for at, each in enumerate(arguments[: len(plain)]) if self.is_tracked(each, record.scope)),
@@ -587,6 +589,17 @@ class CallSites:
                 dimension, named = sliced_dimensions(each, lambda name: self.bound_value(name, scope))
                 if dimension:
                     yield at, dimension, named, ast.unparse(each)
+
+    def asked(self, names: list[str], scope: Scope) -> tuple[int, ...]:
+        """The positions of arguments with these names whose flag decides alone about some condition around the call."""
+        tests = [test for test in scope.conditions if mentions(test, _FLAG)]
+        tests += [
+            each.test
+            for each in self.index.body_of(scope)
+            if isinstance(each, ast.Assert) and mentions(each.test, _FLAG)
+        ]
+        decided = {name for test in tests for holds in (True, False) for name in _flags_set(test, holds=holds)}
+        return tuple(at for at, name in enumerate(names) if name in decided)
 
     def trained(self, arguments: list[ast.expr], parameters: list[ast.expr], scope: Scope) -> tuple[int, ...]:
         """The positions of parameters that a module creates to train them, and reads only there."""
@@ -1257,6 +1270,17 @@ def _denies_gradients(test: ast.expr) -> bool:
     if mentions(test, _INFERENCE):
         return not negated
     return negated and mentions(test, _GRADIENTS)
+
+
+def _flags_set(test: ast.expr, *, holds: bool) -> Iterator[str]:
+    """The names of tensors that certainly require a gradient if a test holds, or does not: ``not x.requires_grad``."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        yield from _flags_set(test.operand, holds=not holds)
+    elif isinstance(test, ast.BoolOp):
+        for each in test.values if isinstance(test.op, ast.And) is holds else ():
+            yield from _flags_set(each, holds=holds)
+    elif isinstance(test, ast.Attribute) and test.attr == REQUEST and holds:
+        yield _name_of(test.value)
 
 
 def _has_substitute(node: ast.expr, scope: Scope) -> bool:
