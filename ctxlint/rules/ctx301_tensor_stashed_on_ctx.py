@@ -87,7 +87,7 @@ class TensorStashedOnCtx(Rule[FunctionClass]):
 
     The message says that modifications "silently give wrong gradients" if `backward` certainly computes with the values, and
     that they "go unnoticed" if it only tests them, or passes the tensor to code that ctxlint does not know. Where
-    another view of the tensor is saved and `backward` unpacks it, torch notices them.
+    another view of the tensor is saved and `backward` unpacks it, torch notices them, and so does a `backward` that compares `_version`.
 
     If `backward` does not read the values of an input but, for example, only its shape, the gradients are right, but
     the whole tensor stays alive. Store the shape instead: saving the tensor would turn a legal in-place operation into
@@ -223,14 +223,20 @@ def _message(stash: Stash, found: tuple[Stash, ...]) -> str:
         stays = f"{'they stay' if them == 'them' else 'it stays'} in memory as long as the graph"
         if stash.uses.only_metadata:
             effect = stays
-        elif stash.is_noticed:
-            what += _saved(stash)
+        elif stash.is_noticed or _checks_versions(stash.fn):
+            what += _saved(stash) if stash.is_noticed else ""
             effect = f"{stays}, and saved-tensor hooks do not see {them}"
         elif stash.uses.computes and not backward_raises(stash.fn):
             effect = f"in-place modifications silently give wrong gradients, and saved-tensor hooks do not see {them}"
         else:
             effect = f"in-place modifications go unnoticed, and saved-tensor hooks do not see {them}"
     return f"{attribute} keeps {what}{metadata_clause(stash)}; {effect}. {remedy(stash)}"
+
+
+def _checks_versions(fn: FunctionClass) -> bool:
+    """Whether backward itself asks if a tensor was modified: ``ctx.x._version != ctx.version``."""
+    reads = (node for method in fn.reading_methods for node in method.nodes_of(cst.Attribute))
+    return any(node.attr.value == "_version" for node in reads)
 
 
 def _saved(stash: Stash) -> str:
