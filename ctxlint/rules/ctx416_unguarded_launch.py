@@ -89,7 +89,8 @@ class UnguardedLaunch(Rule[FunctionClass]):
 
     ## Known limits
     Off by default: with one GPU for each process, as under `torchrun`, `torch.cuda.set_device` is usually called once.
-    Reported once for a Function. Not reported under any context manager but those for grad mode, autocast and the like, in a function
+    Reported once for a Function. Not reported under any context manager but `torch.device`, which only chooses where new tensors
+    are created, and those for grad mode, autocast and the like, in a function
     that mentions the current device or a guard, with a decorator that may choose a device, or under `try`; nor if
     a call of the Function in view is under such a context manager. Only kernels under `triton.jit`, `triton.autotune` and
     `triton.heuristics`. Whether the program sets the current GPU itself before each call is not known.

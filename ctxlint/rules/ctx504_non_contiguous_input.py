@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.model.analyses.flattened_writes import flattened_writes
-from ctxlint.model.analyses.layout_uses import compiled_reads_of_inputs
+from ctxlint.model.analyses.layout_uses import ADDRESS, compiled_reads_of_inputs
 from ctxlint.model.analyses.sliced_inputs import sliced_inputs
 from ctxlint.model.analyses.uncopied_saves import uncopied_saves
 from ctxlint.model.function import FunctionClass
@@ -27,7 +27,7 @@ class NonContiguousInput(Rule[FunctionClass]):
     ## What it does
     Reports a compiled extension, an operator that torch itself does not have, or the launch of a kernel,
     `kernel[grid]`, that gets an input in `forward` as it came, if `forward` neither makes it contiguous nor asks for its
-    layout; extensions and operators also in a function of the project that `forward` passes the input to. Also a Triton kernel
+    layout, or a call that gets its `data_ptr()` with those of other tensors; extensions and operators also in a function of the project that `forward` passes the input to. Also a Triton kernel
     of the project that gets an input with the strides of its rows, and adds a range to the address. And one that gets a
     saved input in `backward` as it came, if `forward` gives compiled code a contiguous copy of it. Also a new tensor with
     the layout of an input or incoming gradient, its `clone()` or `torch.zeros_like(x)`, that is written by way of `flatten()` or the like, which copies what is
@@ -100,13 +100,15 @@ class NonContiguousInput(Rule[FunctionClass]):
             names, several = _named([each.name for each in inputs]), len(inputs) > 1
             passed = f"gets the input{'s' * several} {names}"
             passed = f"`{read.by}` passes {names} to `{read.reader}`" if read.by else f"`{read.reader}` {passed}"
+            if read.how == ADDRESS:
+                passed = f"A launch gets the address{'es' * several} of the input{'s' * several} {names}"
             if read.how == PARTLY_STRIDED:
                 passed += ", which takes" if read.by else " and takes"
                 what = (
                     f"{'their last strides' if several else 'its last stride'} to be 1; it silently reads wrong values of "
                     f"others, such as `{inputs[0].name}[..., ::2]`"
                 )
-            elif read.how == KERNEL:
+            elif read.how in (KERNEL, ADDRESS):
                 what = "but none of the strides; it silently reads wrong values of transposed or sliced ones"
             else:
                 what = (

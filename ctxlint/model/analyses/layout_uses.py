@@ -36,7 +36,10 @@ _FROM_OUTSIDE = ("builtins.", "torch.")
 Those of a project may make gradients contiguous, or check that they are.
 """
 
-_NEEDS_LAYOUT = ("view", "data_ptr")
+ADDRESS = "data_ptr"
+"""The ``how`` of the address of a tensor."""
+
+_NEEDS_LAYOUT = ("view", ADDRESS)
 
 LENT = "strides for another tensor"
 """The ``how`` of strides of a gradient with which a kernel addresses another tensor."""
@@ -117,7 +120,7 @@ def layout_uses(
             continue
         if not read.by and read.how not in COMPILED:
             use = _use(read.node, code_of(node), read, position)
-            use = replace(use, silent=read.how == "data_ptr" and _is_passed(backward, read.node))
+            use = replace(use, silent=read.how == ADDRESS and _launch_with(backward, read.node) is not None)
             yield replace(use, compiled=True) if value in passed or read.node in asserted else use
             continue
         use = _use(node, _name(value, node, is_whole=value != read.value), read, position)
@@ -295,7 +298,7 @@ def compiled_reads_of_inputs(fn: FunctionClass) -> Iterator[tuple[MemoryRead, li
     Only the first call for each input with a gradient counts, and none if forward makes it contiguous, all calls of the
     Function in view pass a new tensor for it, or it has the name of a parameter. One that mentions strides treats
     them on purpose, unless the kernel certainly does not use the last one: then it is ``PARTLY_STRIDED``. What an
-    extension gets as ``stride`` is that of a convolution, unless forward asks a tensor.
+    extension gets as ``stride``, or a launch with addresses, is that of a convolution, unless forward asks a tensor.
     """
     forward = fn.forward
     if forward is None or forward.inherited or not fn.signature_judgeable or not keeps_arguments(forward):
@@ -310,18 +313,20 @@ def compiled_reads_of_inputs(fn: FunctionClass) -> Iterator[tuple[MemoryRead, li
     for read in forward.facts.of(MemoryRead):
         partly = read.value if read.how == PARTLY_STRIDED else without_last_stride(forward.facts, read)
         value = read.value if partly is None else partly
-        on_purpose = asks if read.how == EXTENSION else handled
+        launch = _launch_with(forward, read.node) if read.how == ADDRESS and not read.by else None
+        on_purpose = asks if read.how == EXTENSION or launch is not None else handled
         if read.is_for_a_shape or value in seen or (partly is None and (on_purpose or value in asked)):
             continue
         if partly is None and (
-            read.how not in (KERNEL, EXTENSION) or (read.how == KERNEL and (read.by or is_of_one_element(read)))
+            (launch is None and read.how not in (KERNEL, EXTENSION))
+            or (read.how == KERNEL and (read.by or is_of_one_element(read)))
         ):
             continue  # it may get strides that another function has computed
         seen.add(value)
         entry = input_of_any_layout(fn, value)
         if entry is not None:
             known = read if partly is None else replace(read, how=PARTLY_STRIDED)
-            found.setdefault(read.node, (known, []))[1].append(entry)
+            found.setdefault(launch or read.node, (known, []))[1].append(entry)
     yield from found.values()
 
 
@@ -380,18 +385,19 @@ def _position(gradient: Value) -> int | None:
     return None
 
 
-def _is_passed(method: Method, node: cst.CSTNode) -> bool:
-    """Whether a call gets the address together with those of other tensors, possibly in a list: it is a launch."""
+def _launch_with(method: Method, node: cst.CSTNode) -> cst.Call | None:
+    """The call that gets an address together with those of other tensors, possibly in a list: it is a launch."""
     for around in method.above(node):
         if isinstance(around, cst.Call):
             inside = [each.func for each in parents_below(around) if isinstance(each, cst.Call)]
             owners = [
                 each.value for each in inside if isinstance(each, cst.Attribute) and last_name(each) == "data_ptr"
             ]
-            return len(set(map(code_of, owners))) > 1 and last_name(around.func) not in _NO_LAUNCH
+            launches = len(set(map(code_of, owners))) > 1 and last_name(around.func) not in _NO_LAUNCH
+            return around if launches else None
         if not isinstance(around, (cst.Arg, cst.BaseElement, cst.Tuple, cst.List)):
-            return False
-    return False
+            return None
+    return None
 
 
 _NO_LAUNCH = frozenset(["print", "hash", "set", "format", "add", "append", "debug", "info", "warning", "tensor"])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model.syntax import last_name, parents_below, words_of
+from ctxlint.model.syntax import dotted, last_name, parents_below, words_of
 from ctxlint.patterns import pattern
 from ctxlint.torch_api.known_decorators import DEVICE_KEEPING_CONTEXTS
 
@@ -50,6 +50,9 @@ def _entered_in(function: cst.FunctionDef) -> Iterator[cst.With]:
 
 
 def _leave_device(node: cst.With) -> bool:
-    """Whether all context managers of a statement leave the current device alone."""
+    """Whether all context managers of a statement leave the current device alone.
+
+    ``torch.device`` is one of these: it only chooses where new tensors are created.
+    """
     entered = (each.item.func if isinstance(each.item, cst.Call) else each.item for each in node.items)
-    return DEVICE_KEEPING_CONTEXTS.issuperset(map(last_name, entered))
+    return all(last_name(each) in DEVICE_KEEPING_CONTEXTS or dotted(each) == "torch.device" for each in entered)
