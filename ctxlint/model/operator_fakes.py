@@ -40,9 +40,7 @@ def unfit_arguments(unit: Unit, fake: Fake) -> FakeMismatch | None:
         return FakeMismatch(span, name, FakeFault.REQUIRED, required)
     shifted = own.shifted_against(passed)
     if shifted and own.rest:
-        added = len(own.positional) + len(shifted) - 1
-        number = _number_for_tensor(unit, fake.function.node, operator, added)
-        return FakeMismatch(span, name, FakeFault.SHIFTED, shifted, stray=number is not None)
+        return _shifted(unit, fake, operator, shifted)
     untaken = own.missing_of(passed)
     if untaken:
         missing = own.lacking_of(passed) or (*shifted[:-1], *untaken[max(len(shifted) - 1, 0) :])
@@ -61,6 +59,30 @@ def unfit_arguments(unit: Unit, fake: Fake) -> FakeMismatch | None:
         default = ast.unparse(next(iter(lacking.values()))) if len(lacking) == 1 else ""
         return FakeMismatch(span, name, FakeFault.DEFAULT, tuple(lacking), default)
     return _number_for_tensor(unit, fake.function.node, operator, len(own.positional)) if own.rest else None
+
+
+def _shifted(unit: Unit, fake: Fake, operator: _Function, shifted: tuple[str, ...]) -> FakeMismatch | None:
+    """The missing parameters before one that a fake with ``*args`` reads, or whose ``*args`` has a number for a tensor.
+
+    They are to be added only if that leaves no number for a tensor, and moves no element away that fits.
+    """
+    own, (*missing, first) = fake.function.node, shifted
+    names = positional_names(own.args)
+    number = _number_for_tensor(unit, own, operator, len(names))
+    if number is None and not _reads_shifted(own, operator, names[names.index(first) :]):
+        return None
+    added = _number_for_tensor(unit, own, operator, len(names) + len(missing))
+    rest = (own.args.vararg.arg,) if own.args.vararg is not None else ()
+    stray = added is not None or (number is None and _reads(own, rest))
+    return FakeMismatch(span_of_name(unit, own), operator.name, FakeFault.SHIFTED, shifted, stray=stray)
+
+
+def _reads_shifted(fake: _Function, operator: _Function, names: list[str]) -> bool:
+    """Whether a fake reads any of its parameters ``names``, and none that the operator has as numbers as a tensor."""
+    there = {each.arg: getattr(each.annotation, "id", "") for each in (*operator.args.posonlyargs, *operator.args.args)}
+    nodes = [node for statement in fake.body for node in nodes_in(statement)]
+    tensors = {dotted_name(each) for node in nodes if (each := _used_as_tensor(node)) is not None}
+    return _reads(fake, tuple(names)) and not any(each in tensors and there.get(each) in _NUMBERS for each in names)
 
 
 def _number_for_tensor(unit: Unit, fake: _Function, operator: _Function, first: int) -> FakeMismatch | None:

@@ -11,7 +11,7 @@ from ctxlint.model.analyses.variadic_gradients import gradients_before_variadic,
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.interpreter.values import NONE
 from ctxlint.rules.base import Finding, FixAvailability, Rule
-from ctxlint.rules.releases import at_backward, defaults_are_bound
+from ctxlint.rules.releases import at_backward, defaults_are_bound, refusing_torch
 from ctxlint.rules.wording import all_inputs, counted, place_of_gradients, wanted_inputs
 
 if TYPE_CHECKING:
@@ -97,6 +97,7 @@ class TooFewGradients(Rule[FunctionClass]):
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         if unfit_outputs(fn) or gives_indices(fn):
             return  # torch cannot even call it: CTX205; or perhaps never does
+        torch = refusing_torch(fn, settings)
         every = tuple(shortfalls(fn, defaults_are_bound=defaults_are_bound(fn, settings)))
         for shortfall in one_for_each_place(every):
             if shortfall.placement is not None or fn.backward is None:
@@ -106,7 +107,7 @@ class TooFewGradients(Rule[FunctionClass]):
             actual = "`None`" if returned.value == NONE else counted(returned.count or 0, "gradient")
             yield Finding(
                 place_of_gradients(fn, returned),
-                f"`{fn.backward.name}` of `{fn.name}` returns {actual} but {wanted_inputs(fn, expected)}; {condition}torch raises "
+                f"`{fn.backward.name}` of `{fn.name}` returns {actual} but {wanted_inputs(fn, expected)}; {condition}{torch} raises "
                 f"RuntimeError {at_backward(fn, shortfall, settings)}. Return one gradient for each input, `None` if there is none.",
                 put_none_in(fn, shortfall, every),
                 rests_on=(returned,),
@@ -117,7 +118,7 @@ class TooFewGradients(Rule[FunctionClass]):
                 yield Finding(
                     place_of_gradients(fn, returned),
                     f"`{fn.backward.name}` of `{fn.name}` returns {counted(count, 'gradient')} before those for {rest} but "
-                    f"`forward` takes {all_inputs(fn)} there; torch raises RuntimeError at backward. Return one "
+                    f"`forward` takes {all_inputs(fn)} there; {torch} raises RuntimeError at backward. Return one "
                     f"gradient for each input, `None` if there is none.",
                     rests_on=(returned,),
                 )
@@ -127,7 +128,7 @@ class TooFewGradients(Rule[FunctionClass]):
                 yield Finding(
                     place_of_gradients(fn, returned),
                     f"`{fn.backward.name}` of `{fn.name}` returns {counted(returned.count or 0, 'gradient')}, none for {rest}; "
-                    f"if a call passes any there, torch raises RuntimeError at backward. Return `None` for each of "
+                    f"if a call passes any there, {torch} raises RuntimeError at backward. Return `None` for each of "
                     f"{rest} as well.",
                     rests_on=(returned,),
                 )

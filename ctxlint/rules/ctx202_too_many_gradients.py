@@ -16,6 +16,7 @@ from ctxlint.model.analyses.variadic_gradients import ends_with_variadic, gradie
 from ctxlint.model.function import FunctionClass, Style
 from ctxlint.model.interpreter.values import NONE, Tri, before_views, is_gradient, is_none
 from ctxlint.rules.base import Finding, Rule
+from ctxlint.rules.releases import refusing_torch
 from ctxlint.rules.wording import all_inputs, counted, place_of_gradients, quoted
 
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ class TooManyGradients(Rule[FunctionClass]):
             actual = f"{'' if returned.exact else 'at least '}{counted(returned.minimum, 'gradient')}"
             yield Finding(
                 place_of_gradients(fn, returned),
-                f"`{fn.backward.name}` of `{fn.name}` returns {actual} but {surplus}; torch raises RuntimeError at "
+                f"`{fn.backward.name}` of `{fn.name}` returns {actual} but {surplus}; {refusing_torch(fn, settings)} raises RuntimeError at "
                 f"backward{when} {reason}. {remedy}",
                 rests_on=(returned,),
             )

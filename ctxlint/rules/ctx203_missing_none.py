@@ -10,7 +10,7 @@ from ctxlint.model.analyses.outputs import has_other_outputs_by
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.syntax import code_of
 from ctxlint.rules.base import Finding, FixAvailability, Rule
-from ctxlint.rules.releases import at_backward, defaults_are_bound
+from ctxlint.rules.releases import at_backward, defaults_are_bound, refusing_torch
 from ctxlint.rules.wording import counted, length_of, place_of_gradients, quoted, them, wanted_inputs
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ class MissingNone(Rule[FunctionClass]):
             varies = any(has_other_outputs_by(fn, name) for name in names)
             message = (
                 f"`{fn.backward.name}` of `{fn.name}` returns {counted(actual, 'gradient')} but "
-                f"{wanted_inputs(fn, expected)}; torch raises RuntimeError{' or TypeError' * varies} "
+                f"{wanted_inputs(fn, expected)}; {refusing_torch(fn, settings)} raises RuntimeError{' or TypeError' * varies} "
                 f"{at_backward(fn, shortfall, settings)}. Return `None` for {missing}"
             )
             example = _example(placement, _LONGEST_MESSAGE - length_of(message))

@@ -26,7 +26,7 @@ from ctxlint.model.function import FunctionClass
 from ctxlint.model.interpreter.values import NONE, Tri, View, before_views, is_gradient, is_none
 from ctxlint.model.syntax import dotted
 from ctxlint.rules.base import Finding, FixAvailability, Rule
-from ctxlint.rules.releases import defaults_are_bound
+from ctxlint.rules.releases import defaults_are_bound, refusing_torch
 from ctxlint.rules.wording import counted, place_of_gradients, quoted, them
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ class GradientForNonTensor(Rule[FunctionClass]):
             unless = " unless it is `None`" if passed_on and fn.materializes_grads is not Tri.YES else ""
             yield Finding(
                 place_of_gradients(fn, returned),
-                f"`{fn.backward.name}` of `{fn.name}` returns a gradient for {names}{surplus}, which {what}; torch raises "
+                f"`{fn.backward.name}` of `{fn.name}` returns a gradient for {names}{surplus}, which {what}; {refusing_torch(fn, settings)} raises "
                 f"RuntimeError at backward{unless}. {advice}",
                 fix=fix,
                 rests_on=(returned, *(returned.slots[each.index].value for each in refused)),

@@ -10,6 +10,7 @@ from ctxlint.model.analyses.fall_through import lost_path
 from ctxlint.model.analyses.outputs import unfit_outputs
 from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Finding, Rule
+from ctxlint.rules.releases import refusing_torch
 from ctxlint.rules.wording import own_place, when
 
 if TYPE_CHECKING:
@@ -94,11 +95,11 @@ class ImplicitNoneReturn(Rule[FunctionClass]):
         what = "is empty" if empty else f"ends without `return`{when(path)}"
         yield Finding(
             own_place(fn, fn.backward),
-            f"`{fn.backward.name}` of `{fn.name}` {what}; {_effect(fn, 'raise `NotImplementedError`' if empty else '')}.",
+            f"`{fn.backward.name}` of `{fn.name}` {what}; {_effect(fn, settings, 'raise `NotImplementedError`' if empty else '')}.",
         )
 
 
-def _effect(fn: FunctionClass, otherwise: str) -> str:
+def _effect(fn: FunctionClass, settings: Settings, otherwise: str) -> str:
     """The consequence, and the remedy: to return gradients, or ``otherwise``."""
     also = f", or {otherwise}" if otherwise else ""
     if fn.variadic_inputs is not None:
@@ -107,11 +108,11 @@ def _effect(fn: FunctionClass, otherwise: str) -> str:
             if _may_lack_gradients(fn)
             else ("RuntimeError", "Return")
         )
-        return f"torch raises {error} at backward, or silently gives no gradient. {take} one for each input{also}"
+        return f"{refusing_torch(fn, settings)} raises {error} at backward, or silently gives no gradient. {take} one for each input{also}"
     if len(fn.inputs) == 1:
         name = fn.inputs[0].name
         return f"`{name}` silently gets no gradient. Return a gradient, or {otherwise or 'write `return None`'}"
-    return f"torch raises RuntimeError at backward. Return one gradient for each input{also}"
+    return f"{refusing_torch(fn, settings)} raises RuntimeError at backward. Return one gradient for each input{also}"
 
 
 def _may_lack_gradients(fn: FunctionClass) -> bool:

@@ -15,6 +15,7 @@ from ctxlint.model.analyses.variadic_gradients import before_variadic
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.interpreter.values import Constant, Mapping, Scalar, Sequence, Tri
 from ctxlint.rules.base import Finding, FixAvailability, Rule
+from ctxlint.rules.releases import refusing_torch
 from ctxlint.rules.wording import if_it_runs, own_place, place_of_gradients
 
 if TYPE_CHECKING:
@@ -93,10 +94,11 @@ class GradientContainer(Rule[FunctionClass]):
         if backward is None or not fn.count_judgeable:
             return
         if backward.facts.is_generator or backward.facts.is_async:
+            torch = refusing_torch(fn, settings)
             kind = "a generator" if backward.facts.is_generator else "a coroutine"
             yield Finding(
                 own_place(fn, backward),
-                f"`{backward.name}` of `{fn.name}` is {kind}; torch raises RuntimeError at backward. Return the gradients.",
+                f"`{backward.name}` of `{fn.name}` is {kind}; {torch} raises RuntimeError at backward. Return the gradients.",
             )
             return
         containers = container_inputs_with_gradient(fn)  # CTX216
@@ -108,7 +110,7 @@ class GradientContainer(Rule[FunctionClass]):
             if refused is not None and not (_is_plain(refused) is False and _faces(fn, refused) in containers):
                 yield Finding(
                     place_of_gradients(fn, returned),
-                    f"`{backward.name}` of `{fn.name}` returns {_complaint(fn, returned, refused)}",
+                    f"`{backward.name}` of `{fn.name}` returns {_complaint(fn, settings, returned, refused)}",
                     fix=_fix(fn, returned) if refused.position is None else None,
                     rests_on=(returned, refused.value),
                 )
@@ -130,16 +132,17 @@ def _fits(fn: FunctionClass, returned: Returned) -> bool:
     return not too_many and (not value.exact or value.minimum >= fn.required_inputs)
 
 
-def _complaint(fn: FunctionClass, returned: Returned, refused: RefusedGradient) -> str:
+def _complaint(fn: FunctionClass, settings: Settings, returned: Returned, refused: RefusedGradient) -> str:
     """The rejected value, the consequence in torch, and what to write instead."""
     value = refused.value.options()[0]
     if refused.position is None:
+        torch = refusing_torch(fn, settings)
         if isinstance(value, Sequence):
             of_all = "" if _fits(fn, returned) else " of one gradient for each input"
             moment = f"at backward{if_it_runs(fn, fn.backward, returned.node) if fn.backward is not None else ''}"
-            return f"{_kind(value)}, which torch treats as one gradient; it raises RuntimeError {moment}. Return a tuple{of_all}."
+            return f"{_kind(value)}, which {torch} treats as one gradient; it raises RuntimeError {moment}. Return a tuple{of_all}."
         remedy = "Return a tensor, or `None`" if len(fn.inputs) == 1 else "Return one gradient for each input"
-        return f"{_kind(value)} instead of a gradient; torch raises RuntimeError at backward. {remedy}."
+        return f"{_kind(value)} instead of a gradient; {torch} raises RuntimeError at backward. {remedy}."
     entry = _faces(fn, refused)
     name = f"`{entry.name}`" if entry is not None else f"input {refused.position + 1}"
     raises = "torch raises RuntimeError at backward"

@@ -12,6 +12,7 @@ from ctxlint.model.analyses.grad_mode import (
     fate_of_leaf,
     is_off_at_first,
     makes_views,
+    may_collect_views,
     untracked,
     views_behind,
 )
@@ -132,7 +133,7 @@ class UntrackedDifferentiation(Rule[FunctionClass]):
                 views = views_behind(home, value, each.node if home is method else None)
                 yield Finding(
                     fn.span(each.node),
-                    _what(fn, method, home, each, fate, has_views=bool(views)),
+                    _what(fn, method, home, each, fate, has_views=bool(views) or may_collect_views(home, value)),
                     related=at(fn, views, "a view that is made with grad mode off has no graph, either"),
                 )
             yield from _inside(fn, method)

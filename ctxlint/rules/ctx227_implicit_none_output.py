@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxlint.model.analyses.fall_through import lost_output, works_on_objects
+from ctxlint.model.analyses.fall_through import has_output, lost_output, works_on_objects
 from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.wording import own_place, when
@@ -66,7 +66,7 @@ class ImplicitNoneOutput(Rule[FunctionClass]):
 
     ## Known limits
     An explicit `return None` counts as intended, and so does the end of a chain of tests of one value (`if mode ==
-    "sum": … elif mode == "mean": …`), which may be exhaustive. Not reported after a loop that returns or after a call
+    "sum": … elif mode == "mean": …`), which may be exhaustive, and a path on which all inputs with a gradient are `None`. Not reported after a loop that returns or after a call
     whose name says that it raises.
 
     ## References
@@ -81,7 +81,9 @@ class ImplicitNoneOutput(Rule[FunctionClass]):
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         path = lost_output(fn)
         if path is not None:
-            remedy = "Take a tensor as input, and return the output" if works_on_objects(fn) else "Return the output"
+            remedy = "Return the output" if has_output(fn) else "Return an output"
+            if works_on_objects(fn):
+                remedy = "Take a tensor as input, and return an output"
             yield Finding(
                 own_place(fn, fn.forward),
                 f"`forward` of `{fn.name}` ends without `return`{when(path)}; `apply` silently returns `None`, and "

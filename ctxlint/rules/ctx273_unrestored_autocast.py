@@ -75,7 +75,7 @@ class UnrestoredAutocast(Rule[FunctionClass]):
 
     ## Known limits
     Off by default: many programs use no autocast. Only calls by the attribute of ctx that keeps the input, of which the result
-    gets a name and is differentiated. Not reported if a method has an unknown decorator, or enters a context manager
+    gets a name and is differentiated, and that `forward` calls or passes on too, or whose result it may get. Not reported if a method has an unknown decorator, or enters a context manager
     that is not one of torch for grad mode, devices, random numbers or profiling.
 
     ## References

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ctxlint.model.analyses.called_code import limits_all
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.interpreter.events import KernelFaultKind
 from ctxlint.rules.base import Category, Finding, Rule
@@ -91,7 +92,8 @@ class NarrowOffset(Rule[FunctionClass]):
     Off by default: most tensors are smaller. Reported once for each kernel of a Function. Only products that are added to a parameter of the kernel, and
     only if the launch passes `x.stride(0)`, `x.stride(-2)`, or a size such as `x.shape[n]`. Indices that are computed or loaded are not
     reported, as they may have 64 bits, nor block pointers and descriptors, which use 64 bits. Not reported
-    in a kernel that mentions `tl.int64`.
+    in a kernel that mentions `tl.int64`, nor where the Function, a function that it calls or a caller compares a number of
+    elements with a limit for large tensors, such as `2**31`.
 
     ## References
     - [triton.language.program_id](https://triton-lang.org/main/python-api/generated/triton.language.program_id.html)
@@ -107,6 +109,8 @@ class NarrowOffset(Rule[FunctionClass]):
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         launches: dict[str, list[tuple[FaultyLaunch, KernelFault]]] = {}
         makers: dict[str, str] = {}
+        if limits_all(fn):
+            return
         for event, fault, by in faulty_launches(fn, KernelFaultKind.NARROW):
             launches.setdefault(fault.callee, []).append((event, fault))
             makers.setdefault(fault.callee, by)

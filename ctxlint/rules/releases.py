@@ -20,6 +20,16 @@ def defaults_are_bound(fn: FunctionClass, settings: Settings) -> bool:
     return fn.style is Style.SETUP_CONTEXT and settings.torch.reach(2, 2)
 
 
+def refusing_torch(fn: FunctionClass, settings: Settings) -> str:
+    """What raises if gradients do not fit the inputs: since 2.11, not code that ``torch.compile`` gets.
+
+    Messages have that only where all calls in view are compiled.
+    """
+    calls = [call for call in fn.calls if call.applies]
+    compiled = bool(calls) and all(call.compiled for call in calls)
+    return "eager torch" if compiled and settings.torch.reach(2, 11) else "torch"
+
+
 def at_backward(fn: FunctionClass, shortfall: Shortfall, settings: Settings) -> str:
     """When torch raises about the number of gradients: in which releases, and for which inputs."""
     newer_only = shortfall.expected.counts_defaults and settings.torch.fall_below(2, 2)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
+from ctxlint.patterns import pattern
+
 CONTEXT_MANAGER = "contextlib.contextmanager"
 """The decorator that makes a context manager of a generator function."""
 
@@ -16,6 +20,7 @@ DEVICE_KEEPING_DECORATORS = frozenset(
         *("torch.no_grad", "torch.enable_grad", "torch.inference_mode", "torch.autograd.no_grad"),
         *("torch.compiler.disable", "torch._dynamo.disable", "torch._disable_dynamo", "torch.jit.ignore"),
         *("torch.compiler.allow_in_graph", "torch._dynamo.allow_in_graph", "functools.lru_cache", "functools.cache"),
+        *("torch.compile", "builtins.property", "property", "typing.override", "typing_extensions.override"),
     }
 )
 """Decorators that leave the current GPU alone."""
@@ -27,6 +32,16 @@ DEVICE_KEEPING_CONTEXTS = frozenset(
     )
 )
 """The names of context managers that leave the current GPU alone."""
+
+DEVICE_CHOOSING = pattern(
+    r"set_device|(?:use|switch|select|enter|activate)_(?:\w+_)?(?:device|gpu)|current_device|exchange_device|device_(?:of|count|index|guard|ctx|context|scope)|enter_context|exitstack|guard"
+    r"|__enter__|current_stream|(?<![a-z])npu",
+    re.IGNORECASE,
+)
+"""What a function mentions that sets the current device, asks for it, or enters a context manager directly.
+
+NPUs have a current device of their own.
+"""
 
 SIGNATURE_KEEPING_DECORATORS = frozenset(
     {

@@ -15,8 +15,16 @@ from ctxlint.model.analyses.reachability import (
     contradicts_itself,
     never_taken,
 )
-from ctxlint.model.interpreter.events import Assigned, ContextWrite, Question
-from ctxlint.model.interpreter.values import NONE, ContextAttribute, NeedsInputGrad, Tri, is_gradient
+from ctxlint.model.interpreter.events import Assigned, ContextWrite, Mutation, Question
+from ctxlint.model.interpreter.values import (
+    NONE,
+    Constant,
+    ContextAttribute,
+    NeedsInputGrad,
+    Tri,
+    is_gradient,
+    is_input,
+)
 from ctxlint.model.syntax import children, code_of, dotted, is_name, words_of
 
 if TYPE_CHECKING:
@@ -68,11 +76,35 @@ def lost_output(fn: FunctionClass) -> tuple[Guard, ...] | None:
     for path in facts.fall_paths:
         if any(guard.test is None and guard.arm in _UNCERTAIN for guard in path):
             continue
-        if any(outcome(fn, forward, guard.test) is (not guard.holds) for guard in path):
+        if any(outcome(fn, forward, guard.test) is (not guard.holds) for guard in path) or _lacks_tensors(fn, path):
             continue
         if not contradicts_itself(path) and not _is_end_of_a_chain(forward, path):
             return path
     return None
+
+
+def _lacks_tensors(fn: FunctionClass, path: tuple[Guard, ...]) -> bool:
+    """Whether every input that may have a gradient is None on a path: then None may be what it is to return."""
+    absent = {
+        each.value.index
+        for guard in path
+        for each in guard.one_of or ((guard.asks,) if guard.asks is not None else ())
+        if each.question is Question.IS_NONE and each.answer and is_input(each.value)
+    }
+    return bool(absent) and all(each.index in absent for each in fn.inputs if each.gradient is not Tri.NO)
+
+
+def has_output(fn: FunctionClass) -> bool:
+    """Whether forward computes something that it may return: as on another path, or in place, or for a name unused."""
+    facts = fn.forward.facts if fn.forward is not None else None
+    if facts is None:
+        return False
+    unused = (each for each in facts.of(Assigned) if each.name not in facts.names_read)
+    return bool(facts.returns) or bool(facts.of(Mutation)) or any(_may_be_output(each) for each in unused)
+
+
+def _may_be_output(each: Assigned) -> bool:
+    return not isinstance(each.value, (Constant, ContextAttribute)) and each.value != NONE
 
 
 def works_on_objects(fn: FunctionClass) -> bool:

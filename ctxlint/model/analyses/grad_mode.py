@@ -28,7 +28,7 @@ from ctxlint.model.interpreter.values import (
     is_input,
     same_object,
 )
-from ctxlint.model.syntax import dotted, is_name, keywords_of, last_name, parents_below, words_of
+from ctxlint.model.syntax import children, dotted, is_name, keywords_of, last_name, parents_below, words_of
 from ctxlint.torch_api import operations
 
 if TYPE_CHECKING:
@@ -210,14 +210,36 @@ def views_behind(method: Method, value: Value | None, call: cst.CSTNode | None =
     for name in todo:
         for each in method.assignments.get(name, ()):
             bound = each.value
-            if bound in flagged or not isinstance(bound, (Fresh, Single, View)) or not _is_off(method, each.node):
+            parts = [slot.value for slot in bound.slots] if isinstance(bound, Sequence) else [bound]
+            kept = [part for part in parts if isinstance(part, (Fresh, Single, View)) and part not in flagged]
+            if not kept or not _is_off(method, each.node):
                 continue
-            if isinstance(bound, View):
-                if detaches(bound) or (leaves and _origin(bound) not in leaves):
-                    continue
+            views = [part for part in kept if isinstance(part, View)]
+            graphless = [view for view in views if not detaches(view) and not (leaves and _origin(view) not in leaves)]
+            if graphless:
                 found[each.statement or each.node] = None
+            elif views and views == kept:
+                continue
             todo += [other for other in _names_in(method, each.value_node) if other not in todo]
     return tuple(found)
+
+
+def may_collect_views(method: Method, value: Value | None) -> bool:
+    """Whether containers from which a method computes a tensor may hold views that are made with grad mode off."""
+    todo = list(_names_in(method, value.node if isinstance(value, (Fresh, Single, View)) else None))
+    for name in todo:
+        for each in method.assignments.get(name, ()):
+            if isinstance(each.value, Sequence) and _is_off(method, each.node) and _may_index(each.value_node):
+                return True
+            todo += [other for other in _names_in(method, each.value_node) if other not in todo]
+    return False
+
+
+def _may_index(node: cst.CSTNode | None) -> bool:
+    """Whether code may take views of tensors: by an index, or by a method for that."""
+    if isinstance(node, cst.Subscript) or (isinstance(node, cst.Attribute) and node.attr.value in _VIEWS):
+        return True
+    return node is not None and any(map(_may_index, children(node)))
 
 
 def makes_views(method: Method) -> bool:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model.analyses.hidden_parameters import input_behind, is_differentiated
+from ctxlint.model.analyses.hidden_parameters import input_behind, is_differentiated, runs_input
 from ctxlint.model.interpreter.events import Differentiated
-from ctxlint.model.interpreter.values import Tri
+from ctxlint.model.interpreter.values import Tri, is_input
 from ctxlint.model.syntax import last_name, words_of
 from ctxlint.patterns import pattern
 from ctxlint.records import record
@@ -53,9 +53,17 @@ def uncast_reruns(fn: FunctionClass) -> UncastRerun | None:
         held = input_behind(fn, backward, call.func)
         if held is None or held.is_tensor is Tri.YES or "backward" in last_name(call.func):
             continue
-        if call.args and is_differentiated(backward, call, inner):
+        if call.args and is_differentiated(backward, call, inner) and _may_have_run(forward, held.name):
             return UncastRerun(call, held)
     return None
+
+
+def _may_have_run(forward: Method, name: str) -> bool:
+    """Whether forward runs an input, or passes it on to what may, or returns results that its caller has computed."""
+    if runs_input(forward, name) or any(is_input(each.value) for each in forward.facts.returns):
+        return True
+    calls = (each for each in forward.nodes_of(cst.Call) if forward.ctx is None or not forward.is_on_ctx(each.func))
+    return any(isinstance(each.value, cst.Name) and each.value.value == name for call in calls for each in call.args)
 
 
 def _may_restore(method: Method) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ctxlint.model.analyses.called_code import calls_what_sets_device
 from ctxlint.model.index.device_choices import may_run_on_device
 from ctxlint.model.interpreter.events import FaultyLaunch, KernelFaultKind
 from ctxlint.model.interpreter.values import Tri
@@ -32,6 +33,8 @@ class UnguardedLaunch:
 def unguarded_launches(fn: FunctionClass) -> Iterator[UnguardedLaunch]:
     """The launches before backward, for which autograd's engine chooses the GPU."""
     if any(each.on_device for each in fn.calls):
+        return
+    if any(map(calls_what_sets_device, fn.earlier_methods)):
         return
     tensor = next((each.name for each in fn.inputs if each.is_tensor is Tri.YES), "")
     for method in fn.earlier_methods:

@@ -140,6 +140,10 @@ class ApplyCall:
     groups: tuple[tuple[str, str], ...] = ()
     """Parameters of the functions around the call that are process groups by name, and that it does not pass, each with
     that function, unless this tests it."""
+    compiled: bool = False
+    """Whether a function around the call is certainly decorated with ``torch.compile``."""
+    limits_elements: bool = False
+    """Whether the outermost function or class around the call mentions the number of elements that fit in 32 bits."""
     may_fit_sizes: bool = False
     """Whether the outermost function or class around the call may pad tensors to a size, or test theirs."""
     alias: str | None = None
@@ -157,7 +161,7 @@ class ApplyCall:
     under_no_grad: bool = False
     """Whether certainly no gradient is recorded: it is under ``torch.no_grad()`` or ``torch.inference_mode()``."""
     on_device: bool = False
-    """Whether it is under a context manager that may make a GPU the current one."""
+    """Whether it is under a context manager or in a function that may make a GPU the current one."""
     uncast: tuple[int, ...] = ()
     """Positions of arguments that are what ``self`` holds, in its own dtype: ``self.weight.t()``. Only if the function
     around the call enters autocast, or asks whether it is on."""

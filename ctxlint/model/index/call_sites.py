@@ -68,7 +68,7 @@ from ctxlint.model.index.setters import sets_attribute
 from ctxlint.patterns import pattern
 from ctxlint.source.ast_tree import nodes_in, parameter_names, positional_names
 from ctxlint.torch_api.autograd import BY_OTHERS, GRADIENTS_OFF, OPERATOR_KERNELS, PROTOCOL
-from ctxlint.torch_api.known_decorators import DEVICE_KEEPING_CONTEXTS
+from ctxlint.torch_api.known_decorators import DEVICE_CHOOSING, DEVICE_KEEPING_CONTEXTS, DEVICE_KEEPING_DECORATORS
 from ctxlint.torch_api.operations import INPLACE_FLAGS, TORCH_SINGLE, TUPLE_METHODS
 from ctxlint.torch_api.python import BUILTIN_SCALARS, SCALAR_FUNCTIONS
 
@@ -558,6 +558,8 @@ class CallSites:
             inside_function_class=self.inside_function(record.scope),
             in_module=self.is_in_module(record.scope),
             groups=tuple(self.groups_around(record)) if how in APPLIES else (),
+            compiled=self.is_compiled(record.scope),
+            limits_elements=_LIMITS.search(self.text_around(record.scope)) is not None,
             may_fit_sizes=self.may_fit_sizes(record.scope),
             alias=alias,
             callee_span=self.source.span_of(callee),
@@ -565,7 +567,7 @@ class CallSites:
             may_mean_another=_has_substitute(callee, record.scope),
             gradients_off=self.gradients_off(record) or self.without_gradients(record, arguments),
             under_no_grad=self.under_no_grad(record),
-            on_device=any(_entered(each, record.scope)[0] not in DEVICE_KEEPING_CONTEXTS for each in record.within),
+            on_device=self.may_be_on_device(record),
             uncast=tuple(self.uncast(arguments[: len(plain)], record)) if how in APPLIES else (),
             modified=modified,
             returned_by=self.returned_by(place, record.scope),
@@ -919,6 +921,41 @@ class CallSites:
                         yield each, scope.qualname.rpartition(".")[2]
             scope = scope.parent
 
+    def text_around(self, scope: Scope) -> str:
+        """The text of the outermost function or class around some code; none for code of the module."""
+        while scope.parent is not None and scope.parent.kind != "module":
+            scope = scope.parent
+        record = self.index.function_of(scope) or self.index.classes.get(scope.qualname)
+        if record is None:
+            return ""
+        return self.source.lines(record.node.lineno, record.node.end_lineno or record.node.lineno)
+
+    def is_compiled(self, scope: Scope | None) -> bool:
+        """Whether a function around some code is certainly decorated with ``torch.compile`` that is not disabled."""
+        while scope is not None and scope.parent is not None:
+            function = self.index.function_of(scope)
+            for each in function.node.decorator_list if function is not None else ():
+                path = dotted_name(each.func if isinstance(each, ast.Call) else each)
+                disabled = isinstance(each, ast.Call) and any(part.arg in ("disable", None) for part in each.keywords)
+                if path is not None and resolve_certainly(path, scope.parent) == "torch.compile" and not disabled:
+                    return True
+            scope = scope.parent
+        return False
+
+    def may_be_on_device(self, record: CallRecord) -> bool:
+        """Whether a context manager, a function around a call or a decorator of that may make a GPU the current one."""
+        if any(_entered(each, record.scope)[0] not in DEVICE_KEEPING_CONTEXTS for each in record.within):
+            return True
+        scope: Scope | None = record.scope
+        while scope is not None:
+            function = self.index.function_of(scope)
+            for each in function.node.decorator_list if function is not None and scope.parent is not None else ():
+                meant = _entered(each, scope.parent or scope)[1]
+                if not meant or not DEVICE_KEEPING_DECORATORS.issuperset(meant):
+                    return True
+            scope = scope.parent
+        return DEVICE_CHOOSING.search(self.text_around(record.scope)) is not None
+
     def may_fit_sizes(self, scope: Scope) -> bool:
         """Whether the outermost function or class around some code may make sizes fit, or refuse some."""
         while scope.parent is not None and scope.parent.kind != "module":
@@ -1251,6 +1288,10 @@ _FACTS_KEPT = 3
 _REQUEST = pattern(r"\.\s*requires_grad")
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+
+_LIMITS = pattern(r"2\s*\*\*\s*3[0-2]|1\s*<<\s*3[0-2]|\biinfo\b|\b21474836\d\d|int(?:32)?_?max|max_?int", re.IGNORECASE)
+"""What code mentions that tests how many elements fit in 32 bits."""
 
 
 def _entered(node: ast.expr, scope: Scope) -> tuple[str, list[str | None]]:

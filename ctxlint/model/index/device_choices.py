@@ -9,25 +9,18 @@ import libcst as cst
 
 from ctxlint.model.syntax import dotted, last_name, parents_below, words_of
 from ctxlint.patterns import pattern
-from ctxlint.torch_api.known_decorators import DEVICE_KEEPING_CONTEXTS
+from ctxlint.torch_api.known_decorators import DEVICE_CHOOSING, DEVICE_KEEPING_CONTEXTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_CHOOSING = pattern(
-    r"set_device|current_device|exchange_device|device_(?:of|count|index|guard|ctx|context|scope)|enter_context|exitstack|guard"
-    r"|__enter__|current_stream|(?<![a-z])npu",
-    re.IGNORECASE,
-)
-"""What a function mentions that sets the current device, asks for it, or enters a context manager directly.
-
-NPUs have a current device of their own.
-"""
+_SETTING = pattern(r"set_device|exchange_device|enter_context|__enter__", re.IGNORECASE)
+"""What a function mentions that lasts when the function returns that does it."""
 
 
 def may_run_on_device(function: cst.FunctionDef, node: cst.CSTNode) -> bool:
     """Whether a function may make a GPU the current one before some code in it runs."""
-    if any(map(_CHOOSING.search, words_of(function))):
+    if any(map(DEVICE_CHOOSING.search, words_of(function))):
         return True
     parents = parents_below(function)
     above: cst.CSTNode | None = node
@@ -38,9 +31,14 @@ def may_run_on_device(function: cst.FunctionDef, node: cst.CSTNode) -> bool:
     return False
 
 
+def sets_device(function: cst.FunctionDef) -> bool:
+    """Whether a function may make another GPU the current one for what its caller runs next."""
+    return any(map(_SETTING.search, words_of(function)))
+
+
 def mentions_device(decorator: cst.FunctionDef) -> bool:
     """Whether a decorator may run the function on another device: it mentions one, or enters an unknown context."""
-    if any("device" in word.lower() or _CHOOSING.search(word) for word in words_of(decorator)):
+    if any("device" in word.lower() or DEVICE_CHOOSING.search(word) for word in words_of(decorator)):
         return True
     return not all(map(_leave_device, _entered_in(decorator)))
 

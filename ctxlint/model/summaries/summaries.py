@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import libcst as cst
 
 from ctxlint.effort import STEPS_OF_A_FILE, limited, spend, steps
+from ctxlint.model.analyses.called_code import functions_named, limits_elements
 from ctxlint.model.analyses.left_out import left_out_by, may_fit_sizes
 from ctxlint.model.analyses.returns import joined
 from ctxlint.model.analyses.sums_in_new_memory import unfilled_sums_of
 from ctxlint.model.analyses.unguarded_launches import is_guarded
 from ctxlint.model.analyses.unwritten_gradients import unwritten_parts
 from ctxlint.model.function import Binding, Param
+from ctxlint.model.index.device_choices import sets_device
 from ctxlint.model.index.file_answers import answer_about
 from ctxlint.model.index.project import Definition
 from ctxlint.model.index.python_names import mentions_creation
@@ -578,7 +580,7 @@ def _summary(
     flags = tuple(flag_tests_of(definition, head.node, facts, asking=bool(head.asking)))
     sums = tuple(_trial_effects(definition, facts))
     others = (none_reads, unbound_reads, uses, misfits, strides, flags, sums)
-    faults = tuple(_kernel_faults(definition, head.node, facts, decorators))
+    faults = tuple(_kernel_faults(project, definition, head.node, facts, decorators))
     unfilled = (
         tuple(_unfilled(definition, head.node, facts)) if facts.has(Mutation) or facts.has(UnfilledInside) else ()
     )
@@ -695,14 +697,25 @@ def _unfilled(definition: Definition, function: cst.FunctionDef, facts: MethodFa
 
 
 def _kernel_faults(
-    definition: Definition, function: cst.FunctionDef, facts: MethodFacts, decorators: tuple[Decorator, ...]
+    project: Project,
+    definition: Definition,
+    function: cst.FunctionDef,
+    facts: MethodFacts,
+    decorators: tuple[Decorator, ...],
 ) -> Iterator[KernelFault]:
     """The launches of kernels that get to a fault in them; one that needs None only if no test may rule that out.
 
     Of those that nothing puts on a GPU, the first one of each kernel.
     """
+    if not facts.has(FaultyLaunch):
+        return
     keeps_device, unguarded = all(each.keeps_device for each in decorators), set[str]()
+    called = [*functions_named(project, definition, function)]
+    keeps_device = keeps_device and not any(map(sets_device, called))
+    limited = any(map(limits_elements, (function, *called)))
     for each in facts.of(FaultyLaunch):
+        if each.fault is not None and each.fault.kind is KernelFaultKind.NARROW and limited:
+            continue
         if each.fault is not None and each.fault.kind is KernelFaultKind.UNGUARDED:
             if not keeps_device or each.fault.callee in unguarded or is_guarded(function, each):
                 continue
