@@ -9,14 +9,17 @@ from ctxlint.model.analyses.flags import (
     counts_from_one,
     input_names,
     misplaced_gradients,
+    refused_flags,
     shares_its_test,
     unbound_uses,
     wrong_test,
 )
+from ctxlint.model.analyses.gradient_placements import shortfalls
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.interpreter.events import MaybeUnbound
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.rules.related import at
+from ctxlint.rules.releases import defaults_are_bound
 from ctxlint.rules.wording import first_of, quoted
 
 if TYPE_CHECKING:
@@ -114,7 +117,8 @@ class NeedsInputGradMismatch(Rule[FunctionClass]):
             return
         names, ctx = input_names(fn), fn.reading_ctx
         raising = {use.name for use, _flags in unbound_uses(fn, backward)}  # CTX210: it is never `None`
-        found = [each for each in misplaced_gradients(fn) if each.name not in raising]
+        rejected = _flags_of_rejected(fn, settings)
+        found = [each for each in misplaced_gradients(fn) if each.name not in raising and each.flags not in rejected]
         together = _together(found)
         for first, *others in together:
             slots = sorted(each.slot for each in (first, *others))
@@ -147,19 +151,39 @@ class NeedsInputGradMismatch(Rule[FunctionClass]):
                 remedy = f"Test `{own}` too."
             else:
                 remedy = f"Test `{own}`."
+            other = _exchanged(each, found)
+            if other is not None:
+                remedy = f"Return `{other.name}` for `{receiver}`, and {what} for `{names[other.slot]}`."
             only = f"only under {tests}, the flag{'' if len(asked) == 1 else 's'} of {quoted(asked)}"
             if each.kept:
                 only = f"only if {quoted(asked)} {'requires' if len(asked) == 1 else 'require'} a gradient"
+            test = test if other is None else None
             yield Finding(
                 fn.span(test or each.node),
                 f"`{backward.name}` returns {what} for `{receiver}` but computes it {only}; {effect}. {remedy}",
-                test_own_flag(fn, each) if not each.kept else None,
+                test_own_flag(fn, each) if not each.kept and other is None else None,
                 at(fn, [each.node], "returned here") if test is not None else (),
             )
 
 
 _MOST_NAMES = 3
 """The maximum number of names to list."""
+
+
+def _flags_of_rejected(fn: FunctionClass, settings: Settings) -> set[frozenset[int]]:
+    """The flags without which backward returns too few gradients, so that it raises: CTX201, CTX203."""
+    every = shortfalls(fn, defaults_are_bound=defaults_are_bound(fn, settings))
+    return {refused_flags(each.returned.event.guards) for each in every}
+
+
+def _exchanged(each: Misplaced, found: list[Misplaced]) -> Misplaced | None:
+    """The gradient in the same return that is computed for the input that gets this one, and the other way round."""
+    for other in found if each.name else ():
+        if other.name not in ("", each.name) and not (each.varies or other.varies):
+            if other.node is each.node or not (other.by_return or each.by_return):
+                if other.flags == {each.slot} and each.flags == {other.slot}:
+                    return other
+    return None
 
 
 def _together(found: list[Misplaced]) -> list[list[Misplaced]]:

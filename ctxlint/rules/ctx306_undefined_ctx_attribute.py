@@ -139,9 +139,11 @@ def _remedy(fn: FunctionClass, method: Method, read: ContextRead) -> str:
         absent = next(absent_inputs(read), None)
         other = f"pass `{absent}` to `apply`" if absent is not None else f"take it as an input of `{method.name}`"
         return f"Set it first, or {other}."
-    known = sorted({write.attribute for write in fn.context_writes} | _NAMES)
-    similar = get_close_matches(name, known, n=1, cutoff=0.8)
     writer = fn.setup_context or fn.forward
+    meant = _NAMES if read.called else _NAMES - autograd.CONTEXT_METHODS
+    known = sorted({write.attribute for write in fn.context_writes} | meant)
+    is_local = writer is not None and name in writer.assignments
+    similar = get_close_matches(name, known, n=1, cutoff=0.8) if not is_local else []
     where = writer.name if writer is not None else "forward"
     if similar:
         own = "" if similar[0] in _NAMES else f", or set `{ctx}.{name}` in `{where}`"

@@ -395,7 +395,7 @@ def _computed_by(home: Definition) -> bool:
     """Whether a function of the project certainly returns a tensor that it computes, and leaves grad mode as it is."""
     unit, qualname = home.unit, home.qualname
     node = unit.slices.find_bare_function(qualname)
-    if node is None or node.decorators:
+    if node is None or any(last_name(each.decorator) != "staticmethod" for each in node.decorators):
         return False
     below = parents_below(node)
     if any(isinstance(each, (cst.Lambda, cst.FunctionDef)) or _switches(each) or _asks(each) for each in below):

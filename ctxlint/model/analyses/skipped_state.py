@@ -379,7 +379,9 @@ def _by_flags(fn: FunctionClass, needed: _Needed) -> SkippedState | None:
             refused = frozenset[int]().union(*filter(None, failing))
             if any(_excludes(guard, other, refused) for guard in always):
                 continue
-            names = tuple(fn.inputs[at].name if at < len(fn.inputs) else str(at) for at in sorted(refused))
+            if any(at >= len(fn.inputs) for at in refused):
+                continue  # an element of ``*args``, or none: CTX208
+            names = tuple(fn.inputs[at].name for at in sorted(refused))
             only = fn.inputs[other].name if needed.flags is not None else ""
             inputs = refused if needed.flags is None else frozenset[int]()
             unserved = fn.inputs[other].name if fn.inputs[other].gradient is Tri.NO else ""
