@@ -92,7 +92,7 @@ class NarrowOffset(Rule[FunctionClass]):
     Off by default: most tensors are smaller. Reported once for each kernel of a Function. Only products that are added to a parameter of the kernel, and
     only if the launch passes `x.stride(0)`, `x.stride(-2)`, or a size such as `x.shape[n]`. Indices that are computed or loaded are not
     reported, as they may have 64 bits, nor block pointers and descriptors, which use 64 bits. Not reported
-    in a kernel that mentions `tl.int64`, nor where the Function, a function that it calls or a caller compares a number of
+    in a kernel that mentions `tl.int64`, nor where the Function, a function that it calls or every caller compares a number of
     elements with a limit for large tensors, such as `2**31`.
 
     ## References

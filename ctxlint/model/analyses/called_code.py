@@ -52,8 +52,9 @@ def calls_what_sets_device(method: Method) -> bool:
 
 
 def limits_all(fn: FunctionClass) -> bool:
-    """Whether a Function, a function that it calls or a caller treats large tensors in another way, or none."""
-    return any(each.limits_elements for each in fn.calls) or any(
+    """Whether a Function, a function that it calls or all callers treat large tensors in another way, or none."""
+    calls = [each for each in fn.calls if each.applies]
+    return (bool(calls) and all(each.limits_elements for each in calls)) or any(
         limits_elements(function)
         for method in fn.own_protocol_methods
         for function in (method.node, *_called_by(method))
