@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 from itertools import chain
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from ctxlint.model.index.device_choices import sets_device
-from ctxlint.model.index.scopes import Scope, resolve_certainly
+from ctxlint.model.index.scopes import Scope, dotted_name, resolve_certainly
 from ctxlint.model.interpreter.events import GenericCall, MethodCall
-from ctxlint.model.syntax import dotted, kept, last_name, literal_integer, parents_below, words_of
+from ctxlint.model.syntax import kept, last_name, literal_integer, parents_below, words_of
+from ctxlint.source.ast_tree import nodes_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,17 +35,23 @@ def called_functions(facts: MethodFacts, home: Unit | None) -> Iterator[cst.Func
                 yield node
 
 
-def functions_named(project: Project, definition: Definition, function: cst.FunctionDef) -> Iterator[cst.FunctionDef]:
-    """The functions of the project that the code of one, ``definition``, calls by their names."""
+def texts_named(project: Project, definition: Definition) -> Iterator[str]:
+    """The text of a function of the project, and of those that it calls by their names: nodes would cost more."""
     unit, qualname = definition.unit, definition.qualname
-    scope = Scope("function", qualname, unit.index.functions[qualname].scope)
-    for each in parents_below(function):
-        name = dotted(each.func) if isinstance(each, cst.Call) else None
-        called = project.certainly(unit, resolve_certainly(name, scope) or "") if name is not None else None
-        if called is not None and called.qualname in called.unit.index.functions:
-            node = called.unit.slices.find_bare_function(called.qualname)
-            if node is not None:
-                yield node
+    own = unit.index.functions[qualname]
+    yield _text(unit, own.node)
+    scope = Scope("function", qualname, own.scope)
+    calls = (each for each in nodes_in(own.node) if isinstance(each, ast.Call))
+    for name in dict.fromkeys(dotted_name(each.func) for each in calls):
+        meant = resolve_certainly(name, scope) if name is not None else None
+        called = project.certainly(unit, meant) if meant is not None else None
+        record = called.unit.index.functions.get(called.qualname) if called is not None else None
+        if called is not None and record is not None:
+            yield _text(called.unit, record.node)
+
+
+def _text(unit: Unit, function: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
+    return unit.source.lines(function.lineno, function.end_lineno or function.lineno)
 
 
 def calls_what_sets_device(method: Method) -> bool:

@@ -13,7 +13,7 @@ from ctxlint.model.index.apply_calls import APPLIES, ApplyCall, ArgumentKind, Mo
 from ctxlint.model.index.autocast_calls import may_be_under_autocast
 from ctxlint.model.index.certain_calls import certain_calls
 from ctxlint.model.index.file_index import FileIndex, Patch, last_name
-from ctxlint.model.index.fitting_sizes import MAY_FIT, may_fit_sizes
+from ctxlint.model.index.fitting_sizes import LIMITS, MAY_FIT, may_fit_sizes
 from ctxlint.model.index.frozen_modules import REQUEST, Freezing
 from ctxlint.model.index.inplace_calls import overwritten
 from ctxlint.model.index.lasting_memory import handed_back, lasting_attributes
@@ -559,7 +559,7 @@ class CallSites:
             in_module=self.is_in_module(record.scope),
             groups=tuple(self.groups_around(record)) if how in APPLIES else (),
             compiled=self.is_compiled(record.scope),
-            limits_elements=_LIMITS.search(self.text_around(record.scope)) is not None,
+            limits_elements=LIMITS.search(self.text_around(record.scope)) is not None,
             may_fit_sizes=self.may_fit_sizes(record.scope),
             alias=alias,
             callee_span=self.source.span_of(callee),
@@ -1288,10 +1288,6 @@ _FACTS_KEPT = 3
 _REQUEST = pattern(r"\.\s*requires_grad")
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-
-
-_LIMITS = pattern(r"2\s*\*\*\s*3[0-2]|1\s*<<\s*3[0-2]|\biinfo\b|\b21474836\d\d|int(?:32)?_?max|max_?int", re.IGNORECASE)
-"""What code mentions that tests how many elements fit in 32 bits."""
 
 
 def _entered(node: ast.expr, scope: Scope) -> tuple[str, list[str | None]]:

@@ -14,7 +14,7 @@ from ctxlint.torch_api.known_decorators import DEVICE_CHOOSING, DEVICE_KEEPING_C
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_SETTING = pattern(r"set_device|exchange_device|enter_context|__enter__", re.IGNORECASE)
+SETTING = pattern(r"set_device|exchange_device|enter_context|__enter__", re.IGNORECASE)
 """What a function mentions that lasts when the function returns that does it."""
 
 
@@ -33,7 +33,7 @@ def may_run_on_device(function: cst.FunctionDef, node: cst.CSTNode) -> bool:
 
 def sets_device(function: cst.FunctionDef) -> bool:
     """Whether a function may make another GPU the current one for what its caller runs next."""
-    return any(map(_SETTING.search, words_of(function)))
+    return any(map(SETTING.search, words_of(function)))
 
 
 def mentions_device(decorator: cst.FunctionDef) -> bool:

@@ -23,6 +23,12 @@ MAY_FIT = pattern(
 """What is in the text of all such code."""
 
 
+LIMITS = pattern(
+    r"2\s*\*\*\s*3[0-2]|1\s*<<\s*3[0-2]|\biinfo\b|\b21474836\d\d|(?i:int(?:32)?_?max|max_?int)|numel\(\)\s*[<>]=?\s*[A-Z]{2}"
+)
+"""What is in the text of code that compares a number of elements with those that 32 bits can count."""
+
+
 def may_fit_sizes(code: ast.AST) -> bool:
     """Whether some code computes a remainder, tests or refuses a size, makes groups, or has such a name in it."""
     return any(map(_may_fit, nodes_in(code)))

@@ -14,15 +14,16 @@ from typing import TYPE_CHECKING, NamedTuple
 import libcst as cst
 
 from ctxlint.effort import STEPS_OF_A_FILE, limited, spend, steps
-from ctxlint.model.analyses.called_code import functions_named, limits_elements
+from ctxlint.model.analyses.called_code import texts_named
 from ctxlint.model.analyses.left_out import left_out_by, may_fit_sizes
 from ctxlint.model.analyses.returns import joined
 from ctxlint.model.analyses.sums_in_new_memory import unfilled_sums_of
 from ctxlint.model.analyses.unguarded_launches import is_guarded
 from ctxlint.model.analyses.unwritten_gradients import unwritten_parts
 from ctxlint.model.function import Binding, Param
-from ctxlint.model.index.device_choices import sets_device
+from ctxlint.model.index.device_choices import SETTING
 from ctxlint.model.index.file_answers import answer_about
+from ctxlint.model.index.fitting_sizes import LIMITS
 from ctxlint.model.index.project import Definition
 from ctxlint.model.index.python_names import mentions_creation
 from ctxlint.model.index.scopes import LOCAL, Scope
@@ -710,9 +711,11 @@ def _kernel_faults(
     if not facts.has(FaultyLaunch):
         return
     keeps_device, unguarded = all(each.keeps_device for each in decorators), set[str]()
-    called = [*functions_named(project, definition, function)]
-    keeps_device = keeps_device and not any(map(sets_device, called))
-    limited = any(map(limits_elements, (function, *called)))
+    faults = {each.fault.kind for each in facts.of(FaultyLaunch) if each.fault is not None}
+    asked = not faults.isdisjoint((KernelFaultKind.NARROW, KernelFaultKind.UNGUARDED))
+    texts = [*texts_named(project, definition)] if asked else []
+    keeps_device = keeps_device and not any(map(SETTING.search, texts))
+    limited = any(map(LIMITS.search, texts))
     for each in facts.of(FaultyLaunch):
         if each.fault is not None and each.fault.kind is KernelFaultKind.NARROW and limited:
             continue
