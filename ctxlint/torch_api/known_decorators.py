@@ -20,7 +20,8 @@ DEVICE_KEEPING_DECORATORS = frozenset(
         *("torch.no_grad", "torch.enable_grad", "torch.inference_mode", "torch.autograd.no_grad"),
         *("torch.compiler.disable", "torch._dynamo.disable", "torch._disable_dynamo", "torch.jit.ignore"),
         *("torch.compiler.allow_in_graph", "torch._dynamo.allow_in_graph", "functools.lru_cache", "functools.cache"),
-        *("torch.compile", "builtins.property", "property", "typing.override", "typing_extensions.override"),
+        *("torch.compile", "torch.fx.wrap", "torch.jit.unused", "builtins.property", "property"),
+        *("typing.override", "typing_extensions.override", "torch.fx._symbolic_trace.wrap"),
     }
 )
 """Decorators that leave the current GPU alone."""

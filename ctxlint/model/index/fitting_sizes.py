@@ -24,7 +24,8 @@ MAY_FIT = pattern(
 
 
 LIMITS = pattern(
-    r"2\s*\*\*\s*3[0-2]|1\s*<<\s*3[0-2]|\biinfo\b|\b21474836\d\d|(?i:int(?:32)?_?max|max_?int)|numel\(\)\s*[<>]=?\s*[A-Z]{2}"
+    r"[<>]=?\s*\(?\s*(?:2\s*\*\*\s*3[0-2]|1\s*<<\s*3[0-2]|21474836\d\d|(?:\w+\.)?iinfo\b|(?i:\w*int(?:32)?_?max|\w*max_?int))"
+    r"|numel\(\)\s*[<>]=?\s*[A-Z]{2}"
 )
 """What is in the text of code that compares a number of elements with those that 32 bits can count."""
 
