@@ -57,7 +57,7 @@ def hidden_parameters(fn: FunctionClass) -> HiddenParameters | None:
             continue
         if is_differentiated(backward, call, inner):
             return HiddenParameters(call, holder)
-        if runs_input(forward, holder.name):
+        if runs_input(fn, forward, holder):
             found.append(HiddenParameters(call, holder))
     return found[0] if found else None
 
@@ -131,11 +131,10 @@ def is_differentiated(method: Method, call: cst.Call, inner: list[cst.CSTNode]) 
     return any(not names.isdisjoint(words_of(each)) for each in inner)
 
 
-def runs_input(forward: Method, name: str) -> bool:
-    """Whether forward calls an input, or a part of it, or reads a weight of it."""
-    for call in forward.nodes_of(cst.Call):
-        origin = _origin(forward, call.func)
-        if isinstance(origin, cst.Name) and origin.value == name:
-            return True
+def runs_input(fn: FunctionClass, forward: Method, held: Input) -> bool:
+    """Whether forward calls an input, or a part of it, by its name or where ctx keeps it, or reads a weight of it."""
+    called = [each.func for each in forward.nodes_of(cst.Call)]
     read = (each for each in forward.nodes_of(cst.Attribute) if _PARAMETER.fullmatch(each.attr.value))
-    return any(isinstance(origin := _origin(forward, each), cst.Name) and origin.value == name for each in read)
+    origins = (_origin(forward, each) for each in (*called, *read))
+    by_name = any(isinstance(each, cst.Name) and each.value == held.name for each in origins)
+    return by_name or any(input_behind(fn, forward, each) is held for each in called)

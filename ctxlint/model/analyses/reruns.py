@@ -52,15 +52,9 @@ def reruns(fn: FunctionClass) -> Rerun | None:
         held = input_behind(fn, backward, call.func)
         if held is None or held.is_tensor is Tri.YES or "backward" in last_name(call.func):
             continue
-        if is_differentiated(backward, call, inner) and _runs(fn, forward, held):
+        if is_differentiated(backward, call, inner) and runs_input(fn, forward, held):
             return Rerun(call, held)
     return None
-
-
-def _runs(fn: FunctionClass, forward: Method, held: Input) -> bool:
-    """Whether forward runs an input, by its name or by the attribute of ctx that keeps it."""
-    called = (each.func for each in forward.nodes_of(cst.Call))
-    return runs_input(forward, held.name) or any(input_behind(fn, forward, each) is held for each in called)
 
 
 def _treats_random_numbers(method: Method) -> bool:

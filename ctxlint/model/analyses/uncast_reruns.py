@@ -53,17 +53,19 @@ def uncast_reruns(fn: FunctionClass) -> UncastRerun | None:
         held = input_behind(fn, backward, call.func)
         if held is None or held.is_tensor is Tri.YES or "backward" in last_name(call.func):
             continue
-        if call.args and is_differentiated(backward, call, inner) and _may_have_run(forward, held.name):
+        if call.args and is_differentiated(backward, call, inner) and _may_have_run(fn, forward, held):
             return UncastRerun(call, held)
     return None
 
 
-def _may_have_run(forward: Method, name: str) -> bool:
+def _may_have_run(fn: FunctionClass, forward: Method, held: Input) -> bool:
     """Whether forward runs an input, or passes it on to what may, or returns results that its caller has computed."""
-    if runs_input(forward, name) or any(is_input(each.value) for each in forward.facts.returns):
+    if runs_input(fn, forward, held) or any(is_input(each.value) for each in forward.facts.returns):
         return True
     calls = (each for each in forward.nodes_of(cst.Call) if forward.ctx is None or not forward.is_on_ctx(each.func))
-    return any(isinstance(each.value, cst.Name) and each.value.value == name for call in calls for each in call.args)
+    return any(
+        isinstance(each.value, cst.Name) and each.value.value == held.name for call in calls for each in call.args
+    )
 
 
 def _may_restore(method: Method) -> bool:
