@@ -22,6 +22,7 @@ DEVICE_KEEPING_DECORATORS = frozenset(
         *("torch.compiler.allow_in_graph", "torch._dynamo.allow_in_graph", "functools.lru_cache", "functools.cache"),
         *("torch.compile", "torch.fx.wrap", "torch.jit.unused", "builtins.property", "property"),
         *("typing.override", "typing_extensions.override", "torch.fx._symbolic_trace.wrap"),
+        *("triton.testing.perf_report", "pytest.fixture", "pytest.mark.parametrize", "pytest.mark.skipif"),
     }
 )
 """Decorators that leave the current GPU alone."""

@@ -57,7 +57,7 @@ def hidden_parameters(fn: FunctionClass) -> HiddenParameters | None:
             continue
         if is_differentiated(backward, call, inner):
             return HiddenParameters(call, holder)
-        if runs_input(fn, forward, holder):
+        if _calls(forward, holder.name):
             found.append(HiddenParameters(call, holder))
     return found[0] if found else None
 
@@ -133,8 +133,13 @@ def is_differentiated(method: Method, call: cst.Call, inner: list[cst.CSTNode]) 
 
 def runs_input(fn: FunctionClass, forward: Method, held: Input) -> bool:
     """Whether forward calls an input, or a part of it, by its name or where ctx keeps it, or reads a weight of it."""
+    called = (each.func for each in forward.nodes_of(cst.Call))
+    return _calls(forward, held.name) or any(input_behind(fn, forward, each) is held for each in called)
+
+
+def _calls(forward: Method, name: str) -> bool:
+    """Whether forward calls an input by its name, or a part of it, or reads a weight of it."""
     called = [each.func for each in forward.nodes_of(cst.Call)]
     read = (each for each in forward.nodes_of(cst.Attribute) if _PARAMETER.fullmatch(each.attr.value))
     origins = (_origin(forward, each) for each in (*called, *read))
-    by_name = any(isinstance(each, cst.Name) and each.value == held.name for each in origins)
-    return by_name or any(input_behind(fn, forward, each) is held for each in called)
+    return any(isinstance(each, cst.Name) and each.value == name for each in origins)
