@@ -35,6 +35,7 @@ IMPERATIVES = frozenset(
         "Count",
         "Define",
         "Derive",
+        "Exchange",
         "Drop",
         "Give",
         "Handle",

@@ -14,6 +14,7 @@ from ctxlint.model.analyses.flags import (
     unbound_uses,
     wrong_test,
 )
+from ctxlint.model.analyses.gradient_names import input_behind_name
 from ctxlint.model.analyses.gradient_placements import shortfalls
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.interpreter.events import MaybeUnbound
@@ -151,9 +152,11 @@ class NeedsInputGradMismatch(Rule[FunctionClass]):
                 remedy = f"Test `{own}` too."
             else:
                 remedy = f"Test `{own}`."
-            other = _exchanged(each, found)
-            if other is not None:
+            other = _exchanged(fn, each, found)
+            if other is not None and _is_named(fn, (each, other)):
                 remedy = f"Return `{other.name}` for `{receiver}`, and {what} for `{names[other.slot]}`."
+            elif other is not None:
+                remedy = f"Exchange {what} and `{other.name}` in the `return`, or their flags."
             only = f"only under {tests}, the flag{'' if len(asked) == 1 else 's'} of {quoted(asked)}"
             if each.kept:
                 only = f"only if {quoted(asked)} {'requires' if len(asked) == 1 else 'require'} a gradient"
@@ -176,14 +179,26 @@ def _flags_of_rejected(fn: FunctionClass, settings: Settings) -> set[frozenset[i
     return {refused_flags(each.returned.event.guards) for each in every}
 
 
-def _exchanged(each: Misplaced, found: list[Misplaced]) -> Misplaced | None:
-    """The gradient in the same return that is computed for the input that gets this one, and the other way round."""
+def _exchanged(fn: FunctionClass, each: Misplaced, found: list[Misplaced]) -> Misplaced | None:
+    """The gradient in the same return that is computed under the flag of the input that gets this one, and vice versa.
+
+    None if a name shows that it is the flags that have changed places.
+    """
     for other in found if each.name else ():
         if other.name not in ("", each.name) and not (each.varies or other.varies):
             if other.node is each.node or not (other.by_return or each.by_return):
                 if other.flags == {each.slot} and each.flags == {other.slot}:
-                    return other
+                    return None if any(_input_named(fn, one) == one.slot for one in (each, other)) else other
     return None
+
+
+def _is_named(fn: FunctionClass, pair: tuple[Misplaced, Misplaced]) -> bool:
+    """Whether the name of one of two gradients is that of the input whose flag it is computed under."""
+    return any(_input_named(fn, each) in each.flags for each in pair)
+
+
+def _input_named(fn: FunctionClass, each: Misplaced) -> int | None:
+    return input_behind_name(each.name, fn.inputs)
 
 
 def _together(found: list[Misplaced]) -> list[list[Misplaced]]:

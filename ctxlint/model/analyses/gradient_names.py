@@ -23,7 +23,12 @@ if TYPE_CHECKING:
 def named_input(node: cst.CSTNode | None, inputs: Sequence[Input]) -> int | None:
     """The input that an expression is the gradient of, according to its first name."""
     name = root_name(node)
-    return None if name is None else _input_of(_GRADIENT_OF.sub("", name.lower()), inputs)
+    return None if name is None else input_behind_name(name, inputs)
+
+
+def input_behind_name(name: str, inputs: Sequence[Input]) -> int | None:
+    """The input that a variable is the gradient of, according to its name."""
+    return _input_of(_GRADIENT_OF.sub("", name.lower()), inputs)
 
 
 def is_for_an_input(node: cst.CSTNode, inputs: Sequence[Input]) -> bool:
