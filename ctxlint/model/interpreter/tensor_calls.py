@@ -148,11 +148,16 @@ def _note_change(walk: Walk, node: cst.Call, func: cst.Attribute, receiver: Valu
 def _is_a_shape(arguments: Arguments) -> bool:
     """Whether ``view`` certainly gets sizes: that of an array of numpy takes a dtype."""
     first = arguments.value(0)
-    if isinstance(first, Sequence) and first.slots:
-        first = first.slots[0].value
-    return (isinstance(first, Scalar) and first.sort in ("int", "shape")) or (
-        isinstance(first, Constant) and type(first.value) is int
-    )
+    return first is not None and all(map(_is_size, first.options()))
+
+
+def _is_size(value: Value) -> bool:
+    """Whether it is a size, a shape, or a sequence that starts with a size."""
+    if isinstance(value, Sequence) and value.slots:
+        value = value.slots[0].value
+    if isinstance(value, Scalar):
+        return value.sort in ("int", "shape")
+    return isinstance(value, Constant) and type(value.value) is int
 
 
 def _note_use(walk: Walk, node: cst.Call, func: cst.Attribute, receiver: Value, name: str) -> None:
