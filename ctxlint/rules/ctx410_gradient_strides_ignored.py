@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.fixes.contiguity import allow_any_layout
+from ctxlint.model.analyses.contiguous_companions import gets_inputs_as_they_came
 from ctxlint.model.analyses.layout_uses import silent_uses
 from ctxlint.model.analyses.strides_of_gradients import uses_of_multiples
 from ctxlint.model.function import FunctionClass
@@ -83,7 +84,8 @@ class GradientStridesIgnored(Rule[FunctionClass]):
 
     ## Fix safety
     Unsafe: the fix makes the gradient contiguous at the start of `backward`, which copies it if it is not. There is
-    none if `set_materialize_grads` is called: the gradient may be `None`.
+    none if `set_materialize_grads` is called: the gradient may be `None`; nor if the kernel gets an input in whatever
+    layout a caller chooses: it is right about two tensors that are transposed alike, until one of them is contiguous.
 
     ## Known limits
     A `backward` with `grad.stride()` or `grad.is_contiguous()` treats the layout of the gradient on purpose,
@@ -109,5 +111,9 @@ class GradientStridesIgnored(Rule[FunctionClass]):
         uses = silent_uses(fn.backward, fn.outputs)
         known = {each.name for each in uses}
         for use in (*uses, *(each for each in uses_of_multiples(fn) if each.name not in known)):
-            fix = allow_any_layout(fn, use)
-            yield Finding(fn.span(use.node), assumed_contiguous(use), related=way_to(fn, use), fix=fix)
+            among = gets_inputs_as_they_came(fn, use)
+            fix = (
+                allow_any_layout(fn, use) if not among else None
+            )  # it is right about tensors that are transposed alike
+            message = assumed_contiguous(use, among=among)
+            yield Finding(fn.span(use.node), message, related=way_to(fn, use), fix=fix)

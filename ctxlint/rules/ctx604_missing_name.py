@@ -100,7 +100,6 @@ class MissingName(Rule[FunctionClass]):
             seen.add(key)
             through = f" through `{found.event.by}`" * (len(misfit.steps) > 1)
             calls = f", which `{found.method.name}` of `{fn.name}` calls{through}," * bool(found.event.by)
-            where = f"{found.by}{calls}"
             skipped = found.unless_skipped
             if found.method.runs_before_backward:
                 forward_ends = forward_ends and bool(skipped)
@@ -108,9 +107,9 @@ class MissingName(Rule[FunctionClass]):
                 skipped = f" if `{found.method.name}` gets that far"
             since = "since then " * (misfit.unknown[0] in NUMPY_ALIASES)  # which release a project uses is not known
             raises = f"{since}it raises {misfit.raises} {moment(found.method)}{skipped}"
-            fact = f"`{misfit.callee}` in {where} {_what_became_of(misfit.unknown[0])}; {raises}"
-            remedy = _remedy(found)
-            message = fitting(f"{fact}. {remedy}.", f"{fact}. {remedy.partition(',')[0]}.")
+            where = (f"{found.by}{calls}", found.by)
+            facts = [f"`{misfit.callee}` in {each} {_what_became_of(misfit.unknown[0])}; {raises}" for each in where]
+            message = fitting(*(f"{fact}. {_remedy(found)}." for fact in facts))
             yield Finding(fn.span(found.event.node), message, related=way_to(fn, found.event))
 
 

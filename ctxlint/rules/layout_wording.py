@@ -18,8 +18,11 @@ _WRONG = "silently reads wrong values of transposed or expanded ones"
 _WRONG_IF_EXPANDED = "silently reads wrong values of expanded ones, such as that of a sum"
 
 
-def assumed_contiguous(use: LayoutUse, *, alone: bool = False) -> str:
-    """What is assumed, what happens, and the remedy; ``alone``: others are made contiguous."""
+def assumed_contiguous(use: LayoutUse, *, alone: bool = False, among: bool = False) -> str:
+    """What is assumed, what happens, and the remedy.
+
+    ``alone``: others are made contiguous; ``among``: the kernel gets inputs as they came.
+    """
     instead, passed = "Call `.contiguous()` first.", f"`{use.reader}` gets the incoming gradient `{use.name}`"
     if use.by:
         on = " on" * (len(use.through) > 1)  # another function is between the two
@@ -49,8 +52,7 @@ def assumed_contiguous(use: LayoutUse, *, alone: bool = False) -> str:
     if use.how == OTHERS:
         return f"{passed} with strides of other tensors only; it {_WRONG_IF_EXPANDED}. Add parameters for its strides."
     if use.how == KERNEL:
-        wrong = _WRONG_IF_EXPANDED if use.alike else _WRONG
-        return _of_multiple(use) if use.passed else f"{passed} but none of its strides; it {wrong}. {instead}"
+        return _of_multiple(use) if use.passed else f"{passed} but none of its strides; it {_wrong_in(use, among)}"
     if use.how == PARTLY_STRIDED:
         takes = f"{passed}, which takes" if use.by else f"`{use.reader}` takes"
         whose = "its last stride" if use.by else f"the last stride of the incoming gradient `{use.name}`"
@@ -70,6 +72,13 @@ def lost_write(written: FlattenedWrite) -> str:
     fact, name = f"`{written.name}` is written by way of `{code_of(written.copy)}`", written.name
     effect = f"if `{written.like}` is transposed, that is a copy, and `{name}` silently stays as it was created"
     return f"{fact}; {effect}. Make `{name}` with `memory_format=torch.contiguous_format`."
+
+
+def _wrong_in(use: LayoutUse, among: bool) -> str:
+    """What a kernel reads that gets no strides, and the remedy."""
+    if among and not use.alike:
+        return f"{_WRONG_IF_EXPANDED}. Make all that it reads contiguous."
+    return f"{_WRONG_IF_EXPANDED if use.alike else _WRONG}. Call `.contiguous()` first."
 
 
 def _of_multiple(use: LayoutUse) -> str:

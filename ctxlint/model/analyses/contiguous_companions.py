@@ -1,4 +1,4 @@
-"""Extensions that get contiguous copies of other tensors: they take the layout of all for granted, or check it."""
+"""The other tensors that compiled code gets with a gradient: contiguous copies of them, or inputs as they came."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model.interpreter.events import GenericCall, MemoryRead
-from ctxlint.model.interpreter.summary import EXTENSION
-from ctxlint.model.interpreter.values import Fresh, Item, Parameter, Variadic, View
+from ctxlint.model.analyses.kept_values import kept_value
+from ctxlint.model.interpreter.events import GenericCall, LayoutAsked, MemoryRead
+from ctxlint.model.interpreter.strided_launches import any_layout
+from ctxlint.model.interpreter.summary import EXTENSION, KERNEL
+from ctxlint.model.interpreter.values import Fresh, Item, Parameter, SavedTensor, Variadic, View
 from ctxlint.model.syntax import last_name, signed_integer, words_of
+from ctxlint.torch_api.operations import LAYOUT_KEEPING_FACTORIES
 
 if TYPE_CHECKING:
     from ctxlint.model.analyses.layout_uses import LayoutUse
@@ -39,6 +42,35 @@ def gets_copies_of_others(fn: FunctionClass, use: LayoutUse) -> bool:
     module = next((_module_of(backward, read.node, use.reader) for read in own), "")
     others = {_module_of(method, read.node, read.reader) for method, read in copies}
     return module != "" and not module.startswith(_OF_TORCH) and module in others
+
+
+def gets_inputs_as_they_came(fn: FunctionClass, use: LayoutUse) -> bool:
+    """Whether a kernel that gets a gradient gets an input as well, in the layout that a caller chooses.
+
+    If it reads both in the order of memory, it is right about two that are transposed alike.
+    """
+    backward = fn.backward
+    if backward is None or use.how != KERNEL:
+        return False
+    reads = backward.facts.of(MemoryRead)
+    launches = {each.node for each in reads if use.node in (each.value_node, each.node)}
+    asked = {option for each in backward.facts.of(LayoutAsked) for option in each.value.options()}
+    others = [each.value for each in reads if each.node in launches and each.how == KERNEL]
+    calls = (each for each in backward.facts.of(GenericCall) if each.node in launches)
+    slots = [slot for each in calls for slot in (*each.arguments, *(slot for _name, slot in each.keywords))]
+    others += [slot.value for slot in slots if isinstance(any_layout(slot.value), SavedTensor)]
+    return any(each not in asked and _is_input_as_it_came(fn, each) for each in others)
+
+
+def _is_input_as_it_came(fn: FunctionClass, value: Value) -> bool:
+    """Whether a tensor is an input that nothing has made contiguous, or new with the layout of another tensor."""
+    base = any_layout(value)
+    kept = kept_value(fn, base)
+    base = any_layout(kept) if kept is not None else base
+    if isinstance(base, Fresh) and isinstance(base.node, cst.Call):
+        return last_name(base.node.func) in LAYOUT_KEEPING_FACTORIES and kept is not None
+    whole = base.of if isinstance(base, Item) else base
+    return isinstance(whole, (Parameter, Variadic)) and whole.role == "input"
 
 
 def _may_be_a_number(fn: FunctionClass, position: int) -> bool:
