@@ -167,6 +167,9 @@ def _message(fn: FunctionClass, home: Method, call: ContextCall, argument: Slot,
         remedy = f"Save only the tensors in it, and keep the rest as attributes of `{home.ctx_name}`"
     elif is_container(argument.value) is Tri.YES and not _is_plain(argument.value):
         remedy = f"{_taken_apart(argument, name)}{_starred_target(fn, call, argument)}"
+        if _may_hold_anything(argument.value) and remedy.startswith("Write") and ", if it holds tensors" in remedy:
+            written = remedy.replace("Write", "write", 1).replace(", if it holds tensors", "")
+            remedy = f"Keep it on `{home.ctx_name}`, or, if it holds tensors, {written}"
     elif hides_an_input(fn, home, argument):
         remedy = "Give it another name, and save the input"
     elif _is_passed_elsewhere(fn, argument.value):
@@ -239,6 +242,13 @@ def _is_mixed(value: Value) -> bool:
     """Whether a container certainly holds something else than tensors, but not only such things."""
     slots = value.slots if isinstance(value, Sequence) else ()
     return any(isinstance(slot.value, (Constant, Scalar)) for slot in slots) and not _is_plain(value)
+
+
+def _may_hold_anything(value: Value) -> bool:
+    """Whether the elements of a tuple or list are written, and none is a tensor or an input as far as is known."""
+    slots = value.slots if isinstance(value, Sequence) else ()
+    known = (is_tensor(slot.value) is not Tri.UNKNOWN or is_input(slot.value) or slot.starred for slot in slots)
+    return bool(slots) and not any(known)
 
 
 def _message_of_builtin(fn: FunctionClass, method: Method, called: str, node: cst.BaseExpression) -> str:

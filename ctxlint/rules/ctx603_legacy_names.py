@@ -105,7 +105,7 @@ class LegacyNames(Rule[FunctionClass]):
         if _INPLACE_FUNCTION in fn.base_names:
             yield Finding(
                 fn.span(fn.node.name),
-                f"`{fn.name}` derives from `InplaceFunction`, which adds nothing to `Function`. Derive from "
+                f"`{fn.name}` derives from `InplaceFunction`, which torch keeps only for old code. Derive from "
                 f"`torch.autograd.Function`.",
                 fix=derive_from_function(fn, _INPLACE_FUNCTION),
             )

@@ -140,7 +140,7 @@ _METADATA = {
     "is_same_size": ("shape",),
     **dict.fromkeys(_WORDS("dtype type_as is_floating_point is_complex is_signed result_type"), ("dtype",)),
     **dict.fromkeys(_WORDS("device is_cuda is_cpu is_meta is_mps is_xpu get_device"), ("device",)),
-    **dict.fromkeys(operations.TORCH_LIKE, ("shape", "dtype", "layout", "device")),
+    **dict.fromkeys(operations.TORCH_LIKE, ("shape", "dtype", "layout", "device", "stride()")),
     **dict.fromkeys(_WORDS("new new_zeros new_ones new_empty new_full new_tensor to type"), ("dtype", "device")),
     **{name: (name,) for name in _WORDS("layout requires_grad is_leaf itemsize nbytes is_sparse is_quantized")},
     **{name: (f"{name}()",) for name in _WORDS("stride is_contiguous element_size")},

@@ -356,7 +356,7 @@ class _Indexer:
         if name in _STRING_ACCESS and isinstance(func, ast.Name) and len(node.args) > _STRING_ACCESS[name]:
             attribute = node.args[1]
             if isinstance(attribute, ast.Constant) and isinstance(attribute.value, str):
-                self.stored(attribute.value, "")
+                self.stored(attribute.value, _class_of_receiver(node.args[0], scope))
         if len(node.args) > 1 and type(node.args[1]) is ast.Constant:
             owner, method = node.args[0], node.args[1].value
             if method in PROTOCOL and isinstance(owner, (ast.Name, ast.Attribute)) and name not in _READING:
