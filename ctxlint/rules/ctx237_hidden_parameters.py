@@ -95,9 +95,8 @@ class HiddenParameters(Rule[FunctionClass]):
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         found = hidden_parameters(fn)
         if found is not None:
-            arguments = f" or in `*{fn.variadic_inputs.name}`" if fn.variadic_inputs is not None else ""
             yield Finding(
                 fn.span(found.node),
-                f"`backward` of `{fn.name}` gives the parameters behind `{found.input.name}`{arguments} their gradients; if no tensor passed to "
+                f"`backward` of `{fn.name}` gives the parameters behind `{found.input.name}` their gradients; if no tensor passed to "
                 f"`apply` requires one, it never runs, and they get none. Pass one that does as well, such as a dummy.",
             )

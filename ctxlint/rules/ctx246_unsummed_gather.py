@@ -95,7 +95,7 @@ class UnsummedGather(Rule[FunctionClass]):
             factor = factor_of_processes(fn, backward, node)
             remedy = f"Call `all_reduce` on a copy of all of {incoming} first."
             if factor is not None:
-                remedy = f"Call `all_reduce` on {incoming}, not `* {code_of(factor)}`."
+                remedy = f"Call `all_reduce` on a copy of {incoming}, not `* {code_of(factor)}`."
             yield Finding(
                 fn.span(node),
                 f"`backward` of `{fn.name}` returns its own part of {incoming}; unless all processes compute the same loss, "
