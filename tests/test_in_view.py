@@ -198,6 +198,18 @@ def test_an_assertion_that_fails_after_a_sum(created: str) -> None:
     assert _codes(ASSERTED.replace("torch.empty_like(x)", created)) == ["CTX502"]
 
 
+@pytest.mark.parametrize(
+    "asserted",
+    [
+        "grad_output.is_cuda and grad_output.is_contiguous()",
+        "not DEBUG and ROWS and grad_output.is_contiguous()",
+        "grad_output.dim() == 2 and (ROWS and grad_output.is_contiguous())",
+    ],
+)
+def test_an_assertion_that_also_fails_for_another_reason(asserted: str) -> None:
+    assert _codes(ASSERTED.replace("grad_output.is_contiguous()", asserted)) == ["CTX502"]
+
+
 def test_the_sizes_of_an_input_under_other_names() -> None:
     created = ASSERTED.replace("torch.empty_like(x)", "torch.empty(rows, columns)")
     named = created.replace("        out = ", "        rows, columns = x.shape\n        out = ")
@@ -232,6 +244,8 @@ def test_the_sizes_of_an_input_under_other_names() -> None:
         ("        assert", "        if DEBUG:\n            assert"),
         ("        assert", "        if not DEBUG:\n            return grad_output * 2\n        assert"),
         ("assert ", "assert not DEBUG or "),
+        ("grad_output.is_contiguous()", "all(each.is_contiguous() for each in (grad_output,) if DEBUG)"),
+        ("grad_output.is_contiguous()", "ROWS and (DEBUG or grad_output.is_contiguous())"),
         (
             "        assert grad_output.is_contiguous()",
             "        try:\n            assert grad_output.is_contiguous()\n        except AssertionError:\n            pass",

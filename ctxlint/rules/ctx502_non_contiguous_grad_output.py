@@ -151,18 +151,29 @@ def _certainly_fails(fn: FunctionClass, use: LayoutUse) -> bool:
     positions = [each.position for each in (use, *use.also) if each.position is not None]
     if use.how not in (ASSERTED, SENT) or not positions or fn.backward is None:
         return False
-    for each in fn.backward.above(use.node):
-        if isinstance(each, cst.Assert) and each.msg is not None:
-            return False
-        if isinstance(each, (cst.Try, cst.TryStar)) and each.handlers:
-            return False
+    asserting = fn.backward.around(use.node, cst.Assert)
+    if isinstance(asserting, cst.Assert) and asserting.msg is not None:
+        return False
+    if any(isinstance(each, (cst.Try, cst.TryStar)) and each.handlers for each in fn.backward.above(use.node)):
+        return False
     asked = [each for each in fn.backward.facts.of(LayoutAsked) if each.node is use.node]
     reads = [each for each in fn.backward.facts.of(MemoryRead) if each.value_node is use.node]
-    guards = [guard for each in (*asked, *reads) for guard in each.guards]
+    asserted = list(_asserted_with(asserting.test)) if isinstance(asserting, cst.Assert) else []
+    guards = [guard for each in (*asked, *reads) for guard in each.guards if guard.test not in asserted]
     return all(map(_is_usual, guards)) and any(
         has_several_elements(fn, each) or (bool(use.by) and dimensions_of_gradient(fn, each, use.name) > 0)
         for each in positions
     )
+
+
+def _asserted_with(test: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+    """The parts of ``assert x.is_cuda and x.is_contiguous()``: if one of them is false, the assertion fails as well."""
+    yield test
+    if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+        yield test.expression
+    if isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.And):
+        yield from _asserted_with(test.left)
+        yield from _asserted_with(test.right)
 
 
 def _is_usual(guard: Guard) -> bool:
