@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
     from ctxlint.model.analyses.unread_arguments import Unread
     from ctxlint.model.function import ApplyCall, FunctionClass, Operator, Returned
-    from ctxlint.model.interpreter.events import Guard
+    from ctxlint.model.interpreter.events import Event, Guard
     from ctxlint.model.interpreter.method import Method, Param
 
 
@@ -319,11 +319,12 @@ def others_have_gradients(fn: FunctionClass, position: int) -> bool:
     )
 
 
-def differentiable_outputs(fn: FunctionClass) -> Iterator[Value]:
+def differentiable_outputs(fn: FunctionClass, kept: Event | None = None) -> Iterator[Value]:
     """The objects that certainly become outputs with a ``grad_fn``: those without evidence against one.
 
     A single output has one if there is a backward at all, unless it holds integers. Of several outputs, those that
-    certainly have a floating dtype, and those whose gradient backward reads.
+    certainly have a floating dtype, and those whose gradient backward reads. With ``kept``, what forward does with a
+    tensor: without outputs that it returns on other paths only.
     """
     marks = fn.context_calls("mark_non_differentiable")
     marked = [argument.value for call in marks for argument in call.arguments]
@@ -337,7 +338,21 @@ def differentiable_outputs(fn: FunctionClass) -> Iterator[Value]:
                     continue
                 alone = len(returned.slots) <= 1
                 if alone or (not unknown_marks and _has_gradient(fn, returned, position, option)):
-                    yield option
+                    if kept is None or is_returned_after(fn, returned, slot, option, kept):
+                        yield option
+
+
+def is_returned_after(fn: FunctionClass, returned: Returned, slot: Slot, option: Value, event: Event) -> bool:
+    """Whether forward may return one of the values of an output on a path on which it has come by an event."""
+    forward, end = fn.forward, returned.event
+    if forward is None or event not in forward.facts.of(type(event)) or end not in forward.returns:
+        return True  # in another method
+    if end.excludes(event) or not (end.may_follow(event) or end.in_loop):
+        return False
+    node = slot.node or (end.node.value if isinstance(end.node, cst.Return) else None)
+    bound = forward.assignments.get(node.value, ()) if isinstance(node, cst.Name) else ()
+    giving = [each for each in bound if each.value is not None and option in each.value.options()]
+    return not giving or any(not each.excludes(event) for each in giving)
 
 
 def may_be_given_back(fn: FunctionClass, value: Value) -> bool:

@@ -364,8 +364,8 @@ def _is_buffer(value: Value) -> bool:
 
 def saved_output_views(fn: FunctionClass) -> Iterator[tuple[ContextCall, Slot]]:
     """The saved tensors that are certainly views of an output with a ``grad_fn``, on some path; not detached."""
-    outputs = [each for each in differentiable_outputs(fn) if isinstance(each, _OBJECTS)]
     for save in fn.saves:
+        outputs = [each for each in differentiable_outputs(fn, save) if isinstance(each, _OBJECTS)]
         for argument in save.arguments:
             value = argument.value
             if not isinstance(value, View) or _cut_off(value):

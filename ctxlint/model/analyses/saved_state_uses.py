@@ -48,9 +48,10 @@ class KeptUses:
     differentiates. ``handed_on``: it, or a view of it, escapes. ``as_object``: this very object escapes,
     for instance to a call that may keep or compare it. ``put_away``: a function of the project keeps it, or an unknown
     method gets nothing else, and its result is dropped. ``custom``: an attribute of it is used that no other tensor
-    has. ``unread``: a function of the project gets it and never reads it; that counts as ``handed_on`` if there is no
-    other use. ``always``: it is read or handed on on every path. ``metadata`` is what else is read: ``shape``,
-    ``dtype`` and the like. ``tests`` are what else conditions ask.
+    has. ``as_target``: ``torch.autograd.grad`` differentiates with respect to this very object. ``unread``: a function
+    of the project gets it and never reads it; that counts as ``handed_on`` if there is no other use. ``always``: it is
+    read or handed on on every path. ``metadata`` is what else is read: ``shape``, ``dtype`` and the like. ``tests`` are
+    what else conditions ask.
     """
 
     reads_values: bool = False
@@ -59,6 +60,7 @@ class KeptUses:
     as_object: bool = False
     put_away: bool = False
     custom: bool = False
+    as_target: bool = False
     unread: bool = False
     always: bool = False
     metadata: set[str] = field(default_factory=set)
@@ -351,6 +353,7 @@ class _Uses:
             self.uses.tests.update({Asked.IS_NONE} if "" in asked else ())
         else:
             self.hand_on()
+            self.uses.as_target |= self.same and callee == "torch.autograd.grad" and _is_target(call, parent)
             if self.same and known is not None and known.definition is not None:
                 self.uses.put_away |= keeps_argument(known.definition, call, parent)
                 self.uses.custom |= uses_custom_attribute(known.definition, call, parent)
@@ -468,6 +471,12 @@ class _Uses:
                     self.hand_on()
         elif not isinstance(around, cst.Del):
             self.hand_on()
+
+
+def _is_target(call: cst.Call, argument: cst.Arg) -> bool:
+    """Whether an argument of ``torch.autograd.grad`` is ``inputs``."""
+    named = argument.keyword.value if argument.keyword is not None else ""
+    return named == "inputs" or (not named and any(each is argument for each in call.args[1:2]))
 
 
 def _may_take(subscript: cst.Subscript, place: Place) -> bool:

@@ -23,7 +23,7 @@ from ctxlint.model.analyses.empty_tensors import implies_empty
 from ctxlint.model.analyses.inputs import given_by_a_call, gradient_of
 from ctxlint.model.analyses.missing_gradients import always_none
 from ctxlint.model.analyses.mutations import through_data
-from ctxlint.model.analyses.outputs import differentiable_outputs, may_be_given_back
+from ctxlint.model.analyses.outputs import differentiable_outputs, is_returned_after, may_be_given_back
 from ctxlint.model.analyses.saved_state_uses import KeptUses, Place, uses_of_kept
 from ctxlint.model.analyses.upstream import is_call_for_zeros
 from ctxlint.model.analyses.variadic_inputs import all_get_gradients, elements_named, some_get_gradients
@@ -191,8 +191,13 @@ class Stash:
         if self.held is not Held.COMPUTED or self.write.value is None:
             return False
         origin = _same_memory(self.write.value)
-        returned = (option for value in self.fn.outputs_values() for option in value.options())
-        return any(_before_detach(each) == origin for each in returned if is_tensor(each) is Tri.YES)
+        slots = ((each, slot) for each in self.fn.outputs for slot in each.slots)
+        return any(
+            _before_detach(option) == origin and is_tensor(option) is Tri.YES
+            for returned, slot in slots
+            for option in slot.value.options()
+            if is_returned_after(self.fn, returned, slot, option, self.write)
+        )
 
     @property
     def with_others(self) -> bool:
@@ -375,7 +380,7 @@ def _is_wanted_itself(stash: Stash, readers: Iterable[Method]) -> bool:
         return True
     if stash.held is not Held.INPUT or stash.uses.reads_values:
         return False
-    if stash.uses.of_this_object:
+    if stash.uses.of_this_object or stash.uses.as_target:
         return True
     return stash.is_noticed and not stash.uses.only_metadata and not stash.untracked
 
@@ -593,14 +598,14 @@ def _classified(fn: FunctionClass, write: ContextStore, leaf: Value, contained: 
     if is_input(origin):
         yield from _classified_input(fn, write, leaf, origin, contained)
         return
-    if _is_output(fn, moved_to_cpu(leaf) or leaf) and not _may_be_an_input(leaf):
+    if _is_output(fn, write, moved_to_cpu(leaf) or leaf) and not _may_be_an_input(leaf):
         if _is_of_this_iteration(fn, write, leaf):
             yield _Kept(Held.OUTPUT, contained)
-    elif isinstance(leaf, View) and not is_detached(leaf) and _is_output(fn, _viewed(leaf)):
+    elif isinstance(leaf, View) and not is_detached(leaf) and _is_output(fn, write, _viewed(leaf)):
         yield _Kept(Held.OUTPUT_VIEW, contained)
     elif is_tensor(leaf) is Tri.YES and kind_of(leaf) is Kind.FLOAT and _is_computed(before_views(leaf)):
         yield _Kept(Held.COMPUTED, contained)
-    elif _holds_output(fn, leaf):
+    elif _holds_output(fn, write, leaf):
         yield _Kept(Held.OUTPUT, True)
 
 
@@ -769,10 +774,10 @@ def _is_returned_dirty(fn: FunctionClass, parameter: Parameter) -> bool:
 # Outputs
 
 
-def _is_output(fn: FunctionClass, value: Value | None) -> bool:
+def _is_output(fn: FunctionClass, write: ContextStore, value: Value | None) -> bool:
     if value is None or is_tensor(value) is Tri.NO:
         return False
-    return any(same_object(value, each) is Tri.YES for each in differentiable_outputs(fn))
+    return any(same_object(value, each) is Tri.YES for each in differentiable_outputs(fn, write))
 
 
 def moved_to_cpu(value: Value | None) -> Value | None:
@@ -781,9 +786,9 @@ def moved_to_cpu(value: Value | None) -> Value | None:
     return value.of if isinstance(value, View) and called is not None and last_name(called) == "cpu" else None
 
 
-def _holds_output(fn: FunctionClass, container: Value) -> bool:
+def _holds_output(fn: FunctionClass, write: ContextStore, container: Value) -> bool:
     """Whether an output is an item of what is stored: ``ctx.all = outputs; return outputs[0]``."""
-    items = (each for each in differentiable_outputs(fn) if isinstance(each, Item) and isinstance(each.key, int))
+    items = (each for each in differentiable_outputs(fn, write) if isinstance(each, Item) and isinstance(each.key, int))
     return any(same_object(each.of, container) is Tri.YES for each in items)
 
 
