@@ -629,9 +629,14 @@ def _classified_input(
     if entry.gradient is not Tri.YES and always_none(fn, entry.index):
         if is_tensor(leaf) is Tri.YES or _has_one_alternative(write):
             yield _Kept(Held.UNDIFFERENTIATED, contained, entry.name)
-    elif entry.gradient is Tri.YES and not entry.against_a_gradient and is_tensor(leaf) is Tri.YES:
+    elif entry.gradient is Tri.YES and not _may_be_no_tensor(entry) and is_tensor(leaf) is Tri.YES:
         if _gets_more_than_zeros(fn, entry.index):
             yield _Kept(Held.INPUT, contained, entry.name)
+
+
+def _may_be_no_tensor(entry: Input) -> bool:
+    """Whether an input is certainly not a tensor, or annotated as a number: then the gradient may be what is wrong."""
+    return bool(entry.against_a_gradient) or any(each.annotated and not each.tensor for each in entry.evidence)
 
 
 def _has_one_alternative(write: ContextStore) -> bool:
