@@ -31,7 +31,8 @@ class TensorListInput(Rule[FunctionClass]):
     Reports a gradient that `backward` returns for an input that is a list, tuple or dict of tensors. The annotation
     shows this, or a call of `apply` in the linted files that passes such a container (a literal, a name, an attribute
     of `self`, a `ParameterList`, what `split`, `chunk` or `unbind` returns). For the latter, other calls may pass a
-    tensor, and `forward` may handle both.
+    tensor, and `forward` may handle both. So does a `forward` that passes it to `torch.cat`, `torch.stack` or the like
+    on every path: these refuse a tensor.
     A list or tuple that a call passes is reported as well if it holds a parameter, or a tensor that the caller has
     created with `requires_grad`, and `backward` returns `None` for it.
 

@@ -45,10 +45,13 @@ class Code(NamedTuple):
 
 
 class _Helper(NamedTuple):
-    """The positional parameters of a function, and why the values of some parameters are not tensors."""
+    """The positional parameters of a function, and why the values of some parameters are not tensors.
+
+    Each reason comes with whether it shows that the value is a container.
+    """
 
     params: tuple[str, ...]
-    reasons: Mapping[str, str]
+    reasons: Mapping[str, tuple[str, bool]]
 
 
 class HelperUses(Uses):
@@ -73,8 +76,9 @@ class HelperUses(Uses):
                 name = argument.keyword.value
             else:
                 name = helper.params[at] if at < len(helper.params) else ""
-            if name in helper.reasons and self._is_open(argument):
-                self.add(argument.value, False, Trust.STRONG, helper.reasons[name])
+            reason, container = helper.reasons.get(name, ("", False))
+            if reason and self._is_open(argument) and (self.certain or not container):
+                self.add(argument.value, False, Trust.STRONG, reason, container=container)
 
     def _is_open(self, argument: cst.Arg) -> bool:
         """Whether an argument is one of the names, and nothing decides yet whether it is a tensor."""
@@ -117,11 +121,11 @@ def _keeps_parameters(decorator: cst.Decorator, scope: Scope) -> bool:
     return resolve_certainly(dotted(called) or "", scope) in _DECORATORS
 
 
-def _not_a_tensor(param: Param, uses: Uses, function: str) -> Iterator[str]:
+def _not_a_tensor(param: Param, uses: Uses, function: str) -> Iterator[tuple[str, bool]]:
     """Why a parameter is not a tensor; at most one reason."""
     if param.name in uses.evidence and param.annotation not in types.TENSOR_ANNOTATIONS:
         for each in _against(uses, param.name)[:1]:
-            yield each.reason if " in `" in each.reason else f"{each.reason} in `{function}`"
+            yield each.reason if " in `" in each.reason else f"{each.reason} in `{function}`", each.container
 
 
 def used_by_functions(forward: Method, names: AbstractSet[str], code: Code) -> list[tuple[str, Evidence]]:

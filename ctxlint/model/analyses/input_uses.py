@@ -32,6 +32,7 @@ class _Point(NamedTuple):
     locals: set[str]
     arrays: set[str]
     called: cst.Attribute | None
+    returns: bool
     found: tuple[int, ...]
     tests: tuple[int, ...]
     taken: int
@@ -65,6 +66,10 @@ class Uses:
         """The local names that are bound to arrays."""
         self.called: cst.Attribute | None = None
         """What the call being visited calls."""
+        self.certain = True
+        """Whether the code being visited runs in each call, unless something raises."""
+        self.returns = False
+        """Whether a call may have returned before."""
 
     def walk_body(self, body: cst.BaseSuite, earlier: WalkedUses | None = None) -> WalkedUses:
         """Visit a body.
@@ -88,22 +93,25 @@ class Uses:
 
     def _point(self, taken: int) -> _Point:
         found, tests = (tuple(map(len, each.values())) for each in (self.evidence, self.none_tests))
-        return _Point(dict(self.open), set(self.locals), set(self.arrays), self.called, found, tests, taken)
+        return _Point(
+            dict(self.open), set(self.locals), set(self.arrays), self.called, self.returns, found, tests, taken
+        )
 
     def _continue(self, known: InputUses, point: _Point) -> None:
         """Continue an earlier walk from here."""
         self.open, self.called = dict(point.open), point.called
+        self.returns, self.certain = point.returns, not point.returns
         self.locals, self.arrays = set(point.locals), set(point.arrays)
         self.evidence = {name: found[:at] for (name, found), at in zip(known.evidence.items(), point.found)}
         self.none_tests = {name: found[:at] for (name, found), at in zip(known.none_tests.items(), point.tests)}
 
     def walk(self, node: cst.CSTNode) -> None:
         """Visit a node and its descendants, in the order of execution where that matters."""
-        visit = _VISITS.get(type(node))
-        if visit is None:
-            self.inside(node)
-        else:
-            visit(self, node)
+        visit = _VISITS.get(type(node), Uses.inside)
+        certain = self.certain
+        self.certain = certain and not isinstance(node, _BRANCHES)
+        visit(self, node)
+        self.certain = certain and not self.returns
 
     def inside(self, node: cst.CSTNode) -> None:
         """Visit the descendants of a node."""
@@ -140,11 +148,11 @@ class Uses:
         known = star if star is not None else len(elements) if len(elements) == length else 0
         return [self.open.get(f"{holder}[{at}]") if at < known else None for at in range(len(elements))]
 
-    def add(self, node: cst.CSTNode, tensor: bool, trust: Trust, reason: str) -> None:
+    def add(self, node: cst.CSTNode, tensor: bool, trust: Trust, reason: str, *, container: bool = False) -> None:
         """Record a use, if ``node`` is one of the names."""
         name = self.known(node)
         if name is not None:
-            self.evidence[name].append(Evidence(tensor, trust, reason, node))
+            self.evidence[name].append(Evidence(tensor, trust, reason, node, container=container))
 
     def undecided(self, node: cst.CSTNode, reason: str) -> None:
         """Record that the method itself tests the type."""
@@ -303,6 +311,7 @@ class Uses:
         if node.value is not None:
             self.add(node.value, True, Trust.FAIR, RETURNED)
         self.inside(node)
+        self.returns = True
 
     def asserted(self, node: cst.Assert) -> None:
         """``assert isinstance(x, torch.Tensor)``."""
@@ -386,6 +395,8 @@ class Uses:
             self.undecided(plain[0], "numpy computes with it")  # an array or a list, as a rule; or a tensor on the CPU
         elif f"{space}." in operations.TORCH_NAMESPACES and name in _TENSOR_FIRST and plain:
             self.add(node.args[0].value, True, Trust.STRONG, f"it is passed to `{name}`")
+        elif space == "torch" and name in _SEQUENCE_FIRST and plain and self.certain:
+            self.add(node.args[0].value, False, Trust.STRONG, f"it is passed to `{name}`", container=True)
         elif space == "torch" and name in _SIZES_FIRST:
             for argument in plain:
                 self.add(argument, False, Trust.STRONG, f"it is passed to `{name}` as a size")
@@ -410,6 +421,9 @@ _DIMENSIONS_FIRST = frozenset(
     )
 )
 """Tensor methods whose arguments are all dimensions or sizes."""
+
+_SEQUENCE_FIRST = frozenset(str.split("cat column_stack concat concatenate dstack hstack row_stack stack vstack"))
+"""Torch functions that raise for one tensor in the place of a sequence of tensors."""
 
 _SIZES_FIRST = frozenset(["zeros", "ones", "empty", "rand", "randn"])
 
@@ -530,6 +544,8 @@ def _alternatives(test: cst.BaseExpression) -> list[cst.BaseExpression]:
         return [*_alternatives(test.left), *_alternatives(test.right)]
     return [test]
 
+
+_BRANCHES = (cst.If, cst.IfExp, cst.BooleanOperation, cst.For, cst.While, cst.Try, cst.TryStar, cst.Match, cst.BaseComp)
 
 _VISITS: dict[type, Callable[..., None]] = {
     cst.Assign: Uses.assignment,
