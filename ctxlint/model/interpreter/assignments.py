@@ -26,7 +26,7 @@ from ctxlint.model.interpreter.events import (
     NeedsInputGradRead,
     Unpacking,
 )
-from ctxlint.model.interpreter.expressions import combine
+from ctxlint.model.interpreter.expressions import combine, without_reading
 from ctxlint.model.interpreter.names import bind_name
 from ctxlint.model.interpreter.sequences import (
     element_of,
@@ -68,7 +68,8 @@ if TYPE_CHECKING:
 
 def execute_assignment(walk: Walk, node: cst.Assign) -> None:
     """``a = b = value``."""
-    value = walk.evaluate(node.value)
+    kept = all(isinstance(each.target, cst.Attribute) for each in node.targets)
+    value = without_reading(walk, node.value) if kept else walk.evaluate(node.value)
     simple = len(node.targets) == 1
     for target in node.targets:
         assign_target(walk, target.target, value, node, node.value if simple else None)

@@ -180,10 +180,10 @@ def evaluate_unary(walk: Walk, node: cst.UnaryOperation) -> Value:
 
 def evaluate_comparison(walk: Walk, node: cst.Comparison) -> Value:
     """``a < b``, also in a chain."""
-    values = [_compared(walk, node.left)]  # a comparison does not keep a ctx
+    values = [without_reading(walk, node.left)]  # a comparison does not keep a ctx
     identity = False
     for part in node.comparisons:
-        values.append(_compared(walk, part.comparator))
+        values.append(without_reading(walk, part.comparator))
         identity |= isinstance(part.operator, _IDENTITY)
     if len(node.comparisons) == 1 and isinstance(node.comparisons[0].operator, _ORDERING):
         _saved_tuple_compared(walk, node, values)
@@ -196,8 +196,8 @@ def evaluate_comparison(walk: Walk, node: cst.Comparison) -> Value:
     return Single(node)
 
 
-def _compared(walk: Walk, node: cst.BaseExpression) -> Value:
-    """An operand of a comparison: of a pointer, ``x.data_ptr()``, nothing is read there."""
+def without_reading(walk: Walk, node: cst.BaseExpression) -> Value:
+    """What is only compared, or kept in an attribute: through an address, ``x.data_ptr()``, nothing is read there."""
     pointer = node.left if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Modulo) else node
     if isinstance(pointer, cst.Call) and isinstance(pointer.func, cst.Attribute) and not pointer.args:
         if pointer.func.attr.value == "data_ptr":
