@@ -267,7 +267,7 @@ def _exception(fn: FunctionClass, change: ChangedInBackward) -> str:
         return ""
     returned = {storage(slot.value) for each in fn.gradients for slot in each.slots}
     if change.mutation.how == KERNEL and _storage(change.mutation) in returned - {None}:
-        return ", unless gradients are shared there"
+        return ", unless this reuse of memory is meant"
     known = all(each.name != change.name or each.gradient is not Tri.UNKNOWN for each in fn.inputs)
     return "" if known else ", unless the update is meant"
 
