@@ -9,10 +9,11 @@ import os
 import sys
 import threading
 import time
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from ctxlint.config.project_files import ConfigurationError
 from ctxlint.config.settings import INTERNAL_ERROR, Settings
+from ctxlint.named_tuples import NamedTuple
 from ctxlint.run.worker_process import Died, WorkerProcess
 
 if TYPE_CHECKING:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ctxlint.config.settings import INTERNAL_ERROR, Settings
+from ctxlint.named_tuples import NamedTuple
 
 if TYPE_CHECKING:
     from ctxlint.diagnostic import Diagnostic, Fixed

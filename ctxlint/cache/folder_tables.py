@@ -8,10 +8,11 @@ as its content, its settings, the facts of other files about it, and the content
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ctxlint.cache.file_records import Refused, dump, load, reader
 from ctxlint.cache.stamp import digest
+from ctxlint.named_tuples import NamedTuple
 from ctxlint.result import FileResult
 
 if TYPE_CHECKING:

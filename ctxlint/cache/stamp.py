@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import stat
 import time
-from typing import NamedTuple
+
+from ctxlint.named_tuples import NamedTuple
 
 _SETTLED = 2_000_000_000
 """After so many nanoseconds without a change, every file system shows the next change in the times of a file."""

@@ -16,11 +16,12 @@ import stat
 import time
 from contextlib import suppress
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from ctxlint.cache.file_records import Reader, Refused, dump, load, reader
 from ctxlint.cache.folder import KEPT_DAYS, SUFFIX, cache_file, prepare, user_folder
 from ctxlint.cache.identity import identity
+from ctxlint.named_tuples import NamedTuple
 from ctxlint.source.boundary import is_inside
 from ctxlint.source.reading import Unreadable, read_bytes
 from ctxlint.source.writing import write_whole

@@ -6,12 +6,13 @@ This is for runs that walk all of their projects. The results of others depend o
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ctxlint.cache.folder_tables import LookUps, Read, Tables, packed, unpacked
 from ctxlint.cache.relevant import relevant_settings
 from ctxlint.cache.stamp import digest, stamp_of
 from ctxlint.config.project_files import ConfigurationError
+from ctxlint.named_tuples import NamedTuple
 from ctxlint.source.modules import root_of
 
 if TYPE_CHECKING:

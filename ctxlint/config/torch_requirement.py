@@ -11,10 +11,11 @@ from __future__ import annotations
 import os
 import re
 from itertools import chain, islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ctxlint.config.project_files import PROJECT_FILE, nearest, project_tables, read_text, table
 from ctxlint.config.torch_versions import LONGEST
+from ctxlint.named_tuples import NamedTuple
 from ctxlint.patterns import pattern
 
 if TYPE_CHECKING:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from lsprotocol import types as lsp
 
 from ctxlint.editor.moving import half_typed_lines
+from ctxlint.named_tuples import NamedTuple
 from ctxlint.source.changes import change_between
 
 if TYPE_CHECKING:

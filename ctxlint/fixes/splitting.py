@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -21,6 +21,7 @@ from ctxlint.model.interpreter.events import Mutation
 from ctxlint.model.interpreter.local_names import times_bound
 from ctxlint.model.interpreter.method import ParameterKind
 from ctxlint.model.interpreter.values import Parameter, usual_storage
+from ctxlint.named_tuples import NamedTuple
 from ctxlint.patterns import pattern
 from ctxlint.records import record
 

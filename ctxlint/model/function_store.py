@@ -21,7 +21,7 @@ from dataclasses import dataclass, field, fields, replace
 from enum import Enum
 from functools import cached_property, lru_cache, partial
 from operator import is_
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, cast
 
 import libcst as cst
 
@@ -38,6 +38,7 @@ from ctxlint.model.interpreter.events import ContextRead
 from ctxlint.model.interpreter.trail import Move, Trail
 from ctxlint.model.summaries.callables import tables_in
 from ctxlint.model.syntax import KnownParents
+from ctxlint.named_tuples import NamedTuple
 from ctxlint.patterns import pattern
 from ctxlint.records import changed
 from ctxlint.source.recorded import RecordedSource

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 from itertools import chain
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ctxlint.model.function import FakeFault, FakeMismatch
 from ctxlint.model.index.module_backwards import span_of_name
@@ -15,6 +15,7 @@ from ctxlint.model.index.result_layouts import DEFAULT, FLOATING, LEADING, Laid,
 from ctxlint.model.index.scopes import dotted_name
 from ctxlint.model.interpreter.values import Sequence, Tri, is_tensor
 from ctxlint.model.syntax import CHECKING
+from ctxlint.named_tuples import NamedTuple
 from ctxlint.source.ast_tree import defaults_of, nodes_in, positional_names
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ Torch rejects results that share memory with an input, or with each other, and t
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -52,6 +52,7 @@ from ctxlint.model.operator_schemas import registered_without_writes
 from ctxlint.model.operators import decorated_operators, fakes_of, gives_tensors
 from ctxlint.model.summaries.declared import declared_by
 from ctxlint.model.summaries.summaries import may_be_bound
+from ctxlint.named_tuples import NamedTuple
 from ctxlint.patterns import pattern
 
 if TYPE_CHECKING:

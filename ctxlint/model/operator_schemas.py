@@ -7,12 +7,13 @@ two of its parameters on to these, and the implementation of an operator with a 
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ctxlint.model.index.project import Definition
 from ctxlint.model.index.project_answers import meant, texts_in
 from ctxlint.model.index.scopes import LOCAL
 from ctxlint.model.summaries.declared import namespace_of, schema_of
+from ctxlint.named_tuples import NamedTuple
 from ctxlint.source.ast_tree import defaults_of, nodes_in, parameter_names, positional_names
 from ctxlint.torch_api.known_decorators import OPERATOR_DECORATORS
 

@@ -10,7 +10,7 @@ import ast
 import os
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ctxlint.effort import Effort, EffortExceeded
 from ctxlint.model.analyses.outputs import is_floating
@@ -26,6 +26,7 @@ from ctxlint.model.interpreter.interpret import interpret
 from ctxlint.model.interpreter.parameter_binding import bound_parameters, bound_plain
 from ctxlint.model.interpreter.signatures import params_of
 from ctxlint.model.interpreter.values import Kind, Parameter, Sequence, Tri, is_tensor
+from ctxlint.named_tuples import NamedTuple
 from ctxlint.source.ast_tree import nodes_in, parameter_names
 from ctxlint.source.scanner import NAMES_OF_CTX
 from ctxlint.source.source import Position

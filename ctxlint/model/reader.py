@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ctxlint.effort import Effort, EffortExceeded
 from ctxlint.model.analyses.open_questions import own
@@ -49,6 +49,7 @@ from ctxlint.model.operators import (
 )
 from ctxlint.model.summaries.resolver import CalleeResolver
 from ctxlint.model.summaries.summaries import Summaries
+from ctxlint.named_tuples import NamedTuple
 from ctxlint.profiling import stage
 from ctxlint.records import changed
 from ctxlint.source.source import Position

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from ctxlint.named_tuples import NamedTuple
 from ctxlint.report.visible import in_json, in_xml, visible_result
 
 if TYPE_CHECKING:

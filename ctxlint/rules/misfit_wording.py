@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ctxlint.model.analyses.absent_inputs import may_be_absent
 from ctxlint.model.analyses.certain_raises import raises_inside_before
@@ -10,6 +10,7 @@ from ctxlint.model.analyses.conditional_code import Runs, runs
 from ctxlint.model.analyses.kept_values import kept_value
 from ctxlint.model.interpreter.events import FaultyLaunch, MisfitCall
 from ctxlint.model.interpreter.values import is_input
+from ctxlint.named_tuples import NamedTuple
 from ctxlint.rules.wording import counted, if_it_runs, moment, quoted, them
 
 if TYPE_CHECKING:

@@ -14,12 +14,13 @@ from contextvars import ContextVar
 from dataclasses import replace
 from functools import lru_cache
 from itertools import takewhile
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ctxlint.model.index.module_stores import ANY_NAME, assigned_in, may_set_any, set_by_name
 from ctxlint.model.index.named_patches import names_methods
 from ctxlint.model.index.outside_facts import Declaration, ProjectQuestion
 from ctxlint.model.index.replaced_names import may_replace
+from ctxlint.named_tuples import NamedTuple
 from ctxlint.run.loaded_together import loaded_with
 from ctxlint.source.ast_tree import tree_of
 from ctxlint.source.discover import path_of

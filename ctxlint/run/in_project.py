@@ -9,13 +9,14 @@ from __future__ import annotations
 import os
 from collections import OrderedDict
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ctxlint.cache.folder_tables import Tables
 from ctxlint.cache.run import Cache, Place
 from ctxlint.cache.store import MemoryStore
 from ctxlint.config.configuration import Configuration
 from ctxlint.model.index.outside_facts import ProjectQuestion
+from ctxlint.named_tuples import NamedTuple
 from ctxlint.result import Candidate, FileResult
 from ctxlint.run.answers import Answering, AnsweringOften, knowing
 from ctxlint.run.lint_file import forget_read_files, lint_file

@@ -8,9 +8,10 @@ searched by their bytes, and only those that mention a Function by name are pars
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ctxlint.config.project_files import ConfigurationError
+from ctxlint.named_tuples import NamedTuple
 from ctxlint.source.discover import Found, find_below
 from ctxlint.source.leads import Leads
 from ctxlint.source.modules import project_of

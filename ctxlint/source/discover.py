@@ -6,8 +6,9 @@ import os
 import re
 from itertools import islice, pairwise
 from operator import attrgetter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from ctxlint.named_tuples import NamedTuple
 from ctxlint.source.gitignore import ignore_files_above, is_ignored, read_ignore_file
 from ctxlint.source.globs import globs_for
 from ctxlint.source.reading import first_bytes

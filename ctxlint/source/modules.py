@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import sys
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from ctxlint.named_tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -18,8 +18,9 @@ import sys
 import threading
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
+from ctxlint.named_tuples import NamedTuple
 from ctxlint.patterns import pattern
 
 if TYPE_CHECKING:

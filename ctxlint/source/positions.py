@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import libcst as cst
 from libcst._nodes.internal import CodegenState
 
+from ctxlint.named_tuples import NamedTuple
 from ctxlint.records import record
 from ctxlint.source.source import Position, Span, line_starts
 

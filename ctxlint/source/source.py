@@ -12,8 +12,9 @@ from dataclasses import replace
 from functools import cached_property
 from io import StringIO
 from itertools import accumulate
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from ctxlint.named_tuples import NamedTuple
 from ctxlint.records import record
 from ctxlint.source.text_edits import apply_edits
 

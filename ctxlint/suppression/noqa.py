@@ -22,10 +22,11 @@ import sys
 from bisect import bisect_left, bisect_right
 from functools import partial
 from itertools import groupby
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ctxlint.config.options import nearest, nearest_of
 from ctxlint.config.settings import INTERNAL_ERROR, is_prefix, specificity
+from ctxlint.named_tuples import NamedTuple
 from ctxlint.patterns import pattern
 from ctxlint.profiling import stage
 from ctxlint.records import record

@@ -7,7 +7,7 @@ einops 0.8 on torch 2.13.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from ctxlint.named_tuples import NamedTuple
 
 REARRANGING = frozenset({"einops.rearrange", "einops.einops.rearrange"})
 """Functions that give the elements of their first argument in another order; a list of tensors is stacked."""

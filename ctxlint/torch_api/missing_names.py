@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from difflib import get_close_matches
 from functools import cache
-from typing import NamedTuple
 
+from ctxlint.named_tuples import NamedTuple
 from ctxlint.torch_api.operations import OPERATIONS
 
 MODULES = (

@@ -6,8 +6,9 @@ uses, are derived from both. CONTRIBUTING describes how to add an operation.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from ctxlint.named_tuples import NamedTuple
 from ctxlint.torch_api.schemas import ROWS
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def _read(rows: str) -> dict[str, Operation]:
         if not line.startswith("#"):
             name, where, writes, aliases, result, dtype = line.split(" ")
             written = () if writes == "-" else tuple(writes.split(","))
-            found[name] = Operation(name, where, written, aliases.strip("-"), result, dtype)
+            found[name] = Operation(name, where, written, "" if aliases == "-" else aliases, result, dtype)
     return found
 
 
@@ -84,16 +85,18 @@ OPERATIONS = {**_read(ROWS), **_read(_ROWS_BY_HAND)}
 """All operations, by name; those of ``torch.linalg`` and other submodules with its name as prefix."""
 
 
+_METHODS = {name: each for name, each in OPERATIONS.items() if "M" in each.where}
+_OF_MODULES = [(name.rpartition(".")[2], each) for name, each in OPERATIONS.items() if each.where not in ("M", "I")]
+
+
 def _methods(holds: Callable[[Operation], bool]) -> frozenset[str]:
     """The methods of Tensor with some property."""
-    return frozenset(name for name, each in OPERATIONS.items() if "M" in each.where and holds(each))
+    return frozenset(name for name, each in _METHODS.items() if holds(each))
 
 
 def _functions(holds: Callable[[Operation], bool]) -> frozenset[str]:
     """The functions of torch, torch.nn.functional, torch.linalg and torch.special with some property."""
-    return frozenset(
-        name.rpartition(".")[2] for name, each in OPERATIONS.items() if set(each.where) & set("TFLSX") and holds(each)
-    )
+    return frozenset(name for name, each in _OF_MODULES if holds(each))
 
 
 def _gives_one(each: Operation) -> bool:

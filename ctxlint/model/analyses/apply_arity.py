@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -12,6 +12,7 @@ from ctxlint.model.index.apply_calls import APPLIES
 from ctxlint.model.interpreter.signatures import are_moved, misfit_of
 from ctxlint.model.interpreter.values import Constant, Opaque, Tri
 from ctxlint.model.syntax import children
+from ctxlint.named_tuples import NamedTuple
 from ctxlint.torch_api import known_decorators as decorators
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -15,6 +15,7 @@ from ctxlint.model.index.scopes import Scope, resolve_certainly
 from ctxlint.model.interpreter.events import Assigned, GenericCall, MethodCall, Mutation, Return
 from ctxlint.model.interpreter.values import Item, Variadic
 from ctxlint.model.syntax import dotted, literal_integer, single_index
+from ctxlint.named_tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -31,6 +31,7 @@ from ctxlint.model.interpreter.values import (
     same_object,
 )
 from ctxlint.model.syntax import dotted, is_name, keywords_of, names_in
+from ctxlint.named_tuples import NamedTuple
 from ctxlint.torch_api import operations
 
 if TYPE_CHECKING:

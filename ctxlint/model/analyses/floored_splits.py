@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -10,6 +10,7 @@ from ctxlint.model.analyses.left_out import may_fit_sizes, sizes_may_fit
 from ctxlint.model.analyses.unconditional_gradients import as_method
 from ctxlint.model.interpreter.events import GenericCall
 from ctxlint.model.syntax import code_of, is_name, keywords_of, last_name, root_name, words_of
+from ctxlint.named_tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -29,6 +29,7 @@ from ctxlint.model.interpreter.values import (
     same_object,
 )
 from ctxlint.model.syntax import children, dotted, is_name, keywords_of, last_name, parents_below, words_of
+from ctxlint.named_tuples import NamedTuple
 from ctxlint.torch_api import operations
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -16,6 +16,7 @@ from ctxlint.model.interpreter.local_names import bound_names
 from ctxlint.model.interpreter.signatures import params_of
 from ctxlint.model.interpreter.values import NONE, Constant, Opaque, Parameter, Tri, taken_from
 from ctxlint.model.syntax import dotted
+from ctxlint.named_tuples import NamedTuple
 from ctxlint.records import record
 from ctxlint.source.source import Position, Span
 

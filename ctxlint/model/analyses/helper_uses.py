@@ -5,7 +5,7 @@ Only uses that no tensor allows count, and only if no other use in the same func
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -15,6 +15,7 @@ from ctxlint.model.index.scopes import Scope, resolve_certainly
 from ctxlint.model.interpreter.local_names import times_bound
 from ctxlint.model.interpreter.signatures import params_of
 from ctxlint.model.syntax import children, dotted
+from ctxlint.named_tuples import NamedTuple
 from ctxlint.torch_api import types
 
 if TYPE_CHECKING:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from ctxlint.model.analyses.conditional_code import Runs, runs
 from ctxlint.model.syntax import only_target
+from ctxlint.named_tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -11,6 +11,7 @@ from ctxlint.model.function import RETURNED, Evidence, Trust
 from ctxlint.model.interpreter.local_names import captured_by, target_names
 from ctxlint.model.interpreter.type_tests import type_test
 from ctxlint.model.syntax import children, dotted, literal_integer, single_index
+from ctxlint.named_tuples import NamedTuple
 from ctxlint.torch_api import operations, types
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -14,6 +14,7 @@ from ctxlint.model.analyses.shape_unpackings import present_unit
 from ctxlint.model.interpreter.events import GenericCall
 from ctxlint.model.interpreter.values import Constant, Scalar
 from ctxlint.model.syntax import dotted, single_index
+from ctxlint.named_tuples import NamedTuple
 from ctxlint.source.ast_tree import nodes_in
 from ctxlint.torch_api.operations import CONTIGUOUS_FACTORIES, CONTIGUOUS_FACTORY_METHODS, LAYOUT_KEEPING_FACTORIES
 

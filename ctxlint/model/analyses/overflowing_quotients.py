@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -10,6 +10,7 @@ from ctxlint.effort import spend
 from ctxlint.model.analyses.kept_values import kept_value
 from ctxlint.model.interpreter.values import ContextAttribute, SavedTensor, is_input
 from ctxlint.model.syntax import code_of, dotted, last_name
+from ctxlint.named_tuples import NamedTuple
 from ctxlint.torch_api import operations
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -12,6 +12,7 @@ from ctxlint.model.analyses.returns import names_behind_returns
 from ctxlint.model.analyses.upstream import is_call_for_zeros
 from ctxlint.model.interpreter.values import ContextAttribute, Tri, is_input
 from ctxlint.model.syntax import children, is_name, keywords_of, last_name, names_in, words_of
+from ctxlint.named_tuples import NamedTuple
 from ctxlint.records import record
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -14,6 +14,7 @@ from ctxlint.model.index.apply_calls import ArgumentKind
 from ctxlint.model.index.scopes import Scope, resolve
 from ctxlint.model.interpreter.values import Tri
 from ctxlint.model.syntax import dotted, is_name, kept, last_name, parents_below, words_of
+from ctxlint.named_tuples import NamedTuple
 from ctxlint.patterns import pattern
 from ctxlint.records import record
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -13,6 +13,7 @@ from ctxlint.model.analyses.unconditional_gradients import as_method
 from ctxlint.model.index.kernel_parameters import always_reads_several, gets_bare_address, reads_only_first
 from ctxlint.model.interpreter.events import Assigned, GenericCall, GradientLaunch
 from ctxlint.model.interpreter.values import Fresh, Parameter, before_views
+from ctxlint.named_tuples import NamedTuple
 from ctxlint.torch_api.operations import SAME_ELEMENTS
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ Nothing in such a method runs, and backward never does where ``apply`` raises.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ctxlint.model.analyses.context_parameter import takes_class_as_context, works_by_accident
 from ctxlint.model.analyses.input_unpackings import unfit_unpackings
@@ -20,6 +20,7 @@ from ctxlint.model.interpreter.events import Escape
 from ctxlint.model.interpreter.method import ParameterKind
 from ctxlint.model.interpreter.signatures import is_context_name
 from ctxlint.model.interpreter.values import Constant, Parameter, Tri, is_tensor
+from ctxlint.named_tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -14,6 +14,7 @@ from ctxlint.model.analyses.saved_tensors import saved_counts, saving_call
 from ctxlint.model.interpreter.events import DataReplaced, GenericCall, Reshaped, Step
 from ctxlint.model.interpreter.values import Parameter, SavedTensor, is_input
 from ctxlint.model.syntax import only_target
+from ctxlint.named_tuples import NamedTuple
 from ctxlint.source.ast_tree import nodes_in
 
 if TYPE_CHECKING:

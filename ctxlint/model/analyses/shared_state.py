@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -38,6 +38,7 @@ from ctxlint.model.interpreter.values import (
     usual_storage,
 )
 from ctxlint.model.syntax import code_of, dotted, root_name, single_index, words_of
+from ctxlint.named_tuples import NamedTuple
 from ctxlint.patterns import pattern
 from ctxlint.records import record
 from ctxlint.source.ast_tree import nodes_in

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from ctxlint.model.analyses.inputs import types_allowed_by
 from ctxlint.model.interpreter.values import Constant, Tri, is_input
 from ctxlint.model.syntax import code_of, is_name, names_in
+from ctxlint.named_tuples import NamedTuple
 from ctxlint.torch_api import types
 
 if TYPE_CHECKING:

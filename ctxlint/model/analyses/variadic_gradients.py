@@ -7,7 +7,7 @@ for each of ``*args``, the rest belongs to the named inputs.
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -18,6 +18,7 @@ from ctxlint.model.interpreter.events import ContextWrite
 from ctxlint.model.interpreter.local_names import only_assigned, times_bound
 from ctxlint.model.interpreter.values import Tri, is_none
 from ctxlint.model.syntax import code_of, dotted, literal_integer, names_in
+from ctxlint.named_tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -6,10 +6,11 @@ import ast
 import re
 import sys
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ctxlint.model.index.indexer import index_module
 from ctxlint.model.index.scopes import LOCAL, dotted_name, meanings
+from ctxlint.named_tuples import NamedTuple
 from ctxlint.patterns import pattern
 from ctxlint.source.ast_tree import nodes_in, parameter_names, tree_of
 from ctxlint.torch_api import autograd

@@ -7,7 +7,7 @@ import re
 from dataclasses import replace
 from functools import cached_property, partial
 from itertools import takewhile
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ctxlint.model.index.apply_calls import APPLIES, ApplyCall, ArgumentKind, Modified
 from ctxlint.model.index.autocast_calls import may_be_under_autocast
@@ -65,6 +65,7 @@ from ctxlint.model.index.scopes import (
     resolve_certainly,
 )
 from ctxlint.model.index.setters import sets_attribute
+from ctxlint.named_tuples import NamedTuple
 from ctxlint.patterns import pattern
 from ctxlint.source.ast_tree import nodes_in, parameter_names, positional_names
 from ctxlint.torch_api.autograd import BY_OTHERS, GRADIENTS_OFF, OPERATOR_KERNELS, PROTOCOL

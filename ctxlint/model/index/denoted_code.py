@@ -8,10 +8,11 @@ from __future__ import annotations
 import ast
 import sys
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from ctxlint.model.index.project_answers import differentiable_operators
 from ctxlint.model.index.scopes import LOCAL, Scope, dotted_name, is_on_self, meanings
+from ctxlint.named_tuples import NamedTuple
 from ctxlint.source.ast_tree import nodes_in, positional_names
 from ctxlint.torch_api.known_decorators import OPERATOR_DECORATORS
 from ctxlint.torch_api.transforms import SAME_MODULE, TRANSFORMS, TRANSPARENT

@@ -11,9 +11,10 @@ import re
 import sys
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from ctxlint.model.index.scopes import LOCAL, Scope, dotted_name, meanings, resolutions
+from ctxlint.named_tuples import NamedTuple
 from ctxlint.source.ast_tree import nodes_in
 
 if TYPE_CHECKING:

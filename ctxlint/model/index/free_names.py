@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from ctxlint.model.index.python_names import is_always_bound
+from ctxlint.named_tuples import NamedTuple
 from ctxlint.source.ast_tree import Scoped, bound_in, bound_names, head_of
 
 if TYPE_CHECKING:

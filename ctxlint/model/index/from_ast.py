@@ -11,11 +11,12 @@ import ast
 import re
 from functools import cache
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import libcst as cst
 
 from ctxlint.model.index.bare_nodes import bare
+from ctxlint.named_tuples import NamedTuple
 from ctxlint.patterns import pattern
 
 if TYPE_CHECKING:

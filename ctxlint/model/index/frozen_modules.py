@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 from bisect import bisect_left
 from operator import itemgetter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ctxlint.model.index.scopes import dotted_name
+from ctxlint.named_tuples import NamedTuple
 from ctxlint.source.ast_tree import bound_names, nodes_in
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import ast
 import re
 from dataclasses import replace
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from ctxlint.model.index.expected_errors import EXPECT_ERRORS, expects_errors
 from ctxlint.model.index.file_index import (
@@ -24,6 +24,7 @@ from ctxlint.model.index.file_index import (
 )
 from ctxlint.model.index.named_patches import replaces
 from ctxlint.model.index.scopes import Bound, Scope, dotted_name, mentions, resolutions
+from ctxlint.named_tuples import NamedTuple
 from ctxlint.patterns import pattern
 from ctxlint.source.ast_tree import nodes_in
 from ctxlint.torch_api.autograd import PROTOCOL

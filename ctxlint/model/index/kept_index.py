@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections import OrderedDict
 from contextvars import ContextVar
 from operator import is_
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ctxlint.model.index.file_index import FileIndex
 from ctxlint.model.index.indexer import add_statement, index_module, resolve_bases
 from ctxlint.model.index.parsing import during
 from ctxlint.model.index.scopes import Scope
+from ctxlint.named_tuples import NamedTuple
 
 if TYPE_CHECKING:
     import ast

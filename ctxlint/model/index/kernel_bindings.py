@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 from dataclasses import field
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ctxlint.model.index.kernel_addresses import nodes_of_kernel
+from ctxlint.named_tuples import NamedTuple
 from ctxlint.patterns import pattern
 from ctxlint.records import record
 from ctxlint.source.ast_tree import nodes_in, parameter_names

@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ctxlint.model.index.kernel_addresses import accesses_in, nodes_of_kernel, values_in
 from ctxlint.model.index.kernel_names import Aliases, meaning_in_kernel
+from ctxlint.named_tuples import NamedTuple
 from ctxlint.records import record
 
 if TYPE_CHECKING:

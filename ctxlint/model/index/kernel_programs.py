@@ -5,12 +5,13 @@ from __future__ import annotations
 import ast
 from dataclasses import field
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ctxlint.model.index.kernel_addresses import UNSURE, accesses_in, nodes_of_kernel, sources_by_name
 from ctxlint.model.index.kernel_bindings import always_compiled
 from ctxlint.model.index.kernel_names import Aliases, meaning_in_kernel
 from ctxlint.model.index.kernel_sums import STORE, lent_names
+from ctxlint.named_tuples import NamedTuple
 from ctxlint.records import record
 from ctxlint.source.ast_tree import nodes_in
 

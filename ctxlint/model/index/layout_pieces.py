@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import ast
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from ctxlint.model.syntax import FIELDS_OF_CODE
+from ctxlint.named_tuples import NamedTuple
 from ctxlint.records import entity
 from ctxlint.source.positions import Places
 from ctxlint.source.slices import kept_statement

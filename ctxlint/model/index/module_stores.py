@@ -8,11 +8,12 @@ from __future__ import annotations
 import ast
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ctxlint.model.index.file_index import last_name
 from ctxlint.model.index.named_patches import replaces
 from ctxlint.model.index.scopes import dotted_name
+from ctxlint.named_tuples import NamedTuple
 from ctxlint.source.ast_tree import bound_in, own_nodes
 
 if TYPE_CHECKING:

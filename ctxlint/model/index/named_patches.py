@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ctxlint.model.index.file_index import last_name
 from ctxlint.model.index.scopes import dotted_name
+from ctxlint.named_tuples import NamedTuple
 from ctxlint.patterns import pattern
 from ctxlint.source.ast_tree import nodes_in, positional_names, tree_of
 from ctxlint.source.modules import locate

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
 from ctxlint.model.index.apply_calls import ArgumentKind
+from ctxlint.named_tuples import NamedTuple
 from ctxlint.records import record
 from ctxlint.source.modules import locate, root_of
 

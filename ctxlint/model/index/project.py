@@ -10,7 +10,7 @@ import os
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 from weakref import WeakSet
 
 from ctxlint.effort import spend
@@ -18,6 +18,7 @@ from ctxlint.model.index.file_index import last_name
 from ctxlint.model.index.module_unit import Unit, read_unit
 from ctxlint.model.index.outside_facts import OutsideFacts, ProjectQuestion
 from ctxlint.model.index.scopes import LOCAL, Scope, bindings, dotted_name, is_builtin, meanings, resolutions
+from ctxlint.named_tuples import NamedTuple
 from ctxlint.records import changed, record
 from ctxlint.source.modules import ModulePlace, locate
 from ctxlint.torch_api.autograd import HARMLESS_BASES, TORCH_FUNCTION_BASES

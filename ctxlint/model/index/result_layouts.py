@@ -9,9 +9,10 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 from enum import Enum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ctxlint.model.index.scopes import dotted_name
+from ctxlint.named_tuples import NamedTuple
 from ctxlint.records import record
 from ctxlint.source.ast_tree import nodes_in
 

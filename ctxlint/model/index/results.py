@@ -7,10 +7,11 @@ from bisect import bisect_left
 from dataclasses import replace
 from functools import lru_cache, partial
 from itertools import product, takewhile
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ctxlint.model.index.passed_tensors import creates_parameter, flags_of
 from ctxlint.model.index.scopes import LOCAL, dotted_name, resolve_certainly
+from ctxlint.named_tuples import NamedTuple
 from ctxlint.records import record
 from ctxlint.source.ast_tree import Collected, bound_names, nodes_in, positional_names
 from ctxlint.torch_api.operations import (

@@ -10,8 +10,9 @@ import ast
 import builtins
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from ctxlint.named_tuples import NamedTuple
 from ctxlint.source.ast_tree import nodes_in
 
 if TYPE_CHECKING:

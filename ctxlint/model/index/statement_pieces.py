@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ctxlint.model.index.reparsing import blocks_of
+from ctxlint.named_tuples import NamedTuple
 from ctxlint.patterns import pattern
 from ctxlint.records import record
 from ctxlint.source.changes import change_between

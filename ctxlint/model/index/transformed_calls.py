@@ -9,13 +9,14 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ctxlint.model.index.apply_calls import ApplyCall, Transform
 from ctxlint.model.index.certain_calls import certain_calls, computes_with
 from ctxlint.model.index.denoted_code import MOST_HOPS, Applied, Called, CalledCode, CalledOperator, DenotedCode
 from ctxlint.model.index.outside_facts import OF_NO_FUNCTION
 from ctxlint.model.index.scopes import dotted_name
+from ctxlint.named_tuples import NamedTuple
 from ctxlint.source.ast_tree import nodes_in
 from ctxlint.torch_api.transforms import DERIVATIVES, FUNCTIONAL_CALLS, NEEDS_JVP, TRANSFORMS
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ctxlint.config.torch_versions import ALL_RELEASES, Releases
 from ctxlint.model.index.scopes import dotted_name, resolutions
+from ctxlint.named_tuples import NamedTuple
 from ctxlint.patterns import pattern
 
 if TYPE_CHECKING:

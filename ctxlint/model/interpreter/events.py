@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import field
 from enum import Enum
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from ctxlint.effort import spend
 from ctxlint.model.interpreter.values import NONE, UNKNOWN, Slot, Value
 from ctxlint.model.syntax import code_of, words_of
+from ctxlint.named_tuples import NamedTuple
 from ctxlint.records import record
 
 if TYPE_CHECKING:

@@ -6,10 +6,11 @@ depend on what changes.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from ctxlint.effort import spend
 from ctxlint.model.interpreter.values import Choice, Item, Mapping, ProjectObject, Sequence, View
+from ctxlint.named_tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -14,6 +14,7 @@ from ctxlint.model.interpreter.events import Misfit, MisfitKind
 from ctxlint.model.interpreter.method import Binding, Decorator, Param, ParameterKind
 from ctxlint.model.interpreter.values import NONE, Opaque, Scalar, Tri, Value, constant
 from ctxlint.model.syntax import children, code_of, dotted, is_name
+from ctxlint.named_tuples import NamedTuple
 from ctxlint.patterns import pattern
 from ctxlint.source.ast_tree import gives_back
 from ctxlint.source.nesting import too_deep

@@ -9,7 +9,7 @@ from collections import Counter
 from copy import copy
 from enum import Enum
 from operator import is_
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
@@ -17,6 +17,7 @@ from ctxlint.effort import spend, steps
 from ctxlint.model.index.project import Definition
 from ctxlint.model.interpreter.local_names import times_bound
 from ctxlint.model.syntax import parents_below
+from ctxlint.named_tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ctxlint.model.index.project import Definition
 from ctxlint.model.index.project_answers import is_only_read
 from ctxlint.model.index.scopes import LOCAL, Scope, dotted_name, resolve_certainly
 from ctxlint.model.interpreter.sequences import literal
 from ctxlint.model.interpreter.values import UNKNOWN, Imported, Mapping, ProjectFunction, Slot
+from ctxlint.named_tuples import NamedTuple
 from ctxlint.source.ast_tree import nodes_in
 from ctxlint.torch_api.known_decorators import SIGNATURE_KEEPING_DECORATORS
 

@@ -9,7 +9,7 @@ import ast
 import re
 from dataclasses import replace
 from itertools import takewhile
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from ctxlint.model.index.project import Definition
 from ctxlint.model.index.project_answers import (
@@ -23,6 +23,7 @@ from ctxlint.model.index.project_answers import (
 from ctxlint.model.interpreter.events import Step
 from ctxlint.model.interpreter.summary import OPERATOR, Write
 from ctxlint.model.interpreter.values import UNKNOWN, Constant, Fresh, Scalar, Sequence
+from ctxlint.named_tuples import NamedTuple
 from ctxlint.source.ast_tree import nodes_in, parameter_names
 from ctxlint.torch_api.extensions import OPERATORS_OF_TORCH
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ctxlint.model.index.file_index import is_one_of_several
 from ctxlint.model.index.indexer import INITIALISERS
@@ -14,6 +14,7 @@ from ctxlint.model.interpreter.method import Binding
 from ctxlint.model.interpreter.sequences import literal
 from ctxlint.model.interpreter.values import NONE, UNKNOWN, Choice, ProjectObject, Sequence, Slot
 from ctxlint.model.summaries.callables import owner_of
+from ctxlint.named_tuples import NamedTuple
 from ctxlint.patterns import pattern
 from ctxlint.source.ast_tree import nodes_in
 from ctxlint.torch_api import types

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import libcst as cst
 
@@ -75,6 +75,7 @@ from ctxlint.model.summaries.refusals import refused_arguments
 from ctxlint.model.summaries.shapes import Shape
 from ctxlint.model.summaries.tuned_kernels import added_to_by, trials_of
 from ctxlint.model.syntax import dotted
+from ctxlint.named_tuples import NamedTuple
 from ctxlint.source.modules import module_name
 from ctxlint.torch_api.extensions import is_in_module, may_be_of_extension
 from ctxlint.torch_api.missing_names import NUMPY_ALIASES, REMOVED, meant_by

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -89,6 +89,7 @@ from ctxlint.model.summaries.unbound_reads import KINDS_FOR_UNBOUND, none_elemen
 from ctxlint.model.summaries.wrappers import Decorating, changes_nothing, decorated
 from ctxlint.model.summaries.writes import writes_of
 from ctxlint.model.syntax import last_name, root_name
+from ctxlint.named_tuples import NamedTuple
 from ctxlint.patterns import pattern
 from ctxlint.source.ast_tree import nodes_in
 from ctxlint.torch_api.known_decorators import (

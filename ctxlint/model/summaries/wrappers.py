@@ -7,13 +7,14 @@ from collections.abc import Callable
 from collections.abc import Mapping as MappingOf
 from dataclasses import replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ctxlint.model.index.scopes import LOCAL, dotted_name, resolve_certainly
 from ctxlint.model.interpreter.sequences import literal
 from ctxlint.model.interpreter.values import UNKNOWN, ProjectFunction, Slot
 from ctxlint.model.summaries.callables import owner_of
 from ctxlint.model.summaries.shapes import Shape
+from ctxlint.named_tuples import NamedTuple
 from ctxlint.source.ast_tree import gives_back, nodes_in
 from ctxlint.torch_api.known_decorators import SIGNATURE_KEEPING_DECORATORS
 
