@@ -18,7 +18,7 @@ else:
 __all__ = ["NamedTuple"]
 
 _NAMES = [f"field{at}" for at in range(40)]  # more than any of them has
-_GETTERS = [vars(namedtuple("_Template", _NAMES))[name] for name in _NAMES]  # noqa: PYI024  (these are written in C)
+_GETTERS = [*map(vars(namedtuple("_Template", _NAMES)).get, _NAMES)]  # noqa: PYI024  (these are written in C)
 
 
 class _Meta(type):
