@@ -520,15 +520,26 @@ def _kept_tensor(fn: FunctionClass, value: Value | None, *, constants: bool = Tr
 
     Without ``constants``, ones and the like do not count: as the gradient of an auxiliary loss, they are meant.
     """
-    options = [before_views(option) for option in value.options() if option != NONE] if value is not None else []
-    return bool(options) and all(
-        isinstance(option, Fresh)
-        and (
-            not (is_call_for_zeros(option.node) or (not constants and is_constant(option.node)))
-            or _is_filled(fn, option)
-        )
-        for option in options
-    )
+    options = [option for option in value.options() if option != NONE] if value is not None else []
+    return bool(options) and all(_is_made(fn, option, before_views(option), constants=constants) for option in options)
+
+
+def _is_made(fn: FunctionClass, value: Value, origin: Value, *, constants: bool) -> bool:
+    """Whether a value, of the given origin, is a tensor that forward created, other than with zeros alone."""
+    if not isinstance(origin, Fresh):
+        return False
+    flat = is_call_for_zeros(origin.node) or (not constants and is_constant(origin.node))
+    return not flat or _is_filled(fn, origin) or _is_filled_as_view(fn, value)
+
+
+def _is_filled_as_view(fn: FunctionClass, value: Value) -> bool:
+    """Whether forward certainly writes to a value through a view that may be a copy, as ``torch.zeros(n).to(x)``."""
+    views = set[Value]()
+    while isinstance(value, View):
+        views.add(value)
+        value = value.of
+    writes = (each for method in fn.context_methods for each in method.facts.of(Mutation) if not each.guards)
+    return any(each.target in views and each.how != "zero_" for each in writes)
 
 
 def _is_filled(fn: FunctionClass, zeros: Fresh) -> bool:
