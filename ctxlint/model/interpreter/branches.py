@@ -15,7 +15,6 @@ from ctxlint.model.interpreter.conditions import (
     by_type,
     decided,
     enter_arm,
-    note_wanted,
     tensor_asked_for,
 )
 from ctxlint.model.interpreter.events import Guard
@@ -37,6 +36,7 @@ from ctxlint.model.interpreter.values import (
     is_container,
     join,
 )
+from ctxlint.model.interpreter.wanted_layouts import note_wanted
 from ctxlint.model.syntax import children, last_name
 
 if TYPE_CHECKING:

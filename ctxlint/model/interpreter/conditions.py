@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from ctxlint.model.interpreter.events import Asks, Assigned, Escape, FlagsTested, Guard, MemoryRead, Question
+from ctxlint.model.interpreter.events import Asks, Assigned, Escape, FlagsTested, Guard, Question
 from ctxlint.model.interpreter.names import canonical
-from ctxlint.model.interpreter.summary import ASSERTED
 from ctxlint.model.interpreter.type_tests import TENSOR, is_instance, only_instances, type_of, type_test
 from ctxlint.model.interpreter.values import (
     NONE,
@@ -351,24 +350,6 @@ def _tests_none(test: cst.Comparison) -> bool | None:
     if not isinstance(part.comparator, cst.Name) or part.comparator.value != "None":
         return None
     return isinstance(part.operator, cst.IsNot)
-
-
-def note_wanted(walk: Walk, test: cst.BaseExpression, raised: str, *, holds: bool) -> None:
-    """Record the tensors that are contiguous unless a test has another outcome, and ``raised`` is not handled.
-
-    ``raised`` is empty for an assertion without a message.
-    """
-    if walk.protected or isinstance(test, cst.Comparison):
-        return
-    for part, outcome in certain_parts(test, holds):
-        func = part.func if outcome and isinstance(part, cst.Call) and not part.args else None
-        if isinstance(func, cst.Attribute) and func.attr.value == ASSERTED:
-            value = walk.peek(func.value)
-            each = id(value) in walk.each
-            for option in value.options() if each else (value,):
-                walk.record(
-                    MemoryRead, part, value=option, value_node=func.value, how=ASSERTED, reader=raised, each=each
-                )
 
 
 def certain_parts(test: cst.BaseExpression, holds: bool) -> list[tuple[cst.BaseExpression, bool]]:

@@ -19,8 +19,10 @@ from ctxlint.model.interpreter.values import (
     UNKNOWN,
     Choice,
     Constant,
+    Scalar,
     Sequence,
     Single,
+    Slot,
     Tri,
     Value,
     is_tensor,
@@ -51,29 +53,48 @@ def execute_for(walk: Walk, node: cst.For) -> None:
     iterated = walk.evaluate(node.iter)
     if _run_for_each(walk, node, iterated):
         return
-    item = item_of(walk, node.iter, iterated)
+    item = _pairs(node, iterated) or item_of(walk, node.iter, iterated)
     known = _each_of(walk, node, iterated, item)
     if known is not None and not may_stop(node.body):
         walk.each[id(known)] = known
     _execute_loop(walk, node, lambda: assign_target(walk, node.target, item, None), endless=False)
+    walk.each.pop(id(known), None)
 
 
-def _each_of(walk: Walk, node: cst.For, iterated: Value, item: Value) -> Choice | None:
-    """The elements of which a loop takes each, perhaps with its number; None if one of them is not a known object.
+def _pairs(node: cst.For, iterated: Value) -> Sequence | None:
+    """A pair of what the two variables of a loop are, if it runs over known pairs, such as ``kwargs.items()``."""
+    if not isinstance(node.target, cst.Tuple) or not isinstance(iterated, Sequence) or not iterated.exact:
+        return None
+    pairs = [slot.value.slots for slot in iterated.slots if isinstance(slot.value, Sequence) and slot.value.exact]
+    if not pairs or len(pairs) < len(iterated.slots) or any(len(each) != 2 for each in pairs):
+        return None
+    return Sequence("tuple", tuple(Slot(join_all(each[at].value for each in pairs)) for at in range(2)), node)
 
-    Nor if the loop tests the number: what it does then, it does to some of them.
+
+def _each_of(walk: Walk, node: cst.For, iterated: Value, item: Value) -> Value | None:
+    """The elements of which a loop takes each, perhaps with its number or name; None if one is not a known object.
+
+    Nor if the loop tests the number or name: what it does then, it does to some of them.
     """
-    if isinstance(item, Choice):
+    if not isinstance(item, Sequence) or not isinstance(node.target, cst.Tuple):
         return item if _has_plain_elements(iterated) else None
-    if not isinstance(item, Sequence) or not isinstance(node.iter, cst.Call) or not isinstance(node.target, cst.Tuple):
+    enumerated = isinstance(node.iter, cst.Call) and last_name(node.iter.func) == "enumerate"
+    if len(item.slots) != 2 or len(node.target.elements) != 2:
         return None
-    parts = item.slots
-    if len(parts) != 2 or not isinstance(parts[1].value, Choice) or last_name(node.iter.func) != "enumerate":
+    keys = [at for at, slot in enumerate(item.slots) if all(map(_is_key, slot.value.options()))]
+    if len(keys) != 1:
         return None
-    number = node.target.elements[0].value
-    if not isinstance(number, cst.Name) or _is_tested(node.body, number.value):
+    key = node.target.elements[keys[0]].value
+    if not isinstance(key, cst.Name) or _is_tested(node.body, key.value):
         return None
-    return parts[1].value if _has_plain_elements(walk.peek(node.iter.args[0].value)) else None
+    source = walk.peek(node.iter.args[0].value) if enumerated and isinstance(node.iter, cst.Call) else iterated
+    known = item.slots[1 - keys[0]].value
+    return known if _has_plain_elements(source) else None
+
+
+def _is_key(value: Value) -> bool:
+    """Whether it is a number or a name next to an element: ``for name, x in pairs``."""
+    return isinstance(value, (Constant, Scalar))
 
 
 def _is_tested(node: cst.CSTNode, name: str) -> bool:
@@ -136,8 +157,12 @@ def _is_of_rest(walk: Walk, iterable: cst.BaseExpression) -> bool:
 
 
 def _has_plain_elements(value: Value) -> bool:
-    """Whether it is a tuple or list of which each element is one known object."""
-    return isinstance(value, Sequence) and not any(isinstance(slot.value, Choice) for slot in value.slots)
+    """Whether it is a tuple or list of which each element is one known object, or a pair with one."""
+    if not isinstance(value, Sequence) or not value.exact or not value.slots:
+        return False
+    elements = [slot.value for slot in value.slots]
+    parts = (part.value for each in elements if isinstance(each, Sequence) for part in each.slots)
+    return not any(isinstance(each, Choice) for each in (*elements, *parts))
 
 
 def execute_while(walk: Walk, node: cst.While) -> None:

@@ -14,7 +14,7 @@ from ctxlint.model.interpreter.attribute_access import (
     evaluate_indices,
 )
 from ctxlint.model.interpreter.branches import execute_if, execute_match, execute_try, execute_with
-from ctxlint.model.interpreter.conditions import asks_ctx, decided, enter_arm, guards_of, narrow, note_wanted
+from ctxlint.model.interpreter.conditions import asks_ctx, decided, enter_arm, guards_of, narrow
 from ctxlint.model.interpreter.events import Discarded, Escape, Guard, ResultDropped, Return
 from ctxlint.model.interpreter.expressions import evaluate_display
 from ctxlint.model.interpreter.loops import execute_for, execute_leave, execute_while
@@ -32,6 +32,7 @@ from ctxlint.model.interpreter.values import (
     holds_context,
     tensor_when_used,
 )
+from ctxlint.model.interpreter.wanted_layouts import note_wanted
 from ctxlint.model.syntax import dotted, keywords_of, last_name
 from ctxlint.patterns import pattern
 from ctxlint.torch_api import operations, python
