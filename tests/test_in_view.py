@@ -335,3 +335,47 @@ def test_floats_next_to_marked_outputs() -> None:
 )
 def test_other_outputs_next_to_marked_ones(old: str, new: str) -> None:
     assert _codes(PROJECTED.replace(old, new)) == []
+
+
+LAUNCHED = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def scale_kernel(x_ptr, scale_ptr, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    scale = tl.load(scale_ptr)
+    tl.store(x_ptr + at, scale * tl.load(x_ptr + at, mask=at < n), mask=at < n)
+
+
+class Squares(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, reduce):
+        ctx.save_for_backward(x)
+        squares = x * x
+        return squares.mean() if reduce else squares.view(x.shape)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        grad_x = 2 * x.contiguous()
+        scale_kernel[(x.numel() // 256,)](grad_x, grad_output.contiguous(), x.numel(), BLOCK=256)
+        return grad_x, None
+
+
+def weighted(x, weights):
+    return (Squares.apply(x, False) * weights).sum()
+"""
+
+
+def test_a_call_that_takes_the_whole() -> None:
+    assert _codes(LAUNCHED) == ["CTX411"]
+    assert _codes(LAUNCHED.replace("if reduce else squares.view(x.shape)", "if not reduce else squares")) == []
+    assert _codes(LAUNCHED.replace("(x, False)", "(x, True)")) == []
+    refused = "if not reduce:\n            raise ValueError\n        squares = x"
+    assert _codes(LAUNCHED.replace("squares = x", refused)) == []
+    assert _codes(LAUNCHED.replace("(x, False)", "(x, weights is None)")) == []
+    assert _codes(LAUNCHED.replace("weighted(x, weights):", "weighted(x, weights):\n  with torch.no_grad():")) == []
+    assert _codes(LAUNCHED.replace("squares = x", "reduce = reduce or x.numel() > 9\n        squares = x")) == []

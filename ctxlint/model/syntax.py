@@ -157,6 +157,13 @@ def parents_below(top: cst.CSTNode) -> dict[cst.CSTNode, cst.CSTNode]:
     return parents
 
 
+def ancestors(parents: Mapping[cst.CSTNode, cst.CSTNode], node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """What a node is in, the innermost first."""
+    while node in parents:
+        node = parents[node]
+        yield node
+
+
 def parents_in(function: cst.FunctionDef) -> dict[cst.CSTNode, cst.CSTNode]:
     """Like ``parents_below``, for a function whose statements may be those of an earlier version."""
     known, body = _KNOWN_PARENTS.get(), function.body

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ctxlint.model.analyses.reduced_outputs import misread_gradients
 from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Finding, Rule
+from ctxlint.rules.related import way_to
 from ctxlint.rules.wording import fitting
 
 if TYPE_CHECKING:
@@ -79,8 +80,12 @@ class GradientSizeIgnored(Rule[FunctionClass]):
     There is no fix.
 
     ## Known limits
-    Off by default: callers may refuse one of the two outputs, or never differentiate it. Only launches in `backward` itself, outside of tests and loops, of kernels in the project that get the gradient, a view of all of it,
-    or a contiguous copy. Not reported if `backward` asks for the size of the gradient, expands it, or computes something else with it.
+    Off by default, as callers may refuse one of the two outputs, or never differentiate it. Reported by default if the
+    code that chooses names `"none"`, and nothing in `forward` may refuse it, or if a call in the project passes a literal
+    flag with which nothing is reduced. Only launches in `backward` itself, or in a function that it calls, outside of
+    loops, of kernels in the project that get the gradient, a view of all of it, or a contiguous copy; not under a test,
+    except for `None`, or `torch.equal(grad_output, torch.tensor(1.0))`. Not reported if `backward` asks for the size of
+    the gradient, expands it, or computes something else with it.
 
     ## References
     - [Triton: tl.load](https://triton-lang.org/main/python-api/generated/triton.language.load.html)
@@ -90,19 +95,29 @@ class GradientSizeIgnored(Rule[FunctionClass]):
     name = "gradient-size-ignored"
     subject = FunctionClass
     default = False
+    default_in_view = True
     about_backward = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         for each in misread_gradients(fn):
-            yield Finding(fn.span(each.launch.value_node or each.launch.node), fitting(*_messages(fn.name, each)))
+            launch = each.launch
+            yield Finding(
+                fn.span(launch.value_node or launch.node),
+                fitting(*_messages(fn.name, each)),
+                related=way_to(fn, launch),
+                in_view=each.output.shown,
+            )
 
 
 def _messages(function: str, found: MisreadGradient) -> Iterator[str]:
     """The defect, its consequence and the remedy, from the most to the least explicit wording."""
-    gradient, (whole, reduction) = found.gradient, found.output
+    gradient, (whole, reduction, _shown) = found.gradient, found.output
     if found.first:
         fact = f"`{found.launch.reader}` reads only the first element of the incoming gradient `{gradient}`, which has more"
-        where, rest = f"returns `{whole}`; all others are silently ignored", "Multiply by all of it there"
+        where, rest = (
+            f"returns `{whole}`; all others are silently ignored",
+            "Use all of it, or refuse that output",
+        )
     else:
         fact = f"`{found.launch.reader}` reads a range of the incoming gradient `{gradient}`, which is one number"
         where = f"returns `{reduction}`; it silently reads the memory behind it"

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         FaultyLaunch,
         FlagTestedInside,
         ForeignStrides,
+        GradientLaunch,
         GraphUseInside,
         MaybeNone,
         MemoryRead,
@@ -57,6 +58,7 @@ def way_to(
     | UnfilledInside
     | GraphUseInside
     | FlagTestedInside
+    | GradientLaunch
     | NoneInside
     | UnboundInside
     | ForeignStrides

@@ -291,8 +291,8 @@ INTEGRAL_CONVERSIONS = frozenset(_words("long int short byte bool char"))
 CONVERSIONS = frozenset(_words("to type type_as cuda cpu xpu npu conj resolve_conj resolve_neg"))
 """Tensor methods that return the tensor itself if no conversion is needed."""
 
-SAME_ELEMENTS = frozenset(_words("contiguous flatten ravel reshape view"))
-"""Methods whose result has all elements of a tensor in the same order, whatever its shape."""
+SAME_ELEMENTS = frozenset(_words("contiguous detach flatten ravel reshape to type_as view")) | FLOAT_CONVERSIONS
+"""Methods whose result has all elements of a tensor in the same order, whatever its shape or dtype."""
 
 SELECTING_METHODS = frozenset(_words("index_select masked_select gather take take_along_dim clone"))
 """Methods that select elements of a tensor into a copy."""

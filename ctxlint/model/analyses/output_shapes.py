@@ -8,7 +8,7 @@ import libcst as cst
 
 from ctxlint.model.analyses.kept_values import kept_value
 from ctxlint.model.interpreter.values import NONE, Constant, ContextAttribute, Fresh, Kind, Scalar, View, kind_of
-from ctxlint.model.syntax import code_of, dotted, signed_integer, single_index, words_of
+from ctxlint.model.syntax import dotted, signed_integer, single_index, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -49,11 +49,11 @@ def _is_flattening(node: cst.CSTNode | None) -> bool:
     return False
 
 
-def reduced_tensor(value: Value) -> tuple[str, str] | None:
-    """The name of the tensor of which a value is the sum or mean over all dimensions, and the code of that."""
-    reduction = _reduction(value)
+def reduced_tensor(method: Method, value: Value) -> tuple[str, cst.Call] | None:
+    """The name of the tensor of which a value is the sum or mean over all dimensions, and that reduction."""
+    reduction = _reduction(value, method)
     operand = _operand(reduction) if reduction is not None and _reduces_all(reduction) else None
-    return (operand.value, code_of(reduction)) if isinstance(operand, cst.Name) and reduction is not None else None
+    return (operand.value, reduction) if isinstance(operand, cst.Name) and reduction is not None else None
 
 
 def is_single_number(value: Value) -> bool:
@@ -89,11 +89,15 @@ def _reductions(outputs: Sequence[Returned], position: int) -> list[cst.Call]:
     return found if len(found) == len(options) else []
 
 
-def _reduction(value: Value) -> cst.Call | None:
-    """The sum or mean that computes a value, perhaps times a number: ``x.sum() / x.numel()``."""
+def _reduction(value: Value, method: Method | None = None) -> cst.Call | None:
+    """The sum or mean that computes a value, perhaps times a number: ``x.sum() / x.numel()``.
+
+    Also times what ``method`` binds to a number: ``x.sum() / rows``.
+    """
     node = value.node if isinstance(value, Fresh) else None
     while isinstance(node, cst.BinaryOperation) and isinstance(node.operator, (cst.Multiply, cst.Divide)):
-        if not _is_written_number(node.right):
+        named = method.value_of(node.right.value) if method is not None and isinstance(node.right, cst.Name) else None
+        if not _is_written_number(node.right) and not _is_scalar(named):
             return None
         node = node.left
     if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute):

@@ -11,7 +11,7 @@ from ctxlint.model.analyses.unwritten_gradients import allocates
 from ctxlint.model.interpreter.events import Mutation, Question, UnfilledAllocation
 from ctxlint.model.interpreter.local_names import only_assigned
 from ctxlint.model.interpreter.values import Fresh, before_views
-from ctxlint.model.syntax import compares_identity, is_name, last_name, parents_below
+from ctxlint.model.syntax import ancestors, compares_identity, is_name, last_name, parents_below
 from ctxlint.records import record
 from ctxlint.torch_api import operations
 
@@ -80,7 +80,7 @@ _ZEROS = {"empty": "zeros", "empty_like": "zeros_like", "new_empty": "new_zeros"
 
 def _block_of(parents: Parents, node: cst.CSTNode) -> cst.CSTNode | None:
     """The block of the statement that a node is in; None within a lambda, a comprehension or a condition."""
-    for each in _above(parents, node):
+    for each in ancestors(parents, node):
         if isinstance(each, cst.BaseSuite):
             return each
         if isinstance(each, (cst.Lambda, cst.BaseComp, cst.IfExp, cst.BooleanOperation)):
@@ -124,22 +124,18 @@ def is_first_use(parents: Parents, uses: Sequence[cst.CSTNode], added: Mutation)
     if place is None:
         return False
     real = [each for each in uses if not _is_harmless(parents, each)]
-    inside = [each for each in real if place in _above(parents, each)]
+    inside = [each for each in real if place in ancestors(parents, each)]
     return len(inside) == 1 and real[0] is inside[0] and not _is_filled_on_the_way(parents, inside[0], place)
 
 
 def _is_filled_on_the_way(parents: Parents, use: cst.CSTNode, place: cst.CSTNode) -> bool:
     """Whether a call between a name and the write that gets it may fill the memory: ``add(out.zero_(), x)``."""
     calls = (
-        each for each in takewhile(lambda each: each is not place, _above(parents, use)) if isinstance(each, cst.Call)
+        each
+        for each in takewhile(lambda each: each is not place, ancestors(parents, use))
+        if isinstance(each, cst.Call)
     )
     return any(last_name(each.func) not in operations.VIEW_METHODS | operations.USUAL_VIEW_METHODS for each in calls)
-
-
-def _above(parents: Parents, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    while node in parents:
-        node = parents[node]
-        yield node
 
 
 def _is_harmless(parents: Parents, use: cst.CSTNode) -> bool:

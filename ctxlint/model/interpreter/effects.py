@@ -18,6 +18,7 @@ from ctxlint.model.interpreter.events import (
     Escape,
     FaultyLaunch,
     FlagTestedInside,
+    GradientLaunch,
     GraphUseInside,
     MaybeNone,
     MemoryRead,
@@ -41,9 +42,11 @@ from ctxlint.model.interpreter.values import (
     NEVER,
     NONE,
     UNKNOWN,
+    Argument,
     Choice,
     Context,
     Item,
+    Parameter,
     ProjectFunction,
     Sequence,
     Slot,
@@ -58,6 +61,7 @@ from ctxlint.model.interpreter.values import (
 )
 from ctxlint.model.syntax import children, last_name, root_name
 from ctxlint.source.ast_tree import parameter_names
+from ctxlint.torch_api.operations import SAME_ELEMENTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -65,7 +69,7 @@ if TYPE_CHECKING:
 
     from ctxlint.model.index.project import Definition
     from ctxlint.model.interpreter.events import ContextEvent, Misfit, Orders, Unpacking
-    from ctxlint.model.interpreter.summary import ContextEffects, NoneRead, Read
+    from ctxlint.model.interpreter.summary import ContextEffects, Launch, NoneRead, Read
     from ctxlint.model.interpreter.tensor_calls import Arguments
     from ctxlint.model.interpreter.values import Value
     from ctxlint.model.interpreter.walk import Walk
@@ -120,6 +124,7 @@ def apply_summary(
         walk.record(FlagTestedInside, node, value=flag.target, test=flag.test, by=flag.by, through=flag.steps)
     _record_misfits(walk, node, by, summary.misfits)
     _record_results(walk, node, by, summary)
+    _record_launches(walk, node, by, summary.launches, arguments)
     for each in summary.unbound_reads if not walk.protected else ():
         walk.record(UnboundInside, node, name=each.name, needed=each.needed, by=by, through=each.steps)
     for element in summary.none_elements:
@@ -246,6 +251,38 @@ def _record_none_reads(walk: Walk, by: str, reads: Iterable[NoneRead], arguments
             if isinstance(slot.node, cst.Name) and each.target in options and NONE in options and not walk.protected:
                 name, value = slot.node.value, slot.value
                 walk.record(MaybeNone, slot.node, name=name, how=each.how, value=value, by=by, through=each.steps)
+
+
+def whole_gradient(value: Value) -> Value | None:
+    """The incoming gradient of which a value certainly has all elements, and no others; or an argument."""
+    value = whole_of(value)
+    return value if isinstance(value, Argument) or (isinstance(value, Parameter) and value.role == "gradient") else None
+
+
+def whole_of(value: Value) -> Value:
+    """The tensor of which a value has all elements, and no others: ``x`` of ``x.contiguous().view(-1)``."""
+    while isinstance(value, View) and isinstance(value.node, cst.Call) and last_name(value.node.func) in SAME_ELEMENTS:
+        value = value.of
+    return value
+
+
+def _record_launches(
+    walk: Walk, node: cst.BaseExpression, by: str, launches: Iterable[Launch], arguments: Arguments
+) -> None:
+    """Record that a project function has kernels get all of a gradient."""
+    given = (*arguments.positional, *arguments.keywords.values())
+    for launch in launches:
+        whole = whole_gradient(launch.target)
+        if whole is not None:
+            walk.record(
+                *(GradientLaunch, node),
+                gradient=whole,
+                value_node=_given_as(launch.target, given),
+                parameter=launch.parameter,
+                reader=launch.reader,
+                by=by,
+                through=launch.steps,
+            )
 
 
 def record_writes(walk: Walk, node: cst.BaseExpression, by: str, writes: Iterable[Write], arguments: Arguments) -> None:

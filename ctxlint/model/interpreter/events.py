@@ -486,13 +486,16 @@ _SHAPES = _SIZES | _EQUAL | {"shape", "size"}
 class GradientLaunch(Event):
     """A kernel gets all elements of an incoming gradient, perhaps in a view or a contiguous copy.
 
-    It is its ``parameter``, and ``reader`` is what the kernel is called.
+    It is its ``parameter``, and ``reader`` is what the kernel is called. ``by`` and ``through`` are as for a
+    ``Mutation``.
     """
 
     gradient: Value = UNKNOWN
     value_node: cst.BaseExpression | None = None
     parameter: KernelParameter | None = None
     reader: str = ""
+    by: str = ""
+    through: tuple[Step, ...] = ()
 
 
 @record

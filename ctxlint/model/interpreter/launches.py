@@ -8,7 +8,7 @@ import libcst as cst
 
 from ctxlint.model.index.scopes import LOCAL
 from ctxlint.model.interpreter.cut_grids import note_cut_grid
-from ctxlint.model.interpreter.effects import record_writes
+from ctxlint.model.interpreter.effects import record_writes, whole_gradient
 from ctxlint.model.interpreter.events import GradientLaunch, MemoryRead, MisfitCall, TrialEffectRun
 from ctxlint.model.interpreter.faulty_launches import note_faulty_launch, note_unguarded_launch
 from ctxlint.model.interpreter.names import certain_meaning
@@ -35,8 +35,7 @@ from ctxlint.model.interpreter.values import (
     Slot,
     View,
 )
-from ctxlint.model.syntax import code_of, dotted, last_name, root_name, single_index
-from ctxlint.torch_api.operations import SAME_ELEMENTS
+from ctxlint.model.syntax import code_of, dotted, root_name, single_index
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -195,7 +194,7 @@ def read_by(
     for slot in (*arguments.positional, *arguments.keywords.values()):
         seen = slot.value.of if isinstance(slot.value, View) else slot.value
         into = parameters.get(id(slot))
-        whole = _whole_gradient(slot.value) if into is not None and not slot.starred else None
+        whole = whole_gradient(slot.value) if into is not None and not slot.starred else None
         if whole is not None and into is not None and slot.node is not None:
             walk.record(GradientLaunch, node, gradient=whole, value_node=slot.node, parameter=into, reader=reader)
         plain = isinstance(seen, (Argument, Item, Parameter)) or (into is not None and isinstance(seen, Fresh))
@@ -204,13 +203,6 @@ def read_by(
             memory = {"value": slot.value, "value_node": slot.node, "parameter": into, "alike": alike}
             others = may_take_strides(slot, parameters, lent)
             walk.record(MemoryRead, node, how=how, reader=reader, others=others, strides=strides, **memory)
-
-
-def _whole_gradient(value: Value) -> Parameter | None:
-    """The incoming gradient of which a value certainly has all elements, and no others."""
-    while isinstance(value, View) and isinstance(value.node, cst.Call) and last_name(value.node.func) in SAME_ELEMENTS:
-        value = value.of
-    return value if isinstance(value, Parameter) and value.role == "gradient" else None
 
 
 def is_launch(launcher: cst.BaseExpression) -> bool:

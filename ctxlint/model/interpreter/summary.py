@@ -101,6 +101,16 @@ class StridesUse:
 
 
 @record
+class Launch:
+    """The function has a kernel get all elements of ``target``; as for a ``GradientLaunch``."""
+
+    target: Value
+    parameter: KernelParameter
+    reader: str
+    steps: tuple[Step, ...]
+
+
+@record
 class NoneRead:
     """The function certainly fails if ``target`` is None: it reads ``how``, ``.attribute``, of it."""
 
@@ -192,6 +202,7 @@ class Summary:
     absent: frozenset[Value] = frozenset()
     """The arguments that are certainly None once it returns."""
     none_elements: tuple[NoneElement, ...] = ()
+    launches: tuple[Launch, ...] = ()
 
 
 @record

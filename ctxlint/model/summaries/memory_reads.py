@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.model.analyses.reduced_outputs import is_usual
 from ctxlint.model.analyses.strides import foreign_strides, without_last_stride
-from ctxlint.model.interpreter.events import LayoutAsked, MemoryRead, Step
-from ctxlint.model.interpreter.summary import ASSERTED, COMPILED, PARTLY_STRIDED, Read, StridesUse
+from ctxlint.model.interpreter.events import GradientLaunch, LayoutAsked, MemoryRead, Step
+from ctxlint.model.interpreter.summary import ASSERTED, COMPILED, PARTLY_STRIDED, Launch, Read, StridesUse
 from ctxlint.model.interpreter.values import Argument, Item, before_views
 
 if TYPE_CHECKING:
@@ -42,6 +43,17 @@ def reads_of(definition: Definition, function: cst.FunctionDef, facts: MethodFac
         if how == "view" and not read.by and isinstance(read.value_node, cst.Name):
             view = (function, read.node, read.value_node.value)
         yield Read(target, how, read.reader, steps, read.parameter, read.alike, read.others, view)
+
+
+def launches_of(definition: Definition, facts: MethodFacts) -> Iterator[Launch]:
+    """The kernels that get all of an argument, whatever it is, except one that is compared with the number 1."""
+    for each in facts.of(GradientLaunch):
+        if each.parameter is None or each.in_loop or not isinstance(before_views(each.gradient), Argument):
+            continue
+        if all(map(is_usual, each.guards)):
+            span = definition.unit.slices.span_in_function(definition.qualname, each.node)
+            step = Step(definition.unit.path, span, f"`{definition.name}` launches `{each.reader}` here")
+            yield Launch(each.gradient, each.parameter, each.reader, (step, *each.through))
 
 
 def strides_of(definition: Definition, facts: MethodFacts) -> Iterator[StridesUse]:

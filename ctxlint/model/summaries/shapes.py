@@ -176,7 +176,8 @@ class Shape:
         as_they_are = (summary.trial_effects, summary.left_out, faults, summary.unwritten, summary.unfilled)
         absent = frozenset(map(self._in_caller, summary.absent)) if summary.absent else summary.absent
         nones = tuple(replace(each, needed=tuple(map(self._in_caller, each.needed))) for each in summary.none_elements)
-        return Summary(returned, writes, reads, effects, deferred, *others, *as_they_are, absent, nones)
+        launches = tuple(replace(each, target=self._in_caller(each.target)) for each in summary.launches)
+        return Summary(returned, writes, reads, effects, deferred, *others, *as_they_are, absent, nones, launches)
 
     def _fault(self, fault: KernelFault) -> KernelFault:
         return fault if fault.absent is None else replace(fault, absent=self._in_caller(fault.absent))

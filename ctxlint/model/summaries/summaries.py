@@ -33,6 +33,7 @@ from ctxlint.model.interpreter.events import (
     FaultyLaunch,
     FlagTestedInside,
     ForeignStrides,
+    GradientLaunch,
     KernelFaultKind,
     LayoutAsked,
     MaybeNone,
@@ -79,7 +80,7 @@ from ctxlint.model.summaries.context_effects import CONTEXT_EVENTS, effects_of, 
 from ctxlint.model.summaries.declared import declared_writes, not_shared
 from ctxlint.model.summaries.flag_tests import flag_tests_of
 from ctxlint.model.summaries.graph_uses import KINDS_FOR_GRAPHS, graph_uses_of, mentions_graph
-from ctxlint.model.summaries.memory_reads import reads_of, strides_of
+from ctxlint.model.summaries.memory_reads import launches_of, reads_of, strides_of
 from ctxlint.model.summaries.none_reads import none_reads_of
 from ctxlint.model.summaries.objects import (
     is_placeholder,
@@ -111,7 +112,7 @@ if TYPE_CHECKING:
 _KINDS: frozenset[type[Event]] = frozenset(
     [
         *(Return, Yield, Mutation, MemoryRead, LayoutAsked, ForeignStrides, MaybeNone, MisfitCall, FlagTestedInside),
-        *(TrialEffectRun, UndefinedRead, CutGrid, FaultyLaunch, UnfilledInside),
+        *(TrialEffectRun, UndefinedRead, CutGrid, FaultyLaunch, UnfilledInside, GradientLaunch),
     ]
 )
 """The kinds of event that a summary needs."""
@@ -588,7 +589,8 @@ def _summary(
     )
     filled = (tuple(_left_out(definition, head.node, facts)), faults, unwritten_parts(head.node, facts), unfilled)
     nones = tuple(none_elements_of(definition, bindings, facts))
-    return Summary(_returned(facts), writes, reads, effects, (), *others, *filled, facts.absent, nones)
+    launches = tuple(launches_of(definition, facts))
+    return Summary(_returned(facts), writes, reads, effects, (), *others, *filled, facts.absent, nones, launches)
 
 
 def _number_of_results(function: ast.AST) -> int:
