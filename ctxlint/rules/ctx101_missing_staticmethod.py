@@ -5,7 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.fixes.decorators import make_static
-from ctxlint.model.analyses.legacy import is_called_on_instance, may_mean_an_instance, runs_own_forward
+from ctxlint.model.analyses.legacy import (
+    is_called_as_instance,
+    is_called_on_instance,
+    may_mean_an_instance,
+    runs_own_forward,
+)
 from ctxlint.model.analyses.misnamed import misnamed
 from ctxlint.model.function import Binding, FunctionClass
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
@@ -130,6 +135,6 @@ def _message(fn: FunctionClass, method: Method) -> str:
             f"{what}; torch passes the ctx as `{method.receiver.name}`{refusal(fn, method)}. Add `@staticmethod` and drop "
             f"`{method.receiver.name}`."
         )
-    instances = not fn.applied and any(call.how == "construct-call" for call in fn.calls)
-    call_it = f", and call `{fn.name}.apply(...)`" * instances  # a call of an instance raises in any case
-    return f"{what}, but torch calls it like one, and documents it as one. Add `@staticmethod`{call_it}."
+    if is_called_as_instance(fn):  # which raises in any case
+        return f"{what}, but torch calls it like one under `apply`, and documents it as one. Add `@staticmethod`, and call `{fn.name}.apply(...)`."
+    return f"{what}, but torch calls it like one, and documents it as one. Add `@staticmethod`."

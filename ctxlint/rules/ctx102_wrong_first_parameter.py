@@ -10,7 +10,7 @@ from ctxlint.fixes.decorators import static_for_class
 from ctxlint.fixes.receiver_parameters import add_ctx, call_it_ctx, drop_receiver, write_ctx
 from ctxlint.model.analyses.context_parameter import takes_class_as_context
 from ctxlint.model.analyses.foreign_names import unbound_receivers
-from ctxlint.model.analyses.legacy import may_mean_an_instance
+from ctxlint.model.analyses.legacy import is_called_as_instance, may_mean_an_instance
 from ctxlint.model.analyses.misnamed import misnamed
 from ctxlint.model.function import Binding, FunctionClass, GenericCall, ParameterKind, Style, UnboundContext
 from ctxlint.model.index.python_names import RECEIVERS
@@ -162,10 +162,8 @@ def _message(fn: FunctionClass, method: Method) -> str | None:
         return None  # CTX103
     if unbound:
         return f"{what} uses `ctx` but names the parameter `{ctx.name}`; it raises NameError. Rename it to `ctx`."
-    return (
-        f"`{ctx.name}` in {what} is the ctx; torch accepts any name, but `{ctx.name}` misleads readers. Rename it to "
-        f"`ctx`."
-    )
+    given = f"is the ctx{' under `apply`' * is_called_as_instance(fn)}"
+    return f"`{ctx.name}` in {what} {given}; torch accepts any name, but `{ctx.name}` misleads readers. Rename it to `ctx`."
 
 
 def _without_ctx(fn: FunctionClass, method: Method, what: str) -> str | None:

@@ -74,7 +74,8 @@ class UnrestoredRandomState(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    There is no fix: each device has a state of its own.
+    There is no fix: each device has a state of its own. `torch.get_rng_state()` is that of the CPU only; random numbers of
+    a GPU need `torch.cuda.get_rng_state()` as well.
 
     ## Known limits
     Off by default but for such attention: a function without dropout or noise gives the same results again. Only functions that `forward` calls by
@@ -104,7 +105,8 @@ class UnrestoredRandomState(Rule[FunctionClass]):
         if found is not None:
             fact = f"`backward` of `{fn.name}` runs `{found.input.name}` again without the random state of `forward`"
             effect = "if it draws random numbers, as dropout does, gradients are silently wrong"
-            yield Finding(fn.span(found.node), f"{fact}; {effect}. Keep `torch.get_rng_state()`, and restore it.")
+            remedies = ("Keep and restore `torch.get_rng_state()`, and that of GPUs", _SHORTER)
+            yield Finding(fn.span(found.node), fitting(*(f"{fact}; {effect}. {each}." for each in remedies)))
         redrawn = redrawn_dropout(fn)
         if redrawn is not None:
             drop, by = redrawn.input.name, f"`{redrawn.by}`" if redrawn.by else f"`backward` of `{fn.name}`"
@@ -114,3 +116,6 @@ class UnrestoredRandomState(Rule[FunctionClass]):
             save = "Save the `rng_state` of `forward`, and pass it"
             message = fitting(*(f"{fact}; {each}. {save}." for each in (effect, shorter)))
             yield Finding(fn.span(redrawn.node), message, in_view=True)
+
+
+_SHORTER = "Keep and restore that of each device"

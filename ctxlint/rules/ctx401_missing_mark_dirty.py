@@ -355,12 +355,12 @@ def _message_if_not_copied(names: list[str], mutation: Mutation) -> str:
     condition = condition_of(mutation, "the outputs are" if several else "the output is", several)
     inputs = f"inputs {quoted(names)}" if several else f"input `{names[0]}`"
     leaves = "leaves are" if several else "a leaf is"
-    copies = "copies" if several else f"`{names[0]}.clone()`"
+    copies, its = ("copies", "their") if several else (f"`{names[0]}.clone()`", "its")
     if condition.startswith(" unless"):
         how = f"in place{condition}, without `mark_dirty`; {leaves}"
     else:
         how = f"in place without `mark_dirty`{condition}; {leaves} then"
-    return f"{modifies} the {inputs} {how} silently overwritten, and later uses read the new values. Work on {copies}."
+    return f"{modifies} the {inputs} {how} silently overwritten, and {its} later uses read the new values. Work on {copies}."
 
 
 def _message(fn: FunctionClass, tensor: Parameter, mutation: Mutation) -> str:
@@ -382,7 +382,7 @@ def _message(fn: FunctionClass, tensor: Parameter, mutation: Mutation) -> str:
         remedy += f" on `{name}.clone()`"
     unless = f"{unless_copied(mutation)}," if unless_copied(mutation) else ""
     leaf = "" if buffer else "a leaf is silently overwritten, and "
-    effect, also = "later uses silently bypass this `backward`", ""
+    effect, also = f"later uses of `{name}` silently bypass this `backward`", ""
     if is_read_instead(fn, tensor):
         leaf, effect = "", f"{effect}, which does not use the values of {_incoming(fn)}"
         also = f", use {_incoming(fn)}, and change Functions that share `{name}`"

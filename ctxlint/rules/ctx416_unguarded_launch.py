@@ -113,18 +113,21 @@ class UnguardedLaunch(Rule[FunctionClass]):
         first, *others = launches
         by = innermost(fn, first.method, first.event, first.fault)
         fact = f"{by} launches `{first.fault.callee}` on the current GPU"
-        if first.tensor:
-            condition, remedy = f"if `{first.tensor}` is on another one", f"torch.cuda.device({first.tensor}.device)"
-        else:
-            condition, remedy = "if the tensors are on another one", "torch.cuda.device"
+        condition, name = f"if `{first.tensor}` is on another one", first.tensor
+        remedies: tuple[str, ...] = (
+            f"Use `with torch.cuda.device({name}.device):` around it",
+            f"Use `with torch.cuda.device_of({name}):` around it",
+            f"Use `with torch.cuda.device_of({name}):`",
+            f"Use `torch.cuda.device_of({name})`",
+        )
+        if not name:
+            condition, remedies = "if the tensors are on another one", ("Use `torch.cuda.device` with theirs",)
         effect = "Triton raises ValueError, or, with peer access, silently runs out of order"
         nodes = dict.fromkeys(each.event.node for each in others if each.event.node is not first.event.node)
         yield Finding(
             fn.span(first.event.node),
             fitting(
-                f"{fact}; {condition}, {effect}. Use `with {remedy}:` around it.",
-                f"{fact}; {condition}, {effect}. Use `torch.cuda.device` around it.",
-                f"{fact}; if the tensors are on another one, {effect}. Use `torch.cuda.device`.",
+                *(f"{fact}; {condition}, {effect}. {each}." for each in remedies),
             ),
             related=(*way_to(fn, first.event), *at(fn, nodes, "launched on the current GPU as well")),
         )

@@ -112,12 +112,12 @@ class NonContiguousInput(Rule[FunctionClass]):
                 what = "but none of the strides; it silently reads wrong values of transposed or sliced ones"
             else:
                 what = (
-                    "in any layout; unless that handles strides, it raises, or silently reads wrong values of transposed or "
-                    "sliced ones"
+                    "in any layout; unless the callee handles strides, the call raises, or silently reads wrong values of "
+                    "transposed or sliced ones"
                 )
             yield Finding(
                 fn.span(read.value_node or read.node),
-                f"{passed} {what}. Call `.contiguous()` on {'them' if several else 'it'} first.",
+                fitting(f"{passed} {what}. Call `.contiguous()` on {'them' if several else 'it'} first."),
                 related=way_to(fn, read),
             )
         for use, read in uncopied_saves(fn):
@@ -149,4 +149,4 @@ def _named(names: list[str]) -> str:
 
 
 _MOST_NAMES = 3
-_UNLESS_HANDLED = "unless it handles strides, it raises, or silently reads wrong values"
+_UNLESS_HANDLED = "unless it handles strides, the call raises, or silently reads wrong values"

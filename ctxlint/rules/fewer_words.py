@@ -86,6 +86,7 @@ _CONSEQUENCES = (
     (r"for any other tensor `[^`]*\.grad` is `None`", "for any other tensor `.grad` is `None`"),
     (r" \(for a leaf, this already raises\)", ""),
     (", and twice the loss does not double it", ""),
+    ("if reached and it draws random numbers, as dropout does,", "if reached and it draws random numbers,"),
     ("the gradients of all that follows are silently lost", "all gradients after it are silently lost"),
     ("with autocast on if it is called under autocast", "with autocast on under autocast"),
     (
@@ -93,13 +94,13 @@ _CONSEQUENCES = (
         "them by keyword and raises TypeError if a gradient is needed",
     ),
     ("if the backward of another operation needs", "if another backward needs"),
-    ("later uses (?:of the inputs )?silently bypass this `backward`", "later uses bypass this `backward`"),
-    ("later uses (?:of `[^`]*` )?silently read the new values", "later uses read the new values"),
+    (r"later uses of the inputs silently (bypass|read)\b", r"their later uses \1"),
+    (r"later uses of (?:`[^`]*`|the input) silently (bypass|read)\b", r"its later uses \1"),
 )
 _LAST = (
     (r"Call `([^`]*)\([^`]*\)`((?: in `setup_context`| there)?) if (it is|each)", r"Call `\1`\2 if \3"),
     ("if it is no leaf and not saved before, else", "if that is legal, else"),
-    ("silently overwritten, and later uses read the new values", "silently overwritten"),
+    ("silently overwritten, and (?:its|their) later uses read the new values", "silently overwritten"),
     (r"([Ww])ork on `[^`]*\.clone\(\)`", r"\1ork on a copy"),
     (r"(Pass (?:a copy|copies)) to `[^`]*`\.", r"\1."),
     (" here without it; it raises", " without it; it raises"),
@@ -113,7 +114,7 @@ _LAST = (
     ("(in `[^`]*`) of `[^`]*` (differentiates)", r"\1 \2"),
     (r"returns a gradient for it \((\d+ gradients for \d+ inputs)\)", r"returns \1"),
     ("without reading the values of (`[^`]*`, although)", r"without reading \1"),
-    (r"^(`\w+`) of `\w+` (launches `[^`]*` with the tensor)", r"\1 \2"),
+    (r"^(`\w+`) of `\w+` (launches `[^`]*` (?:with the tensor|on the current GPU))", r"\1 \2"),
     ("launches `[^`]*` with the tensor `[^`]*` for", "launches a kernel with a tensor for"),
     ("in place under `[^`]*` without", "in place on one path without"),
     ("in place through `[^`]*`(?= unless|;)", "in place"),

@@ -30,7 +30,7 @@ def assumed_contiguous(use: LayoutUse, *, alone: bool = False, among: bool = Fal
     if use.how == EXTENSION:
         of = "" if use.reshaped else " of transposed or expanded ones"
         layout = f"after `{use.reshaped}`, which keeps its strides if possible" if use.reshaped else "in any layout"
-        effect = f"unless that handles strides, it raises, or {_ELSE_WRONG}"
+        effect = f"unless {'the callee' if use.by else 'it'} handles strides, the call raises, or {_ELSE_WRONG}"
         return fitting(
             *[f"{passed} {layout}, while others are made contiguous; {effect}. {instead}"] * alone,
             f"{passed} {layout}; {effect}{of}. {instead}",

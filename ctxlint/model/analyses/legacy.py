@@ -130,6 +130,11 @@ def is_called_on_instance(fn: FunctionClass, method: Method) -> bool:
     return by_hand and "construct" in hows and "direct" not in hows and not fn.has_subclass
 
 
+def is_called_as_instance(fn: FunctionClass) -> bool:
+    """Whether the calls in view are of instances, and none is of ``apply``: torch raises before it calls any method."""
+    return not fn.applied and any(call.how == "construct-call" or call.instance_called for call in fn.calls)
+
+
 def _calls_super(method: Method) -> bool:
     return any(node.value == "super" for node in method.nodes_of(cst.Name))
 
