@@ -80,7 +80,7 @@ class OperatorUndeclaredMutation(Rule[SourceFile]):
                 continue
             declaration = "its schema does not say so" if each.declared else f"its `{each.keyword}` is empty"
             fact = f"`{each.function}` modifies {quoted(each.parameters)} in place although {declaration}"
-            once = "" if each.has_fake else "if it has a fake, "
+            once = "" if each.has_fake else "with a fake, "
             message = f"{fact}; {once}`torch.compile` silently drops {dropped}. Write {_remedy(each)}"
             yield Finding(each.span, fitting(f"{message}{or_copy}.", f"{message}."), related=_notes(file, each))
 
@@ -89,7 +89,7 @@ def _partly_declared(write: UndeclaredWrite) -> str:
     """What ``torch.compile`` does where the operator names other inputs: it does not drop the calls."""
     fact = f"`{write.function}` modifies {quoted(write.parameters)} in place, which its `{write.keyword}` does not name"
     values = "its old values" if len(write.parameters) == 1 else "their old values"
-    once = "" if write.has_fake else "if it has a fake, "
+    once = "" if write.has_fake else "with a fake, "
     effect = f"{once}`torch.compile` silently computes with {values} where it moves or reuses operations"
     added = " and ".join(f'`"{name}"`' for name in write.parameters)
     return fitting(f"{fact}; {effect}. Add {added} to it.", f"{fact}; {effect}. Name all of them.")

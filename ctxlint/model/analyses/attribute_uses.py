@@ -17,16 +17,17 @@ if TYPE_CHECKING:
 
 
 def written_by_backward(fn: FunctionClass) -> frozenset[str]:
-    """The attributes whose tensors backward writes to: saving them would be wrong."""
+    """The attributes whose tensors backward writes to, on some path at least: saving them would be wrong."""
     names = set()
     for method in fn.reading_methods:
         for mutation in method.facts.of(Mutation):
-            origin = usual_storage(mutation.target) if mutation.target is not None else None
-            replaces = mutation.how == "[...] =" and not isinstance(origin, Item)
-            while isinstance(origin, Item):
-                origin = usual_storage(origin.of)
-            if isinstance(origin, ContextAttribute) and not (replaces and _is_list(fn, origin.name)):
-                names.add(origin.name)
+            for written in mutation.target.options() if mutation.target is not None else ():
+                origin = usual_storage(written)
+                replaces = mutation.how == "[...] =" and not isinstance(origin, Item)
+                while isinstance(origin, Item):
+                    origin = usual_storage(origin.of)
+                if isinstance(origin, ContextAttribute) and not (replaces and _is_list(fn, origin.name)):
+                    names.add(origin.name)
     return frozenset(names)
 
 

@@ -18,6 +18,7 @@ from ctxlint.model.interpreter.events import Mutation, Question, Step
 from ctxlint.model.interpreter.summary import Write
 from ctxlint.model.interpreter.values import (
     Argument,
+    Choice,
     ContextAttribute,
     Item,
     SavedTensor,
@@ -84,6 +85,8 @@ def _written(target: Value | None) -> Value | None:
     origin = usual_storage(target) if target is not None else None
     if origin is None:
         copied = permuted_storage(target) or converted_storage(target)
+        if copied is None and isinstance(target, Choice):  # one of several tensors of the caller
+            return target if all(_written(each) is not None for each in target.options()) else None
         return copied[1] if copied is not None else None
     base = origin
     while isinstance(base, (Item, View)):
