@@ -135,11 +135,17 @@ def _before_variadic(fn: FunctionClass, backward: Method, variadic: Param) -> It
             )
 
 
-def _advice(fn: FunctionClass) -> str:
-    """What to write: if an input holds several tensors, the surplus gradients are for these."""
+def _advice(fn: FunctionClass, returned: Returned) -> str:
+    """What to write: if an input holds several tensors, the surplus gradients are for these.
+
+    If an input that is a tensor, or the first one, gets None, one of the other gradients may be meant for it.
+    """
     for each in fn.inputs:
         if holds_tensors(each):
             return f"Pass the content of `{each.name}` as separate inputs."
+    without = [entry for entry, slot in zip(fn.inputs, returned.slots) if slot.value == NONE]
+    if any(each.is_tensor is Tri.YES or (each is fn.inputs[0] and each.is_tensor is not Tri.NO) for each in without):
+        return "Return one gradient for each input, in their order."
     return "Remove the surplus."
 
 
@@ -166,15 +172,15 @@ def _sum(fn: FunctionClass) -> str:
 def _surplus(fn: FunctionClass, returned: Returned) -> tuple[str | None, str]:
     """The number of inputs, in words, if a gradient beyond them is certainly not None; and what to write."""
     if _gradient_beyond(fn, returned, len(fn.inputs)):
-        return f"`forward` takes {all_inputs(fn)}", _advice(fn)
+        return f"`forward` takes {all_inputs(fn)}", _advice(fn, returned)
     if fn.style is Style.SETUP_CONTEXT or returned.event.guards:
-        return None, _advice(fn)
+        return None, _advice(fn, returned)
     for call, passed in exact_calls(fn):
         if passed < len(fn.inputs) and not saves_number(fn, passed) and _gradient_beyond(fn, returned, passed):
             beyond = zip(fn.inputs[passed:], returned.slots[passed:])
             omitted = quoted([entry.name for entry, slot in beyond if is_none(slot.value) is Tri.NO], "and")
             return f"the call on {call.place} passes {counted(passed, 'input')}", f"Return `None` for {omitted} then."
-    return None, _advice(fn)
+    return None, _advice(fn, returned)
 
 
 def _flag_of_surplus(fn: FunctionClass, returned: Returned) -> int | None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model.analyses.attribute_uses import only_tested_for_none
+from ctxlint.model.analyses.same_values import gives_the_same_values
 from ctxlint.model.analyses.undefined_attributes import attributes_known
 from ctxlint.model.analyses.unread_arguments import unread_by_callee
 from ctxlint.model.interpreter.events import ContextCall, ContextRead, ContextWrite, SavedItem, SavedRead
@@ -27,9 +28,10 @@ if TYPE_CHECKING:
 class UnreadAttribute:
     """``ctx.attribute = value``, which backward never reads.
 
-    ``tested``: the input that is kept, if forward tests it. ``given_to`` are the parameters of functions that backward
-    passes it to, if none of them is read. ``bound`` are the statements ``name = ctx.attribute``, if nothing reads
-    ``name``, and ``instead`` is ``name=1.0``, if backward passes that to a call.
+    ``tested``: the input that is kept, if forward computes other values by it. ``given_to`` are the parameters of
+    functions that backward passes it to, if none of them is read. ``bound`` are the statements
+    ``name = ctx.attribute``, if nothing reads ``name``, and ``instead`` is ``name=1.0``, if backward passes that to
+    a call.
     """
 
     write: ContextWrite
@@ -49,7 +51,7 @@ def unread_attributes(fn: FunctionClass, backward: Method) -> Iterator[UnreadAtt
         if name in autograd.FUNCTION_CTX_ATTRIBUTES or any(each.by or each.deletes for each in writes):
             continue
         entry = _input(fn, first)
-        tested = entry if entry is not None and _is_tested(fn, entry.name) else None
+        tested = entry if entry is not None and _changes_values(fn, entry.name) else None
         if not all(_is_plain(fn, each) for each in writes):
             continue
         bound = _bound_for_nothing(fn, backward, name) if name in read else ()
@@ -111,17 +113,26 @@ _ANNOTATIONS = frozenset(f"builtins.{each}" for each in ("bool", "float", "int",
 
 def _is_tested(fn: FunctionClass, name: str) -> bool:
     """Whether forward decides something by the value of an input: ``if causal``, ``… if kind == "mean" else …``."""
+    return any(_conditions(fn, name))
+
+
+def _changes_values(fn: FunctionClass, name: str) -> bool:
+    """Whether that may be more than the memory in which the same values are, as for ``inplace``."""
+    return not all(map(gives_the_same_values, _conditions(fn, name)))
+
+
+def _conditions(fn: FunctionClass, name: str) -> Iterator[cst.If | cst.IfExp]:
+    """The conditions of forward that ask for the value of an input."""
     forward = fn.forward
     if forward is None:
-        return False
+        return
     for node in forward.named.get(name, ()):
         test: cst.CSTNode = node
         parent = forward.parents[test]
         while isinstance(parent, _IN_CONDITIONS) and not compares_identity(parent):
             test, parent = parent, forward.parents[parent]
         if isinstance(parent, (cst.If, cst.IfExp)) and parent.test is test:
-            return True
-    return False
+            yield parent
 
 
 _IN_CONDITIONS = (cst.UnaryOperation, cst.BooleanOperation, cst.Comparison, cst.ComparisonTarget)
