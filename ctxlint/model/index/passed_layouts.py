@@ -25,6 +25,8 @@ def may_have_any_layout(node: ast.expr, scope: Scope, index: FileIndex, hops: in
     if isinstance(node, ast.Name):
         return _is_name_of_any_layout(node, scope, index, hops)
     if isinstance(node, ast.Subscript):
+        if _selects_rows(node.slice, scope, hops):
+            return False
         slices = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         return any(isinstance(each, ast.Slice) for each in slices) or may_have_any_layout(
             node.value, scope, index, hops + 1
@@ -35,6 +37,19 @@ def may_have_any_layout(node: ast.expr, scope: Scope, index: FileIndex, hops: in
     if called.attr in LAYOUT_CHANGING_VIEWS:
         return True
     return called.attr in _KEEPS_THE_LAYOUT and may_have_any_layout(called.value, scope, index, hops + 1)
+
+
+def _selects_rows(index: ast.expr, scope: Scope, hops: int) -> bool:
+    """Whether an index is certainly a tensor of numbers or a mask: ``x[order]`` has memory of its own."""
+    if isinstance(index, ast.Compare):
+        return True
+    if isinstance(index, ast.Call):
+        return isinstance(index.func, ast.Attribute) and index.func.attr in _GIVES_INDICES
+    owner = scope.owner(index.id) if isinstance(index, ast.Name) and hops <= _MAX_HOPS else None
+    if owner is None or not isinstance(index, ast.Name):
+        return False
+    bound = [each.value for each in owner.live(index.id, index.lineno if owner is scope else None)]
+    return bool(bound) and all(each is not None and _selects_rows(each, owner, hops + 1) for each in bound)
 
 
 def _is_name_of_any_layout(node: ast.Name, scope: Scope, index: FileIndex, hops: int) -> bool:
@@ -94,6 +109,9 @@ def _part_taken(index: ast.expr | None) -> bool | None:
 
 
 _MAX_HOPS = 4
+
+_GIVES_INDICES = frozenset({"argsort", "arange", "logical_and", "logical_not", "logical_or", "nonzero", "randperm"})
+"""Functions and methods whose result is a tensor of numbers or a mask; a single ``argmax`` is one as well."""
 
 _KEEPS_THE_LAYOUT = CONVERSIONS | FLOAT_CONVERSIONS | VIEW_METHODS | {"data"}
 """Methods and attributes whose result has the layout of their tensor, in the main."""
