@@ -18,6 +18,7 @@ from ctxlint.model.analyses.mutations import (
     gradient_written,
     gradient_written_on_a_path,
     on_a_temporary,
+    refuses_expanded,
     through_expansion,
 )
 from ctxlint.model.analyses.saved_state import chosen_gradient
@@ -26,7 +27,7 @@ from ctxlint.model.function import FunctionClass, Mutation
 from ctxlint.model.syntax import code_of, is_name
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.rules.related import way_to
-from ctxlint.rules.wording import quoted, under_flag, unless_copied
+from ctxlint.rules.wording import fitting, quoted, under_flag, unless_copied
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -245,7 +246,17 @@ def _message(method: Method, gradient: str, mutation: Mutation, condition: str =
     else:
         remedy = f"Pass a copy to `{mutation.by}`"
     subject += condition or unless_copied(mutation)
-    return f"{subject}; if torch passes the same tensor on to others, their gradients are {wrong}. {remedy}."
+    message = f"{subject}; if torch passes the same tensor on to others, their gradients are {wrong}. {remedy}."
+    if condition or wrong != "silently wrong" or not refuses_expanded(mutation):
+        return message
+    expanded, others = (
+        ("an expanded one", "an expanded one, as after `sum()`,"),
+        "others that get the same tensor silently",
+    )
+    told = (
+        f"{subject}; {each} raises RuntimeError, and {others} get wrong gradients. {remedy}." for each in expanded[::-1]
+    )
+    return fitting(*told, message)
 
 
 def _is_lost(method: Method, mutation: Mutation, gradient: str) -> bool:

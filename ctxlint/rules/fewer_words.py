@@ -81,6 +81,8 @@ _CONSEQUENCES = (
         "later reads, and others that get the same tensor, silently get",
     ),
     ("if it is expanded, as after `[^`]*`, all", "if it is expanded, all"),
+    (r"an expanded one, as after `sum\(\)`, raises", "an expanded one raises"),
+    ("(an expanded one raises) RuntimeError, and others", r"\1, and others"),
     ("if `[^`]*` (has more|is a container)", r"if that \1"),
     ("for any other, the caller's graph is run and freed here", "the graph of any other is freed here"),
     (r"for any other tensor `[^`]*\.grad` is `None`", "for any other tensor `.grad` is `None`"),

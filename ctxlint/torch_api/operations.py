@@ -168,6 +168,18 @@ INTEGRAL_WRITES = frozenset(
 )
 """In-place operations that raise for a floating-point tensor."""
 
+REFUSED_FOR_EXPANDED = frozenset(
+    _words(
+        """
+        += -= *= /= //= %= **= abs_ add_ addcdiv_ addcmul_ ceil_ clamp_ clamp_max_ clamp_min_ clip_ copy_ cos_ div_
+        divide_ exp_ floor_ fmod_ index_add_ lerp_ log_ mul_ multiply_ nan_to_num_ neg_ negative_ pow_ reciprocal_
+        relu_ remainder_ round_ rsqrt_ scatter_ scatter_add_ sigmoid_ sign_ sin_ sqrt_ square_ sub_ subtract_ tanh_
+        true_divide_ trunc_
+        """
+    )
+)
+"""In-place operations that raise for an expanded tensor, of which several elements are one; ``zero_`` does not."""
+
 INPLACE_FUNCTIONS = (_functions(lambda each: bool(each.writes)) | INPLACE_METHODS) - SELF_RETURNING_METHODS
 """Functions of torch and torch.nn.functional that write to their first argument."""
 

@@ -175,6 +175,11 @@ _TEMPORARY = (cst.Call, cst.BinaryOperation, cst.UnaryOperation)
 """Expressions whose result nothing else can reference."""
 
 
+def refuses_expanded(mutation: Mutation) -> bool:
+    """Whether torch raises if the tensor is expanded, as the gradient of a sum is: nothing copies it before."""
+    return mutation.how in operations.REFUSED_FOR_EXPANDED and not isinstance(mutation.target, (View, Choice))
+
+
 def usually_no_copy(mutation: Mutation) -> str:
     """The method on the way to the modified tensor that copies it if its layout is unusual; empty if there is none.
 
