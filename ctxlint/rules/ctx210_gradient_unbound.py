@@ -439,7 +439,7 @@ def _is_too_late(
     fn: FunctionClass, backward: Method, use: MaybeUnbound | MaybeNone | Mutation, flags: frozenset[int]
 ) -> bool:
     """Whether backward raises before: it reads an attribute that is never set (CTX306), or not then (CTX307)."""
-    return never_happens(fn, backward, use) or lacks_state_before(fn, use.node, flags)
+    return never_happens(fn, backward, use) or lacks_state_before(fn, use.node, flags, flags_of(use.guards))
 
 
 def _remedy(fn: FunctionClass, backward: Method, use: MaybeUnbound, flags: frozenset[int], fix: Fix | None) -> str:

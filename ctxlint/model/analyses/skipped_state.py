@@ -182,10 +182,19 @@ def _is_under(event: Event, skipped: SkippedState) -> bool:
     return any((each.text, each.holds) == (skipped.condition, skipped.holds) for each in event.guards)
 
 
-def lacks_state_before(fn: FunctionClass, node: cst.CSTNode, flags: frozenset[int]) -> bool:
-    """Whether backward lacks state, and raises before ``node``, if none of the inputs in ``flags`` needs a gradient."""
+def lacks_state_before(
+    fn: FunctionClass, node: cst.CSTNode, flags: frozenset[int], needing: frozenset[int] = frozenset()
+) -> bool:
+    """Whether backward lacks state, and raises before ``node``, if none of the inputs in ``flags`` needs a gradient.
+
+    And those in ``needing`` do.
+    """
+    refused, wanted = ({entry.name for entry in fn.inputs if entry.index in each} for each in (flags, needing))
     return any(
-        each.inputs and each.inputs <= flags and each.read is not None and fn.start(each.read) < fn.start(node)
+        (each.inputs or each.only in wanted)
+        and refused.issuperset(each.flags)
+        and each.read is not None
+        and fn.start(each.read) < fn.start(node)
         for each in skipped_state(fn)
     )
 
