@@ -57,19 +57,36 @@ if TYPE_CHECKING:
 
 
 def reached(fn: FunctionClass, method: Method, node: cst.CSTNode) -> Runs:
-    """When a node is evaluated; what raises before it, perhaps only in newer releases, counts as a condition."""
+    """When a node is evaluated; what raises before it, perhaps only in newer releases, counts as a condition.
+
+    So does a name that nothing in view binds, also where the file may create names in other ways.
+    """
     when = runs(method, node)
     if when is not Runs.ALWAYS:
         return when
     if _never_called(fn, method) or (fn.legacy_state is not None and method in fn.reading_methods):
         return Runs.STATEMENT
-    if method in fn.reading_methods and forward_raises_lately(fn):
+    if method in fn.reading_methods and (forward_raises_lately(fn) or _may_lack_names(fn, fn.forward)):
         return Runs.STATEMENT
     removed = (each for each in _removed_names(method) if _comes_first(method, each, node))
-    earlier = {method.statement_around(each) for each in (*_raises_before(fn, method, node), *removed)}
+    names = (each for each in unbound_names(fn, method) if each in method.parents and _comes_first(method, each, node))
+    earlier = {method.statement_around(each) for each in (*_raises_before(fn, method, node), *removed, *names)}
     if not earlier:
         return Runs.ALWAYS
     return Runs.OPERAND if earlier == {method.statement_around(node)} else Runs.STATEMENT
+
+
+def _may_lack_names(fn: FunctionClass, method: Method | None) -> bool:
+    """Whether a method reads, whenever it is called, a name that nothing in view binds."""
+    if method is None:
+        return False
+    notes: dict[str, bool] = fn.notes.setdefault(_may_lack_names, {})
+    if method.name not in notes:
+        names = [each for each in unbound_names(fn, method) if each in method.parents]
+        notes[method.name] = any(
+            runs(method, each) is Runs.ALWAYS and not any(map(_is_uncertain, method.above(each))) for each in names
+        )
+    return notes[method.name]
 
 
 def _removed_names(method: Method) -> Iterator[cst.CSTNode]:
