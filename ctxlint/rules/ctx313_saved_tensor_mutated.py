@@ -195,8 +195,8 @@ def _message(fn: FunctionClass, change: ChangedInBackward, alike: list[str], *, 
     if change.mutation.how == KERNEL:
         return (
             f"`{change.mutation.doer}` overwrites the {'saved' if change.saved else 'kept'} {change.what} `{name}`"
-            f"{_condition(change) if change.chosen is not None or change.copier else ''}{partly}; a second "
-            f"backward, and whatever else uses that tensor, silently gets the new values. {elsewhere}."
+            f"{_condition(change) if change.chosen is not None or change.copier else ''}{partly}; whatever reads that "
+            f"tensor later, also in a second backward, silently gets the new values. {elsewhere}."
         )
     overwritten = change.mutation.how in operations.OVERWRITING - {"[...] ="}  # which may keep some elements
     advice = "Leave it unchanged" if change.left else "Write to a new tensor" if overwritten else "Work on a copy"

@@ -87,6 +87,7 @@ _CONSEQUENCES = (
     ("for any other, the caller's graph is run and freed here", "the graph of any other is freed here"),
     (r"for any other tensor `[^`]*\.grad` is `None`", "for any other tensor `.grad` is `None`"),
     (r" \(for a leaf, this already raises\)", ""),
+    ("whatever reads that tensor later, also in a second backward,", "what reads it later, also in a second backward,"),
     (", and twice the loss does not double it", ""),
     ("if reached and it draws random numbers, as dropout does,", "if reached and it draws random numbers,"),
     ("the gradients of all that follows are silently lost", "all gradients after it are silently lost"),
