@@ -129,12 +129,12 @@ def _of_instance(file: SourceFile, fn: FunctionClass, call: ApplyCall) -> Iterat
         only_warns = False
     elif instance.use is InstanceUse.APPLY_TAKEN:
         fact, remedy = (
-            f"`{made}.apply` creates an unnecessary instance; torch deprecates instances.",
+            f"`{made}.apply` creates an unnecessary instance; torch deprecates instances{_lost(fn)}.",
             f"Use `{name}.apply`{_moved(fn, call) if has_arguments else ''}.",
         )
         fix = take_apply(file.source, fn, call)
     elif instance.use is InstanceUse.APPLIED:
-        fact = f"`{made}` creates an instance, of which `apply` is used; torch deprecates instances."
+        fact = f"`{made}` creates an instance, of which `apply` is used; torch deprecates instances{_lost(fn)}."
         remedy = (
             f"Use `{name}.apply`, with {_given(fn, call)}." if has_arguments else f"Drop the `{made[len(name) :]}`."
         )
@@ -238,7 +238,7 @@ def _of_call(file: SourceFile, fn: FunctionClass, call: ApplyCall) -> Iterator[F
     if call.how in ("construct-apply", "construct-call") and read_only_attribute(fn) is not None:
         fact, remedy = _cannot_be_created(fn, call, name)
     elif call.how == "construct-apply":
-        fact = f"An instance of `{name}` is created only for its `apply`; torch deprecates instances."
+        fact = f"An instance of `{name}` is created only for its `apply`; torch deprecates instances{_lost(fn)}."
     elif call.how == "direct":
         if call.method != "forward" or fn.style is not Style.SETUP_CONTEXT:
             return
@@ -252,6 +252,11 @@ def _of_call(file: SourceFile, fn: FunctionClass, call: ApplyCall) -> Iterator[F
         return
     only_warns = call.how == "construct-apply" and read_only_attribute(fn) is None
     yield _finding(fn, call, name, fact, remedy, fix, (), only_warns)
+
+
+def _lost(fn: FunctionClass) -> str:
+    """What becomes of the state of an instance of which only ``apply`` is used."""
+    return ", and the ctx has nothing of what `__init__` sets" * bool(attributes_set_by(fn.methods.get("__init__")))
 
 
 def _cannot_be_created(fn: FunctionClass, call: ApplyCall, name: str) -> tuple[str, str]:

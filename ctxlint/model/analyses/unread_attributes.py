@@ -71,7 +71,15 @@ def unread_save(fn: FunctionClass, backward: Method) -> ContextCall | None:
         return None
     own = {id(each) for method in fn.context_methods if not method.inherited for each in method.facts.of(ContextCall)}
     saves = (each for each in fn.saves if id(each) in own and not each.by)
-    return next((each for each in saves if any(slot.value != NONE for slot in each.arguments)), None)
+    found = next((each for each in saves if any(slot.value != NONE for slot in each.arguments)), None)
+    return found if found is not None and _sees_a_tensor(fn, found) else None
+
+
+def _sees_a_tensor(fn: FunctionClass, save: ContextCall) -> bool:
+    """Whether an input may be a tensor, not only hold some: else ``apply`` creates no node that keeps what is saved."""
+    containers = {slot.value.index for slot in save.arguments if slot.starred and is_input(slot.value)}
+    inputs = [each for each in fn.inputs if each.is_tensor is not Tri.NO and each.index not in containers]
+    return bool(inputs) or fn.variadic_inputs is not None
 
 
 def kept_for_a_test(fn: FunctionClass, backward: Method) -> Iterator[tuple[ContextWrite, Input]]:
