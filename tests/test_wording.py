@@ -43,12 +43,12 @@ def test_a_place_does_not_change_the_words() -> None:
         ),
         (
             (
-                "`{}` modifies the input `{}` in place without `mark_dirty`; a leaf is silently overwritten, and later uses silently "
-                "bypass this `backward`. Call `ctx.mark_dirty({})` if it is no leaf, else work on `{}.clone()`."
+                "`{}` modifies the input `{}` in place without `mark_dirty`; a leaf is silently overwritten, and later uses of `{}` "
+                "silently bypass this `backward`. Call `ctx.mark_dirty({})` if it is no leaf, else work on `{}.clone()`."
             ),
             (
-                "`{}` modifies the input `{}` in place without `mark_dirty`; a leaf is silently overwritten, and later uses bypass "
-                "this `backward`. Call `ctx.mark_dirty` if it is no leaf, else work on a copy."
+                "`{}` modifies the input `{}` in place without `mark_dirty`; a leaf is silently overwritten, and its later uses "
+                "bypass this `backward`. Call `ctx.mark_dirty` if it is no leaf, else work on a copy."
             ),
         ),
         (

@@ -79,7 +79,7 @@ class NonContiguousInput(Rule[FunctionClass]):
     Off by default but for such calls: compiled code may handle strides, or check them. Of views, only `x.view(-1)` and `x.view(-1, x.shape[-1])` are
     checked, of an input that `forward` has not bound again. Only inputs that get a gradient count, and none that
     is called like a parameter (`weight`, `bias`). Not reported if `forward` mentions strides, unless a Triton kernel certainly does not use the last one, if every call in view
-    passes a tensor that its function has computed, or if a decorator of the project may change the arguments. Extensions are known as for CTX502.
+    passes a tensor that its function has computed, or rows that a tensor selects, or if a decorator of the project may change the arguments. Extensions are known as for CTX502.
 
     ## References
     - [torch.Tensor.contiguous](https://pytorch.org/docs/stable/generated/torch.Tensor.contiguous.html)
