@@ -205,7 +205,9 @@ def _starred_target(fn: FunctionClass, call: ContextCall, argument: Slot) -> str
         return ""
     unpacked = (each for read in fn.saved_reads for each in read.unpackings if not each.by)
     alike = next((each for each in unpacked if not each.starred and len(each.names) == len(call.arguments)), None)
-    return f", and unpack `*{alike.names[at]}` in `backward`" if alike is not None and alike.names[at] else ""
+    if alike is None:
+        return ""
+    return f", and unpack {f'`*{alike.names[at]}`' if alike.names[at] else 'it flat'} in `backward`"
 
 
 def _is_tensor_elsewhere(home: Method, call: ContextCall, argument: Slot) -> bool:

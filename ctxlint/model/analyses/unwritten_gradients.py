@@ -77,8 +77,8 @@ def _is_unwritten(method: Method, slot: Slot, node: cst.BaseExpression) -> bool:
     made = [option for option in options if isinstance(option, Fresh) and _is_only_allocated(method, option)]
     if not made or len(made) < len(options) or not all(each.node in method.parents for each in made):
         return False
-    if not isinstance(node, cst.Name):
-        return node is made[0].node
+    if not isinstance(node, cst.Name):  # an element of a list may be written by way of that
+        return node is made[0].node and isinstance(method.statement_around(node), cst.Return)
     bound = [each for each in method.facts.of(Assigned) if each.value is not None and _may_be(each.value, made)]
     written = [each for each in method.facts.of(Mutation) if each.target is not None and _may_be(each.target, made)]
     if written or not all(each.name == node.value and _is_usual(each) for each in bound):
