@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from ctxlint.model.function import ApplyCall, FunctionClass, Input, Returned
-    from ctxlint.model.interpreter.events import Guard
+    from ctxlint.model.interpreter.events import ContextWrite, Guard
     from ctxlint.model.interpreter.method import Method
     from ctxlint.model.interpreter.values import Value
 
@@ -97,9 +97,27 @@ def _may_pass_none(call: ApplyCall, index: int) -> bool:
 
 
 def computes_with(fn: FunctionClass, entry: Input) -> bool:
-    """Whether backward uses an input that forward keeps for more than a test for None and a ``return``."""
+    """Whether backward uses an input that forward keeps for more than a test for None and a ``return``.
+
+    Or what forward keeps of it: ``ctx.shape = bias.shape if bias is not None else None``.
+    """
     backward = fn.backward
-    return backward is not None and any(_computes(backward, use) for use in _uses(fn, backward, entry))
+    if backward is None:
+        return False
+    of_it = [each.attribute for each in fn.context_writes if _is_none_without(each, entry)]
+    uses = [use for name in of_it for use in backward.context_attributes.get(name, ())]
+    return any(_computes(backward, use) for use in (*_uses(fn, backward, entry), *uses))
+
+
+def _is_none_without(write: ContextWrite, entry: Input) -> bool:
+    """Whether a conditional expression about an input decides if forward keeps None in an attribute."""
+    node, value = write.value_node, write.value
+    return (
+        isinstance(node, cst.IfExp)
+        and value is not None
+        and NONE in value.options()
+        and entry.name in names_in(node.test)
+    )
 
 
 def reads_attribute(fn: FunctionClass, entry: Input, node: cst.CSTNode | None) -> bool:

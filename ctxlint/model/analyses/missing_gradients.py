@@ -12,6 +12,7 @@ from ctxlint.model.analyses.integral_inputs import holds_integers
 from ctxlint.model.analyses.kept_values import kept_value
 from ctxlint.model.analyses.unread_arguments import computed_with_by_callee
 from ctxlint.model.function import Trust
+from ctxlint.model.interpreter.events import Mutation
 from ctxlint.model.interpreter.values import (
     Item,
     Kind,
@@ -26,6 +27,7 @@ from ctxlint.model.interpreter.values import (
 from ctxlint.model.syntax import words_of
 from ctxlint.patterns import pattern
 from ctxlint.records import record
+from ctxlint.torch_api import operations
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -91,9 +93,20 @@ def missing_gradients(fn: FunctionClass) -> Iterator[MissingGradient]:
         if given is not None and (_is_computed_with(forward, entry.name) or _is_operand(fn, backward, entry)):
             yield MissingGradient(entry.name, entry.index, node, given)
         elif not never_differentiated(entry.index, calls) and _may_be_tensor(entry) and results.depend_on(entry):
-            yield MissingGradient(entry.name, entry.index, node)
+            if not _is_state(forward, entry):
+                yield MissingGradient(entry.name, entry.index, node)
     if fn.variadic_inputs is not None and fn.required_inputs == len(fn.inputs):
         yield from _missing_in_variadic(fn, fn.variadic_inputs, results, calls)
+
+
+def _is_state(forward: Method, entry: Input) -> bool:
+    """Whether forward itself updates an input, such as a running mean, or makes integers of it: ``n = n.int()``."""
+    written = (each.target for each in forward.facts.of(Mutation) if each.target is not None)
+    if any(_is_input(option, entry) for each in written for option in each.options()):
+        return True
+    bound = [each.value_node for each in forward.assignments.get(entry.name, ())]
+    calls = [forward.called_on(use) for use in forward.named.get(entry.name, ())]
+    return any(call in bound and name in operations.INTEGRAL_CONVERSIONS for call, name in calls if call is not None)
 
 
 def _refused(fn: FunctionClass) -> bool:
