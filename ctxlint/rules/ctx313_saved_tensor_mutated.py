@@ -14,12 +14,12 @@ from ctxlint.model.analyses.saved_state import Buffer, ChangedInBackward, change
 from ctxlint.model.analyses.undefined_attributes import never_happens
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.interpreter.events import Mutation
-from ctxlint.model.interpreter.summary import KERNEL
+from ctxlint.model.interpreter.summary import FILLED, KERNEL
 from ctxlint.model.interpreter.values import SavedTensor, Tri, is_detached, storage
 from ctxlint.model.syntax import code_of, words_of
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.related import at, way_to
-from ctxlint.rules.wording import quoted, under_flag
+from ctxlint.rules.wording import fitting, quoted, under_flag
 from ctxlint.torch_api import operations
 
 if TYPE_CHECKING:
@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 class SavedTensorMutated(Rule[FunctionClass]):
     """
     ## What it does
-    Reports an in-place modification, in `backward`, of a tensor from ctx that is an input or an output of `forward`.
+    Reports an in-place modification, in `backward`, of a tensor from ctx that is an input or an output of `forward`. Code of another library
+    modifies what it gets as `out=x`, and what it gets together with the incoming gradient, in a statement, if `backward` returns that and nothing else can have filled it.
 
     ## Why is this bad?
     A saved input or output is the caller's own tensor, not a copy. Grad mode is off in `backward`, so nothing is
@@ -154,7 +155,7 @@ def _related(fn: FunctionClass, others: list[ChangedInBackward]) -> tuple[Relate
 
 def _is_counted(mutation: Mutation) -> bool:
     """Whether a modification is one by torch, which changes the version that a second backward compares."""
-    return mutation.how != KERNEL and not through_data(mutation.target)
+    return mutation.how not in (FILLED, KERNEL) and not through_data(mutation.target)
 
 
 def _is_noticed(mutation: Mutation) -> bool:
@@ -169,7 +170,7 @@ def _message(fn: FunctionClass, change: ChangedInBackward, alike: list[str], *, 
     """
     name = change.name
     if change.buffer is not None:
-        in_part = change.mutation.how == KERNEL or change.mutation.how.startswith("[")
+        in_part = change.mutation.how in (FILLED, KERNEL) or change.mutation.how.startswith("[")
         verb = "updates" if computes(change.mutation) else "writes to" if in_part else "fills"
         fact = f"{verb if change.buffer is Buffer.RESULT else 'overwrites'} the saved input `{name}`"
         lost = "hooks that give back another tensor silently lose the result" if change.buffer is Buffer.RESULT else ""
@@ -197,6 +198,13 @@ def _message(fn: FunctionClass, change: ChangedInBackward, alike: list[str], *, 
             f"`{change.mutation.doer}` overwrites the {'saved' if change.saved else 'kept'} {change.what} `{name}`"
             f"{_condition(change) if change.chosen is not None or change.copier else ''}{partly}; whatever reads that "
             f"tensor later, also in a second backward, silently gets the new values. {elsewhere}."
+        )
+    if change.mutation.how == FILLED:
+        overwrites = f"overwrites the {'saved' if change.saved else 'kept'} {change.what} `{name}`"
+        start = f"`{change.mutation.doer}` {overwrites}{_condition(change)}{partly}; if torch does not count the write,"
+        return fitting(
+            f"{start} whatever else uses that tensor silently gets the new values. Write to a new tensor.",
+            f"{start} other uses silently read it. Write to a new tensor.",
         )
     overwritten = change.mutation.how in operations.OVERWRITING - {"[...] ="}  # which may keep some elements
     advice = "Leave it unchanged" if change.left else "Write to a new tensor" if overwritten else "Work on a copy"
@@ -266,7 +274,7 @@ def _exception(fn: FunctionClass, change: ChangedInBackward) -> str:
     if change.what != "input" or change.copier:
         return ""
     returned = {storage(slot.value) for each in fn.gradients for slot in each.slots}
-    if change.mutation.how == KERNEL and _storage(change.mutation) in returned - {None}:
+    if change.mutation.how in (FILLED, KERNEL) and _storage(change.mutation) in returned - {None}:
         return ", unless this reuse of memory is meant"
     known = all(each.name != change.name or each.gradient is not Tri.UNKNOWN for each in fn.inputs)
     return "" if known else ", unless the update is meant"

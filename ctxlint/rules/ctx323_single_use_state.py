@@ -24,7 +24,8 @@ class SingleUseState(Rule[FunctionClass]):
     ## What it does
     Reports a `backward` that uses up what `forward` stored for it: it deletes an attribute of ctx or sets it to `None`
     or to a result computed from it, modifies a stored intermediate in place or gives it other memory, frees a graph that
-    `forward` built, or removes the state under a key of ctx from a container outside of it. The backward of a custom operator
+    `forward` built, or removes the state under a key of ctx from a container outside of it. Also code of another library to which `backward` passes a
+    stored intermediate as `out=x`, or in a statement with the incoming gradient, if it returns that and nothing else can have filled it. The backward of a custom operator
     is checked by CTX814.
 
     ## Why is this bad?
@@ -137,8 +138,10 @@ def _message(found: UsedUp, alike: list[UsedUp], place: str, *, adds_to_grad: bo
             f"`{doer}` frees the graph of `{name}`, which `forward` built; {second} raises RuntimeError if it has saved "
             f"tensors. Pass `retain_graph=True`{', and clear the `.grad` it reads' * adds_to_grad}."
         )
-    effect = "raises RuntimeError" if end is End.NOTICED else "silently computes with the new values"
-    what = f"the saved tensor `{name}`" if end is End.NOTICED else f"`{name}`"
+    effect = "silently computes with the new values"
+    if end in (End.NOTICED, End.MAYBE_NOTICED):
+        effect = f"raises RuntimeError, or {effect}" if end is End.MAYBE_NOTICED else "raises RuntimeError"
+    what = f"`{name}`" if end is End.CHANGED else f"the saved tensor `{name}`"
     unless = unless_copied(found.mutation) if found.mutation is not None else ""
     return f"`{doer}` modifies {what} in place{unless}; {second} {effect}. Write to a new tensor."
 

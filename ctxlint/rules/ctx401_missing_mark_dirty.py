@@ -31,6 +31,7 @@ from ctxlint.model.analyses.upstream import is_read_instead
 from ctxlint.model.analyses.variadic_inputs import element_written, elements_named
 from ctxlint.model.function import FunctionClass, Mutation
 from ctxlint.model.interpreter.events import ContextCall, GradientFlag
+from ctxlint.model.interpreter.summary import FILLED
 from ctxlint.model.interpreter.values import Fresh, Kind, Tri, kind_of, usual_storage
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.rules.related import way_to
@@ -56,7 +57,7 @@ class MissingMarkDirty(Rule[FunctionClass]):
     `x.transpose(1, 2).contiguous()`, is the input itself if that is permuted already: reported if `forward` returns the
     result permuted back, since each output of a call is such an input of the next. So is `x.float()` if `x` is float32,
     and what converts to another dtype by its name; where only one path converts, the other modifies tensors of any dtype.
-    `inplace=True` means that a function modifies its first argument, also one of another library.
+    `inplace=True` means that a function modifies its first argument, and `out=x` that it writes to `x`, also one of another library.
     An input that gets a gradient is also reported if its values are replaced through `.data` by a result:
     `x.data.round_()`, `x.data = x.round()`. And so is an input whose own shape changes: `x.unsqueeze_(0)`.
 
@@ -113,8 +114,8 @@ class MissingMarkDirty(Rule[FunctionClass]):
     another Function may have written the gradient there.
 
     ## Known limits
-    A compiled kernel that writes to an input is not detected, nor is a helper outside the project, unless it is called with
-    `inplace=True`. Inputs without a
+    Else, a compiled kernel that writes to an input is not detected, nor is a helper outside the project, unless it is called with
+    `inplace=True` or `out=`. Inputs without a
     gradient, such as running statistics, may be modified unless they are returned. Integer tensors, which never have a
     gradient, may always be modified. Not reported if a call passes `x.data` or `x.detach()` as that input, also to a
     function of a module that hands it on to `apply`, if what `x.float()` returns is modified under a test of the dtype or in a method that asserts one, if the ctx is passed to a function that is not known, which may
@@ -253,7 +254,8 @@ def _comes_back(fn: FunctionClass, tensor: Parameter, mutation: Mutation) -> boo
     """Whether forward returns an input that is certainly a tensor, and what it returns may get a gradient."""
     entry = fn.inputs[tensor.index]
     in_place = mutation.how in operations.INPLACE_METHODS or mutation.how in operations.IN_PLACE_COLLECTIVES
-    if not returns_memory_of(fn, tensor) or not (entry.is_tensor is Tri.YES or in_place or mutation.how == "out="):
+    in_place = in_place or mutation.how in ("out=", FILLED)
+    if not returns_memory_of(fn, tensor) or not (entry.is_tensor is Tri.YES or in_place):
         return False
     return (entry.gradient is not Tri.NO or _is_differentiable_output(fn, tensor)) and not used_as_index(fn, tensor)
 

@@ -51,7 +51,7 @@ def lent_outputs(fn: FunctionClass) -> Iterator[LentMemory]:
         return
     saved = {storage(slot.value) for save in fn.saves for slot in save.arguments}
     for returned in fn.outputs:
-        pairs = [(node, storage(value)) for node, value in _slots(returned)]
+        pairs = [(node, storage(value)) for node, value in returned_pairs(returned)]
         lent = [(node, tensor, _lender(fn, tensor)) for node, tensor in pairs if tensor not in undifferentiated]
         if not pairs or any(tensor in dirty or not (call and call.handed_back) for _node, tensor, call in lent):
             continue
@@ -65,7 +65,7 @@ def lent_outputs(fn: FunctionClass) -> Iterator[LentMemory]:
 
 def lent_gradients(fn: FunctionClass, backward: Method) -> Iterator[LentMemory]:
     """The gradients that are memory of the caller: an input that ctx keeps, and backward fills and returns."""
-    for node, value in (pair for returned in fn.gradients for pair in _slots(returned)):
+    for node, value in (pair for returned in fn.gradients for pair in returned_pairs(returned)):
         read = usual_storage(value)
         tensor = usual_storage(kept) if (kept := kept_value(fn, read)) is not None else None
         call = _lender(fn, tensor)
@@ -75,7 +75,7 @@ def lent_gradients(fn: FunctionClass, backward: Method) -> Iterator[LentMemory]:
             yield LentMemory(node, tensor, call, call.names[tensor.index])
 
 
-def _slots(returned: Returned) -> list[tuple[cst.BaseExpression, Value]]:
+def returned_pairs(returned: Returned) -> list[tuple[cst.BaseExpression, Value]]:
     """What is returned, each with its node; nothing unless all of it is known."""
     if not returned.known or any(slot.starred for slot in returned.slots):
         return []

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model.interpreter.events import DataReplaced, Escape, Mutation, Question, Reshaped
-from ctxlint.model.interpreter.summary import KERNEL
+from ctxlint.model.interpreter.summary import FILLED, KERNEL
 from ctxlint.model.interpreter.type_tests import looks_excluded_as_tensor
 from ctxlint.model.interpreter.values import (
     Alias,
@@ -223,7 +223,7 @@ def of_integers(mutation: Mutation) -> bool:
 
 def only_fills(mutation: Mutation) -> bool:
     """Whether a write depends on nothing that was there: ``out=x``, ``x.copy_(y)``, ``launch(outputs=[x])``."""
-    if mutation.how in operations.OVERWRITING:
+    if mutation.how in operations.OVERWRITING or mutation.how == FILLED:
         return True
     passed = keywords_of(mutation.node) if isinstance(mutation.node, cst.Call) else {}
     given = [value for name, value in passed.items() if name in ("out", "output", "outputs")]

@@ -21,7 +21,9 @@ from ctxlint.model.analyses.mutations import (
 from ctxlint.model.analyses.outputs import differentiable_outputs
 from ctxlint.model.analyses.repeats import happens_after, repeated
 from ctxlint.model.analyses.reverted_writes import lasting, reverted, reverts
+from ctxlint.model.analyses.unknown_fills import filled_gradients
 from ctxlint.model.interpreter.events import Assigned, ContextCall, ContextWrite, Mutation, SavedRead, orders_of
+from ctxlint.model.interpreter.summary import FILLED
 from ctxlint.model.interpreter.values import (
     NONE,
     Alias,
@@ -237,7 +239,7 @@ def changed_in_backward(fn: FunctionClass) -> Iterator[ChangedInBackward]:
     if backward is None:
         return
     scratch: list[Value] = []
-    for mutation in lasting(backward.facts.of(Mutation)):
+    for mutation in (*lasting(backward.facts.of(Mutation)), *filled_gradients(fn, backward)):
         read = usual_storage(mutation.target) if mutation.target is not None else None
         if _is_allocated_again(backward, mutation) or raises_for_overlap(mutation):
             continue
@@ -262,7 +264,7 @@ def changed_in_backward(fn: FunctionClass) -> Iterator[ChangedInBackward]:
                 if buffer is None or (saved and not copier):
                     yield ChangedInBackward(mutation, "input", origin.name, saved, left, buffer, chosen, copier)
         elif origin is not None and is_tensor(origin) is Tri.YES and origin in output_objects(fn):
-            if _stores_again(fn, mutation, origin):
+            if _stores_again(fn, mutation, origin) or mutation.how == FILLED:
                 continue
             name = mutation.name or "the tensor"
             if isinstance(read, ContextAttribute) and name == backward.ctx_name:

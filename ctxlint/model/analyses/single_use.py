@@ -15,6 +15,7 @@ from ctxlint.model.analyses.mutations import through_data
 from ctxlint.model.analyses.removed_state import removed_state
 from ctxlint.model.analyses.reverted_writes import lasting
 from ctxlint.model.analyses.saved_state import changed_in_backward
+from ctxlint.model.analyses.unknown_fills import filled_gradients
 from ctxlint.model.interpreter.certain_paths import is_on_all_paths, without_parts
 from ctxlint.model.interpreter.events import (
     ContextRead,
@@ -24,7 +25,7 @@ from ctxlint.model.interpreter.events import (
     Mutation,
     SavedRead,
 )
-from ctxlint.model.interpreter.summary import KERNEL
+from ctxlint.model.interpreter.summary import FILLED, KERNEL
 from ctxlint.model.interpreter.values import (
     NONE,
     ContextAttribute,
@@ -57,6 +58,7 @@ class End(Enum):
     RESET = "`None`"
     CHANGED = "other values, which nothing notices"
     NOTICED = "other values, which torch notices"
+    MAYBE_NOTICED = "other values, which torch may notice"
     EMPTIED = "other memory, which nothing notices"
     REMOVED = "nothing where the state was, outside of ctx"
     FREED = "a graph without its saved tensors"
@@ -182,15 +184,16 @@ _CONVERSIONS = frozenset(
 
 def _modified(fn: FunctionClass, backward: Method) -> Iterator[UsedUp]:
     """The intermediates from ctx that backward modifies in place, and whose values it uses."""
-    reported = {id(each.mutation) for each in changed_in_backward(fn)}
+    reported = {(id(each.mutation.node), each.mutation.target) for each in changed_in_backward(fn)}
     paths: dict[Value, list[tuple[Guard, ...]]] = {}
-    for mutation in lasting(backward.facts.of(Mutation)):
+    for mutation in (*lasting(backward.facts.of(Mutation)), *filled_gradients(fn, backward)):
         read = usual_storage(mutation.target) if mutation.target is not None else None
-        if not isinstance(read, (SavedTensor, ContextAttribute)) or id(mutation) in reported:
+        if not isinstance(read, (SavedTensor, ContextAttribute)) or (id(mutation.node), mutation.target) in reported:
             continue
         kept = kept_value(fn, read)
         origin = storage(kept) if kept is not None else None
-        noticed = isinstance(read, SavedTensor) and mutation.how != KERNEL and not through_data(mutation.target)
+        by_torch = mutation.how not in (FILLED, KERNEL) and not through_data(mutation.target)
+        noticed = isinstance(read, SavedTensor) and by_torch
         tests = _tests_before(backward, mutation)
         if tests and not noticed and replaces_all(mutation):
             continue
@@ -205,7 +208,7 @@ def _modified(fn: FunctionClass, backward: Method) -> Iterator[UsedUp]:
             continue
         node = mutation.target_node
         name = (dotted(node) if node is not None else None) or mutation.name or _code(node)
-        end = End.NOTICED if noticed else End.CHANGED
+        end = End.NOTICED if noticed else End.MAYBE_NOTICED if mutation.how == FILLED else End.CHANGED
         yield UsedUp(mutation.node, mutation.doer, name, end, mutation=mutation)
 
 

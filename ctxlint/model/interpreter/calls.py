@@ -17,7 +17,7 @@ from ctxlint.model.interpreter.attribute_access import (
     tuple_used,
 )
 from ctxlint.model.interpreter.effects import apply_summary, either, record_reads, record_writes
-from ctxlint.model.interpreter.events import ContextCall, Escape, GenericCall, MethodCall, MisfitCall
+from ctxlint.model.interpreter.events import ContextCall, Escape, ForeignCall, GenericCall, MethodCall, MisfitCall
 from ctxlint.model.interpreter.extension_calls import calls_extension, calls_loaded_extension
 from ctxlint.model.interpreter.launches import TILE_LAUNCH, WRAP_KERNELS, launch, launch_by_name, read_by
 from ctxlint.model.interpreter.name_reads import note_missing
@@ -254,6 +254,8 @@ def _method_call(walk: Walk, node: cst.Call, func: cst.Attribute, receiver: Valu
     arguments = _evaluate_arguments(walk, node, f".{name}", keeps_context=keeps)
     if calls_loaded_extension(walk, func):
         read_by(walk, node, arguments, EXTENSION, dotted(func) or code_of(func))
+    if _is_foreign(walk, node, func):
+        walk.record(ForeignCall, node, arguments=(*arguments.positional, *arguments.keywords.values()))
     if any(is_mutable(option) for option in receiver.options()):
         return _container_method(walk, node, receiver, name, arguments)
     if not tensor_when_used(receiver):
@@ -261,6 +263,17 @@ def _method_call(walk: Walk, node: cst.Call, func: cst.Attribute, receiver: Valu
     if is_container(receiver) is Tri.YES:
         return Opaque(node)
     return tensor_method(walk, node, func, receiver, name, arguments)
+
+
+def _is_foreign(walk: Walk, node: cst.Call, func: cst.Attribute) -> bool:
+    """Whether a statement calls a method that tensors do not have, of what a name of the module is bound to."""
+    line = walk.statement.body if isinstance(walk.statement, cst.SimpleStatementLine) else ()
+    if not any(isinstance(each, cst.Expr) and each.value is node for each in line):
+        return False
+    name = root_name(func.value)
+    return name is not None and not (
+        name in walk.names.local or name in walk.state.names or hasattr([], func.attr.value)
+    )
 
 
 # Lists and dicts, and their aliases

@@ -941,6 +941,13 @@ class GenericCall(Event):
 
 
 @record
+class ForeignCall(Event):
+    """A statement that calls a method of an object of the file, of which nothing is known: ``lib.fill(x, y)``."""
+
+    arguments: tuple[Slot, ...] = ()
+
+
+@record
 class MethodCall(Event):
     """A call of a method of the project, ``definition``, of an object or a base class, with positional arguments."""
 

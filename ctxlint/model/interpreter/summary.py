@@ -36,6 +36,9 @@ KERNEL = "kernel"
 OPERATOR = "operator"
 """The ``how`` of a custom operator's writes."""
 
+FILLED = "unknown code"
+"""The ``how`` of what code outside of the project writes, by its keyword ``out``, or as nothing else can do that."""
+
 EXTENSION = "extension"
 """The ``how`` of what a compiled extension reads."""
 

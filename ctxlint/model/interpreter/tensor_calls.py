@@ -18,7 +18,7 @@ from ctxlint.model.interpreter.layouts import (
 )
 from ctxlint.model.interpreter.ranks import only_reads_here, raises_for_group
 from ctxlint.model.interpreter.sequences import integer, iterated_item
-from ctxlint.model.interpreter.summary import COLLECTIVE, SENT
+from ctxlint.model.interpreter.summary import COLLECTIVE, FILLED, SENT
 from ctxlint.model.interpreter.values import (
     NONE,
     UNKNOWN,
@@ -51,6 +51,7 @@ from ctxlint.model.interpreter.values import (
     without,
 )
 from ctxlint.model.syntax import code_of, dotted, root_name
+from ctxlint.patterns import pattern
 from ctxlint.torch_api import autograd, einops, operations, python
 from ctxlint.torch_api.einops import read_pattern
 
@@ -394,13 +395,22 @@ def _gives_array(callee: str, arguments: Arguments) -> bool:
 
 
 def _written_as_asked(walk: Walk, node: cst.Call, name: str, arguments: Arguments) -> None:
-    """Record that ``function(x, inplace=True)`` of another library writes to its first argument, as those of torch."""
+    """Record what other libraries write to, as torch: the first argument of ``f(x, inplace=True)``, and ``out``."""
     asked = next(filter(arguments.is_true, _ASKING_TO_WRITE), None) if arguments.keywords else None
     first = arguments.positional[0] if arguments.positional else None
     if asked is not None and first is not None and not (first.starred or name[:1].isupper()):  # a class writes nothing
         mutated(walk, node, first.node, first.value, f"{asked}=True", by=name)
+    out = arguments.keywords.get("out")
+    if out is not None and not (name[:1].isupper() or _takes_result(name, arguments)):
+        mutated(walk, node, out.node, without(out.value, NONE), FILLED, by=dotted(node.func) or name)
 
 
+def _takes_result(name: str, arguments: Arguments) -> bool:
+    """Whether a function computes gradients, so that ``out`` may be a result that it reads: ``bwd(dout, q, out=o)``."""
+    return any(_OF_GRADIENTS.search(each) is not None for each in (name, *arguments.keywords))
+
+
+_OF_GRADIENTS = pattern(r"(?i)backward|bwd|grad|^d_?(?:o|y|z|out|outputs?)$|^d_")
 _ASKING_TO_WRITE = ("inplace", "in_place", "inplace_")
 
 
