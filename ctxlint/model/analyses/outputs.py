@@ -376,10 +376,17 @@ def may_be_given_back(fn: FunctionClass, value: Value) -> bool:
 def _has_gradient(fn: FunctionClass, returned: Returned, position: int, output: Value) -> bool:
     if is_tensor(output) is Tri.YES and kind_of(output) is Kind.FLOAT:
         return True
+    return returned.known and reads_gradient(fn, position)
+
+
+def reads_gradient(fn: FunctionClass, position: int) -> bool:
+    """Whether backward reads the gradient of the output at a position by its name, or as this element of ``*rest``."""
     backward = fn.backward
-    if backward is None or position >= len(backward.positional) or not returned.known:
-        return False
-    return is_read(backward, backward.positional[position])
+    if backward is None or position < len(backward.positional):
+        return backward is not None and is_read(backward, backward.positional[position])
+    rest = backward.variadic
+    uses = [each for each in backward.variables if rest is not None and each.value == rest.name]
+    return position - len(backward.positional) in {_element(backward, each) for each in uses}
 
 
 def gradient_is_read(fn: FunctionClass, output: Value) -> bool:

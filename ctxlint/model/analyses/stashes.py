@@ -23,7 +23,12 @@ from ctxlint.model.analyses.empty_tensors import implies_empty
 from ctxlint.model.analyses.inputs import given_by_a_call, gradient_of
 from ctxlint.model.analyses.missing_gradients import always_none
 from ctxlint.model.analyses.mutations import through_data
-from ctxlint.model.analyses.outputs import differentiable_outputs, is_returned_after, may_be_given_back
+from ctxlint.model.analyses.outputs import (
+    differentiable_outputs,
+    is_returned_after,
+    may_be_given_back,
+    reads_gradient,
+)
 from ctxlint.model.analyses.saved_state_uses import KeptUses, Place, uses_of_kept
 from ctxlint.model.analyses.upstream import is_call_for_zeros
 from ctxlint.model.analyses.variadic_inputs import all_get_gradients, elements_named, some_get_gradients
@@ -401,7 +406,7 @@ def never_read(fn: FunctionClass, write: ContextStore) -> bool:
 def _stored(fn: FunctionClass, write: ContextStore) -> list[list[_Kept]]:
     """The tensors that one assignment stores, for each alternative of its value; empty if one of them is unknown."""
     found: list[list[_Kept]] = []
-    options = write.value.options() if write.value is not None else ()
+    options = _likely(write.value) if write.value is not None else ()
     for option in (part for each in options for part in _alternatives(fn, write, each)):
         contents = [
             replace(each, place=place)
@@ -419,6 +424,20 @@ def _stored(fn: FunctionClass, write: ContextStore) -> list[list[_Kept]]:
         if contents or option != NONE:
             found.append(contents)
     return found
+
+
+def _likely(value: Value) -> list[Value]:
+    """The alternatives of a value, if there are others without rows that a tensor would have been unpacked into.
+
+    Of ``t, y = solve(x)`` where ``solve`` returns one tensor on another path.
+    """
+    options = [*value.options()]
+    return [each for each in options if not _is_row(each)] or options
+
+
+def _is_row(value: Value) -> bool:
+    """Whether a value is a row of what certainly is a tensor, which a statement unpacks."""
+    return isinstance(value, Item) and isinstance(value.key, int) and is_tensor(value.of) is Tri.YES
 
 
 def _alternatives(fn: FunctionClass, write: ContextStore, value: Value) -> list[Value]:
@@ -601,7 +620,7 @@ def _classified(fn: FunctionClass, write: ContextStore, leaf: Value, contained: 
     if _is_output(fn, write, moved_to_cpu(leaf) or leaf) and not _may_be_an_input(leaf):
         if _is_of_this_iteration(fn, write, leaf):
             yield _Kept(Held.OUTPUT, contained)
-    elif isinstance(leaf, View) and not is_detached(leaf) and _is_output(fn, write, _viewed(leaf)):
+    elif isinstance(leaf, (View, Item)) and not is_detached(leaf) and _is_output(fn, write, _viewed(leaf)):
         yield _Kept(Held.OUTPUT_VIEW, contained)
     elif is_tensor(leaf) is Tri.YES and kind_of(leaf) is Kind.FLOAT and _is_computed(before_views(leaf)):
         yield _Kept(Held.COMPUTED, contained)
@@ -736,7 +755,7 @@ def _viewed(value: Value) -> Value | None:
         if value.alias not in (Alias.ALWAYS, Alias.USUALLY) or named == "contiguous":
             return None
         value = value.of
-    return usual_storage(value)
+    return usual_storage(value.of if isinstance(value, Item) and _is_row(value) else value)
 
 
 def _may_be_an_input(value: Value) -> bool:
@@ -782,7 +801,15 @@ def _is_returned_dirty(fn: FunctionClass, parameter: Parameter) -> bool:
 def _is_output(fn: FunctionClass, write: ContextStore, value: Value | None) -> bool:
     if value is None or is_tensor(value) is Tri.NO:
         return False
-    return any(same_object(value, each) is Tri.YES for each in differentiable_outputs(fn, write))
+    outputs = [*differentiable_outputs(fn, write)]
+    if any(same_object(value, each) is Tri.YES for each in outputs):
+        return True
+    if not isinstance(value, Item) or not isinstance(value.key, int) or _is_row(value) or fn.escapes:
+        return False
+    if any(value == each.value for call in fn.context_calls("mark_non_differentiable") for each in call.arguments):
+        return False
+    whole = any(same_object(value.of, each) is Tri.YES for each in outputs)  # ``t, y = both; return both``
+    return whole and reads_gradient(fn, value.key)
 
 
 def moved_to_cpu(value: Value | None) -> Value | None:
