@@ -91,7 +91,7 @@ class SavedTensorMutated(Rule[FunctionClass]):
     Not reported: an intermediate of `forward`, which may be overwritten to save memory; a tensor that is one of
     several, depending on the path; a modification of an output that a later one reverts; one
     that changes nothing, because `forward` has already done the same, such as `x.clamp_(max=1)`, or its kernel has stored the output
-    through a parameter of the same name; a buffer stored as an attribute, if it is an input without gradient and `backward` either does not read what it writes
+    through a parameter of the same name, unless the new values are computed from those that were there; a buffer stored as an attribute, if it is an input without gradient and `backward` either does not read what it writes
     or overwrites all of it before it reads it. Further modifications in the same class are notes of the first finding.
 
     ## References

@@ -293,10 +293,10 @@ def _stores_again(fn: FunctionClass, mutation: Mutation, output: Value) -> bool:
     """Whether a kernel seems to store once more what forward has stored in an output: it recomputes the values.
 
     It writes through a parameter of the same name as the kernel of forward did. If a function has launched that, the
-    parameter must have the name of the output.
+    parameter must have the name of the output. What it computes from the values that were there is another value.
     """
     pointer = mutation.through[-1].pointer if mutation.through else ""
-    if not pointer or fn.forward is None:
+    if not pointer or fn.forward is None or mutation.through[-1].updates:
         return False
     written = [each for each in fn.forward.facts.of(Mutation) if each.target and usual_storage(each.target) == output]
     if written:

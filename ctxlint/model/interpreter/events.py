@@ -205,7 +205,8 @@ class Step:
     """A step on the way from a call to the actual operation: a position in the file ``path``, with a note about it.
 
     ``{}`` in ``text`` is the code of ``quoted``, which is written only if the note is shown: that needs its layout.
-    ``pointer`` is the parameter through which a kernel writes there.
+    ``pointer`` is the parameter through which a kernel writes there. ``updates``: it computes what it writes from what
+    it has loaded through the same parameter.
     """
 
     path: str
@@ -213,6 +214,7 @@ class Step:
     text: str
     quoted: cst.CSTNode | None = field(default=None, compare=False)
     pointer: str = ""
+    updates: bool = False
 
     @property
     def note(self) -> str:

@@ -624,7 +624,38 @@ class _Kernel:
         unit, name = self.definition.unit, self.definition.name
         written = param.replace(ONE_OF, f"`{ONE_OF}`")
         note = f"`{name}` passes `{written}` to `{to}` here" if to else f"`{name}` writes through `{written}` here"
-        return Step(unit.path, unit.source.span_of(node), note, pointer="" if to else param)
+        span = unit.source.span_of(node)
+        return Step(unit.path, span, note, pointer="" if to else param, updates=not to and self.updates(node, param))
+
+    def updates(self, store: ast.stmt, param: str) -> bool:
+        """Whether a statement computes what it writes from what was loaded through the same parameter before.
+
+        Its other operands count as well: an address, or a mask, is rarely computed from that.
+        """
+        body = self.definition.unit.index.functions[self.definition.qualname].node
+        bound = [each for each in nodes_in(body) if isinstance(each, ast.Assign) and each.lineno < store.lineno]
+        pending: list[ast.AST] = [store]
+        seen = set[str]()
+        while pending:
+            for each in nodes_in(pending.pop()):
+                if isinstance(each, ast.Call) and self.loads(each, param):
+                    return True
+                if isinstance(each, ast.Name) and each.id not in seen:
+                    seen.add(each.id)
+                    pending += [one.value for one in bound if any(_is_name(to, each.id) for to in one.targets)]
+        return False
+
+    def loads(self, node: ast.Call, param: str) -> bool:
+        """Whether a call loads through a parameter."""
+        if not node.args or not isinstance(node.func, (ast.Attribute, ast.Name)):
+            return False
+        name = self.called(node.func)
+        return name.startswith(_LANGUAGE) and name.endswith(".load") and self.only(node.args[0]) == {param}
+
+
+def _is_name(node: ast.expr, name: str) -> bool:
+    """Whether an expression is a certain name."""
+    return isinstance(node, ast.Name) and node.id == name
 
 
 def _returns(node: ast.AST) -> bool:
