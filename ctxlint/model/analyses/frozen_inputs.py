@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from ctxlint.model.function import FunctionClass
     from ctxlint.model.interpreter.method import Method
-    from ctxlint.model.interpreter.values import Value
+    from ctxlint.model.interpreter.values import Slot, Value
 
 _GRAD = "torch.autograd.grad"
 
@@ -62,8 +62,7 @@ def frozen_inputs(fn: FunctionClass, method: Method) -> Iterator[FrozenElement]:
         if call.arguments and _always_raises(fn, method, call):
             continue
         by = call.arguments[1] if len(call.arguments) > 1 else dict(call.keywords).get("inputs")
-        slots = by.value.slots if by is not None and isinstance(by.value, Sequence) else ()
-        for slot in slots if len(slots) > 1 else ():
+        for slot in _targets(by.value) if by is not None else ():
             stored = slot.value if method is fn.forward else kept_value(fn, slot.value)
             origin = _input_of(fn, stored)
             copied = _copied_with_flag(fn, stored) if origin is None and method is not fn.forward else None
@@ -72,6 +71,15 @@ def frozen_inputs(fn: FunctionClass, method: Method) -> Iterator[FrozenElement]:
             )
             if parameter is not None and slot.node is not None and not slot.starred:
                 yield FrozenElement(slot.node, parameter, copied)
+
+
+def _targets(by: Value) -> tuple[Slot, ...]:
+    """The elements of a list of two or more; if it is one of several, those that are in each of them."""
+    lists = [each for each in by.options() if isinstance(each, Sequence) and len(each.slots) > 1]
+    if len(lists) < len(by.options()):
+        return ()
+    every = [{slot.value for slot in each.slots} for each in lists]
+    return tuple(slot for slot in lists[0].slots if all(slot.value in each for each in every))
 
 
 def _may_concern_inputs(fn: FunctionClass, method: Method, flag: GradientFlag) -> bool:
