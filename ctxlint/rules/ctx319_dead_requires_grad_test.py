@@ -91,7 +91,7 @@ class DeadRequiresGradTest(Rule[FunctionClass]):
     ## Known limits
     In a function that is called, only one tensor that certainly is a copy or a result counts, and only if the function
     sets neither flags nor grad mode. Not reported for views (`view`, `transpose`, an index) and conversions by `to` of an input, which have the
-    flag of the input if they copy nothing, unless `to` has a floating dtype such as `torch.float32`; if the method enables gradients itself
+    flag of the input if they copy nothing, unless `to` has a floating dtype such as `torch.float32`, or a test asks `x.dtype` before `x.to(dtype)`; if the method enables gradients itself
     (`requires_grad_()`); or if it may switch grad mode on. A copy that only some layouts need is not reported if no call
     in view passes on a tensor that it was passed, or a view such as `x.t()`. Nor is a flag that the method only gives to a
     tensor that it creates, as in `torch.zeros(n, requires_grad=x.requires_grad)`, nor that of a conversion where the method
@@ -200,8 +200,8 @@ def _copied(fn: FunctionClass, method: Method, home: Method, value: Value | None
     """What to say about a test that misses the flag of an input if that is copied."""
     found = untracked_if_copied(fn, home, value)
     if found is not None:
-        parameter, call = found
-        if _is_worth_asking(fn, parameter):
+        parameter, call, tested = found
+        if (tested and _gets_a_gradient(fn, parameter)) or _is_worth_asking(fn, parameter):
             message = _message_if_copied(method, home, test, parameter, call)
             return Finding(fn.span(test.node), message, related=test.way(fn))
     laid_out = untracked_if_laid_out(home, value)
@@ -252,9 +252,13 @@ def _message_if_copied(method: Method, home: Method, test: _Test, parameter: Par
     )
 
 
+def _gets_a_gradient(fn: FunctionClass, parameter: Parameter) -> bool:
+    return parameter.index < len(fn.inputs) and fn.inputs[parameter.index].gradient is Tri.YES
+
+
 def _is_worth_asking(fn: FunctionClass, parameter: Parameter) -> bool:
     """Whether an input gets a gradient, and a call in view may pass one that is copied, if there is any call."""
-    if parameter.index >= len(fn.inputs) or fn.inputs[parameter.index].gradient is not Tri.YES:
+    if not _gets_a_gradient(fn, parameter):
         return False
     calls = [call for call in fn.calls if call.applies]
     return not calls or any(parameter.index in call.any_layout for call in calls)

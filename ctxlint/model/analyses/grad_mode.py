@@ -13,6 +13,7 @@ from ctxlint.model.interpreter.events import GenericCall, GradientFlag, LayoutAs
 from ctxlint.model.interpreter.local_names import only_assigned
 from ctxlint.model.interpreter.values import (
     CONVERTING,
+    NONE,
     UNKNOWN,
     Alias,
     Constant,
@@ -28,7 +29,7 @@ from ctxlint.model.interpreter.values import (
     is_input,
     same_object,
 )
-from ctxlint.model.syntax import children, dotted, is_name, keywords_of, last_name, parents_below, words_of
+from ctxlint.model.syntax import children, code_of, dotted, is_name, keywords_of, last_name, parents_below, words_of
 from ctxlint.named_tuples import NamedTuple
 from ctxlint.torch_api import operations
 
@@ -94,7 +95,15 @@ def untracked(fn: FunctionClass, method: Method, value: Value | None) -> bool:
     return all(_untracked(homes, option, wanted) for option in value.options())
 
 
-def untracked_if_copied(fn: FunctionClass, method: Method, value: Value | None) -> tuple[Parameter, str] | None:
+class CopiedInput(NamedTuple):
+    """An input, and the name of the call that may copy it; ``tested``: code asks its dtype, and converts others."""
+
+    input: Parameter
+    name: str
+    tested: bool
+
+
+def untracked_if_copied(fn: FunctionClass, method: Method, value: Value | None) -> CopiedInput | None:
     """The input that a value of a method is, unless a call on the way copies it, and the name of that call.
 
     ``x.reshape(-1)`` of an input, with grad mode off: a copy requires no gradient, a view has the flag of its base.
@@ -108,9 +117,11 @@ def untracked_if_copied(fn: FunctionClass, method: Method, value: Value | None) 
     if first is not None and not first.for_layout and asserts_a_dtype(method):
         return None
     return (
-        (first.input, first.name)
+        CopiedInput(first.input, first.name, first.tested)
         if first is not None
-        and all(untracked(fn, method, each) or (first.sometimes and each == first.input) for each in others)
+        and all(
+            each == NONE or untracked(fn, method, each) or (first.sometimes and each == first.input) for each in others
+        )
         else None
     )
 
@@ -151,13 +162,15 @@ def untracked_if_laid_out(method: Method, value: Value | None) -> tuple[Paramete
 class _Copied(NamedTuple):
     """An input, the name of a call that may copy it, and whether that happens only in certain layouts of the input.
 
-    ``sometimes``: or if a test around it holds, which is about something else than gradients.
+    ``sometimes``: or if a test around it holds, which is about something else than gradients. ``tested``: that test
+    asks the dtype of what it copies.
     """
 
     input: Parameter
     name: str
     for_layout: bool
     sometimes: bool
+    tested: bool
 
 
 def _input_if_not_copied(method: Method, value: Value) -> _Copied | None:
@@ -166,24 +179,72 @@ def _input_if_not_copied(method: Method, value: Value) -> _Copied | None:
     if any(each.switched and each.value == value for each in method.facts.of(GradientFlag)):
         return None
     call: cst.Call | None = None
+    for_dtype = False
     base: Value = value
     while isinstance(base, View) and not detaches(base):
-        if _may_copy(base) and isinstance(base.node, cst.Call) and _is_off(method, base.node):
-            call = base.node
+        if isinstance(base.node, cst.Call) and _is_off(method, base.node) and _may_copy(method, base):
+            call, for_dtype = base.node, base.alias is not Alias.USUALLY
         base = base.of
     if not is_input(base) or call is None:
         return None
     guards = [guard for each in method.facts.of(LayoutAsked) if each.node is call for guard in each.guards]
     asked = {word for each in guards for word in each.words}
     for_layout = not operations.LAYOUT_QUERIES.isdisjoint(asked) and not any("grad" in each for each in asked)
-    tests = [each.test for each in method.above(call) if isinstance(each, cst.If)]
+    tests = _tests_around(method, call)
     under_test = bool(tests) and not any("grad" in word for test in tests for word in words_of(test))
-    return _Copied(base, last_name(call.func), for_layout, for_layout or under_test)
+    tested = for_dtype and _is_converted_by_dtype(method, call)
+    return _Copied(base, last_name(call.func), for_layout, for_layout or under_test, tested)
 
 
-def _may_copy(view: View) -> bool:
-    """Whether a view is a copy in some layouts, or unless its base has a dtype already: ``float()``."""
-    return view.alias is Alias.USUALLY or view.alias in CONVERTING
+def _may_copy(method: Method, view: View) -> bool:
+    """Whether a view is a copy in some layouts, or unless its base has a dtype already: ``float()``.
+
+    Also ``x.to(dtype)`` where a test shows that the dtype of ``x`` may be another one.
+    """
+    if view.alias is Alias.USUALLY or view.alias in CONVERTING:
+        return True
+    call = view.node if isinstance(view.node, cst.Call) else None
+    return view.alias is Alias.POSSIBLY and call is not None and _is_converted_by_dtype(method, call)
+
+
+def _tests_around(method: Method, call: cst.Call) -> list[cst.BaseExpression]:
+    """The tests that decide whether a call copies: around it, or in the function of the project that it calls."""
+    around = [each.test for each in method.above(call) if isinstance(each, (cst.If, cst.IfExp))]
+    function = _called_function(method, call)
+    return around if function is None else [*around, *_tests_in(function)]
+
+
+def _tests_in(function: cst.FunctionDef) -> list[cst.BaseExpression]:
+    return [each.test for each in parents_below(function) if isinstance(each, (cst.If, cst.IfExp))]
+
+
+def _called_function(method: Method, call: cst.Call) -> cst.FunctionDef | None:
+    """The function of the project that a call in a method calls."""
+    home = next((each.definition for each in method.facts.of(GenericCall) if each.node is call), None)
+    return home.unit.slices.find_bare_function(home.qualname) if home is not None else None
+
+
+def _is_converted_by_dtype(method: Method, call: cst.Call) -> bool:
+    """Whether a call is ``x.to(dtype)`` under a test of ``x.dtype``, or a function of the project that does so."""
+    function = _called_function(method, call)
+    if function is None:
+        return _asks_dtype(call, [each.test for each in method.above(call) if isinstance(each, (cst.If, cst.IfExp))])
+    inside = [each for each in parents_below(function) if isinstance(each, cst.Call)]
+    converting = [each for each in inside if isinstance(each.func, cst.Attribute) and each.func.attr.value == "to"]
+    return bool(converting) and all(_asks_dtype(each, _tests_in(function)) for each in converting)
+
+
+def _asks_dtype(call: cst.Call, tests: list[cst.BaseExpression]) -> bool:
+    """Whether a test compares the dtype of the tensor of which a call is a method."""
+    if not isinstance(call.func, cst.Attribute) or call.func.attr.value != "to":
+        return False
+    asked = f"{code_of(call.func.value)}.dtype"
+    parts = (part for test in tests for part in (test, *parents_below(test)) if isinstance(part, cst.Comparison))
+    return any(
+        code_of(side) == asked
+        for part in parts
+        for side in (part.left, *(each.comparator for each in part.comparisons))
+    )
 
 
 def differentiated_untracked(fn: FunctionClass, method: Method, value: Value | None) -> Method | None:
