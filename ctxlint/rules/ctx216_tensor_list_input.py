@@ -8,12 +8,14 @@ from ctxlint.model.analyses.tensor_containers import (
     container_inputs_with_gradient,
     containers_alone,
     enclosed_tensors,
+    holds_tensors,
     is_tensor_container,
     passed_as_tuple,
     returns_element,
     with_a_tensor,
 )
 from ctxlint.model.function import FunctionClass
+from ctxlint.model.interpreter.values import Tri, is_none
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.related import at
 from ctxlint.rules.wording import counted
@@ -107,8 +109,9 @@ class TensorListInput(Rule[FunctionClass]):
             starred = each is fn.inputs[-1] and len(each.name) <= _SHORT and not returns_element(fn, each)
             consequence = _RAISES if raises else _silent(fn, each)
             remedy = _STARRED.format(each.name) if starred else _remedy(fn, each)
-            remedy = _ALL_SEPARATE if shifted else remedy
-            others = [other.param.node.name for other in found if other is not each] if shifted else []
+            containers = [other for other in found if other is not each] if shifted else _beside(fn, each)
+            remedy = _ALL_SEPARATE if shifted or containers else remedy
+            others = [other.param.node.name for other in containers]
             yield Finding(
                 fn.span(each.param.node.name),
                 f"`{each.name}` of `{fn.name}` is {_fact(each)} but `backward` returns a gradient for it{numbers}; "
@@ -147,6 +150,18 @@ _STARRED = "Pass each tensor to `apply`, take `*{}` in `forward`, and return as 
 _SHORT = 20
 """A name that is mentioned once more has at most so many letters."""
 _RAISES = "torch raises RuntimeError at backward"
+
+
+def _beside(fn: FunctionClass, container: Input) -> list[Input]:
+    """The other containers, of each of which backward may return the gradient of an element, or of all."""
+    returned = [each.slots for each in fn.gradients]
+    return [
+        each
+        for each in fn.inputs
+        if each is not container
+        and holds_tensors(each)
+        and any(is_none(slots[each.index].value) is not Tri.YES for slots in returned if each.index < len(slots))
+    ]
 
 
 def _remedy(fn: FunctionClass, container: Input) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.model.analyses.dropped_gradients import dropped_gradients
+from ctxlint.model.analyses.misplaced_gradients import returned_for_another
 from ctxlint.model.analyses.missing_gradients import missing_gradients
 from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Category, Finding, Rule
@@ -114,9 +115,14 @@ class MissingGradient(Rule[FunctionClass]):
             else:
                 fact = f"`None` for `{name}`, from which `forward` computes an output"
                 consequence = "if it requires a gradient, it silently gets none"
+            remedy = f"Return its gradient, under `if {ctx}.needs_input_grad[{each.index}]`."
+            moved = returned_for_another(fn, each.index)
+            if moved is not None:  # torch raises if that other input is not a tensor
+                fact += f", and `{moved[0]}` for `{moved[1].name}`"
+                consequence = consequence.replace("silently ", "")
+                remedy = "Return each gradient for the input that it is of."
             yield Finding(
                 fn.span(each.node),
-                f"`backward` of `{fn.name}` always returns {fact}; {consequence}. Return its gradient, under "
-                f"`if {ctx}.needs_input_grad[{each.index}]`.",
+                f"`backward` of `{fn.name}` always returns {fact}; {consequence}. {remedy}",
                 in_view=not too_few and (each.trained or bool(each.incoming_of or each.differentiated)),
             )

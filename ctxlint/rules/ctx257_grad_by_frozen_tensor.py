@@ -98,8 +98,8 @@ class GradByFrozenTensor(Rule[FunctionClass]):
 
 
 def _message(fn: FunctionClass, found: FrozenTarget) -> str:
-    frozen, unused = ("frozen or not used", ", and `allow_unused=True`") if found.needs_all else ("frozen", "")
+    frozen, passed = ("frozen or not used", "`allow_unused=True` and") if found.needs_all else ("frozen", "only")
     return (
-        f"`backward` of `{fn.name}` differentiates with respect to all of `{found.name}`; if one is {frozen}, "
-        f"`torch.autograd.grad` raises RuntimeError. Pass only those with `requires_grad`{unused}."
+        f"`backward` of `{fn.name}` differentiates by all of `{found.name}`; if one is {frozen}, "
+        f"`torch.autograd.grad` raises RuntimeError. Pass {passed} those with `requires_grad`; use zeros for others."
     )

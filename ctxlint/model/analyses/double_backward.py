@@ -105,7 +105,7 @@ class Bindings(NamedTuple):
 
 
 class Intermediate(NamedTuple):
-    """Where backward uses a saved intermediate of forward in a gradient that it returns, by its name.
+    """Where backward uses a saved intermediate of forward in a gradient that it returns, by its first name there.
 
     ``inputs`` are the indices of those that it certainly depends on, ``slots`` those of the gradients that it is in on
     each path.
@@ -146,9 +146,13 @@ def intermediates_in_gradients(fn: FunctionClass) -> Iterator[Intermediate]:
     nodes = [slot.node for slot in slots]
     nodes += [each.node.value for each in fn.gradients if not each.known and isinstance(each.node, cst.Return)]
     reached = _reached([each for each in nodes if each is not None], bound)
+    first: dict[Value | None, str] = {}
+    for each in backward.facts.of(Assigned):
+        first.setdefault(each.value, each.name)
+    called = {each.name: first[each.value] for each in backward.facts.of(Assigned)}
     for name, (node, (made, inputs)) in places.items():
         if name in reached:
-            yield Intermediate(node, name, made, inputs, _slots_with(fn, name, bound))
+            yield Intermediate(node, called.get(name, name), made, inputs, _slots_with(fn, name, bound))
 
 
 def _slots_with(fn: FunctionClass, name: str, bound: Bindings) -> frozenset[int]:

@@ -125,6 +125,16 @@ def is_for_another(fn: FunctionClass, returned: Returned, at: int) -> bool:
     return other >= len(returned.slots) or not _fits(fn, returned, other)
 
 
+def returned_for_another(fn: FunctionClass, index: int) -> tuple[str, Input] | None:
+    """The gradient that has the name of an input, and the other input for which backward returns it."""
+    for returned in fn.gradients:
+        for gets in fn.inputs[: len(returned.slots)]:
+            node = returned.slots[gets.index].node
+            if gets.index != index and isinstance(node, cst.Name) and exactly_named_input(node, fn.inputs) == index:
+                return (node.value, gets) if is_for_another(fn, returned, gets.index) else None
+    return None
+
+
 @record
 class Exchanged:
     """Two gradients, by their index, each of which is computed under the name of the input that the other is for."""

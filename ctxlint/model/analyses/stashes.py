@@ -21,6 +21,7 @@ from ctxlint.model.analyses.attribute_uses import (
 from ctxlint.model.analyses.correlated_guards import looks_impossible
 from ctxlint.model.analyses.empty_tensors import implies_empty
 from ctxlint.model.analyses.inputs import given_by_a_call, gradient_of
+from ctxlint.model.analyses.misplaced_gradients import is_for_another
 from ctxlint.model.analyses.missing_gradients import always_none
 from ctxlint.model.analyses.mutations import through_data
 from ctxlint.model.analyses.outputs import (
@@ -604,6 +605,15 @@ def _contents(value: Value) -> list[Value] | None:
     return [slot.value for _name, slot in value.attributes] if isinstance(value, ProjectObject) else None
 
 
+def _shown_by_misplaced_gradient(fn: FunctionClass, entry: Input) -> bool:
+    """Whether an input is taken for a tensor only because of a gradient that is named after another input."""
+    if any(each.tensor and not each.own_gradient for each in entry.evidence):
+        return False
+    at = entry.index
+    given = [each for each in fn.gradients if at < len(each.slots) and is_none(each.slots[at].value) is not Tri.YES]
+    return bool(given) and all(is_for_another(fn, each, at) for each in given)
+
+
 def _classified(fn: FunctionClass, write: ContextStore, leaf: Value, contained: bool) -> Iterator[_Kept]:
     """The kind of one value, whether a container holds it, and its name if it is an input; nothing if unknown."""
     if _saved_too(fn, write, leaf):
@@ -649,7 +659,7 @@ def _classified_input(
         if is_tensor(leaf) is Tri.YES or _has_one_alternative(write):
             yield _Kept(Held.UNDIFFERENTIATED, contained, entry.name)
     elif entry.gradient is Tri.YES and not _may_be_no_tensor(entry) and is_tensor(leaf) is Tri.YES:
-        if _gets_more_than_zeros(fn, entry.index):
+        if _gets_more_than_zeros(fn, entry.index) and not _shown_by_misplaced_gradient(fn, entry):
             yield _Kept(Held.INPUT, contained, entry.name)
 
 
