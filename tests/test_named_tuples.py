@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from typing import Any
 
 import pytest
 
@@ -54,7 +55,8 @@ def test_is_created_by_position_and_by_name() -> None:
 
 def test_wrong_arguments_raise() -> None:
     """As for any function, also at the first call."""
-    for call in (Received, lambda: Received(1, 2), lambda: Received(1, other=2), lambda: Place._make([1])):  # type: ignore[call-arg]
+    calls: list[Any] = [Received, lambda: Received(1, 2), lambda: Received(1, other=2), lambda: Place._make([1])]  # type: ignore[call-arg]
+    for call in calls:
         with pytest.raises(TypeError):
             call()
     with pytest.raises(ValueError, match="Place has no field other"):

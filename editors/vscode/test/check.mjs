@@ -198,7 +198,10 @@ await withWorkbench(async (code) => {
 
   await code.run('ctxlint: Show Logs');
   await code.until(async () => (await code.channel()) === 'ctxlint', async () => `the output of ctxlint is shown: ${await code.channel()}`);
-  await code.run('Problems: Focus on Problems View');
+  await code.until(async () => {
+    await code.run('Problems: Focus on Problems View');
+    return page.locator('.markers-panel').waitFor({ timeout: 5000 }).then(() => true, () => false);
+  }, 'the panel of problems is shown again');
   await code.problems(/CTX203/);
   passed('a command shows the logs');
 
