@@ -39,6 +39,13 @@ def without_not(test: cst.BaseExpression | None) -> cst.BaseExpression | None:
     return test.expression if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not) else test
 
 
+def without_negations(test: cst.BaseExpression, holds: bool) -> tuple[cst.BaseExpression, bool]:
+    """What a test asks behind each ``not``, and the outcome of that if the test ``holds``, or does not."""
+    while isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+        test, holds = test.expression, not holds
+    return test, holds
+
+
 def dotted(node: cst.CSTNode) -> str | None:
     """``a.b.c`` of an attribute chain; None for any other expression."""
     parts: list[str] = []

@@ -200,9 +200,8 @@ def _copied(fn: FunctionClass, method: Method, home: Method, value: Value | None
     """What to say about a test that misses the flag of an input if that is copied."""
     found = untracked_if_copied(fn, home, value)
     if found is not None:
-        parameter, call, tested = found
-        if (tested and _gets_a_gradient(fn, parameter)) or _is_worth_asking(fn, parameter):
-            message = _message_if_copied(method, home, test, parameter, call)
+        if (found.tested and _gets_a_gradient(fn, found.input)) or _is_worth_asking(fn, found.input):
+            message = _message_if_copied(method, home, test, found.input, found.name)
             return Finding(fn.span(test.node), message, related=test.way(fn))
     laid_out = untracked_if_laid_out(home, value)
     if laid_out is not None and _is_worth_asking(fn, laid_out[0]):

@@ -113,7 +113,6 @@ class GradientStridesIgnored(Rule[FunctionClass]):
         for use in (*uses, *(each for each in uses_of_multiples(fn) if each.name not in known)):
             among = gets_inputs_as_they_came(fn, use)
             fix = (
-                allow_any_layout(fn, use) if not among else None
-            )  # it is right about tensors that are transposed alike
-            message = assumed_contiguous(use, among=among)
-            yield Finding(fn.span(use.node), message, related=way_to(fn, use), fix=fix)
+                None if among else allow_any_layout(fn, use)
+            )  # the kernel is right about tensors that are transposed alike
+            yield Finding(fn.span(use.node), assumed_contiguous(use, among=among), related=way_to(fn, use), fix=fix)

@@ -103,12 +103,7 @@ _MOST = 20
 """How many such calls are looked at in a method."""
 
 _CUDA = "cuda"
-_ASKING = frozenset(
-    str.split(
-        "Event Stream amp current_device custom_bwd custom_fwd device device_count device_of get_device is_available "
-        "is_cuda set_device stream synchronize triton"
-    )
-)
+_ASKING = _CHOOSING.union(str.split("Event amp custom_bwd custom_fwd is_available is_cuda synchronize triton"))
 """Words of a method that may choose the device, or that is for a GPU only."""
 
 

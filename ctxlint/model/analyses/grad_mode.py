@@ -34,6 +34,8 @@ from ctxlint.named_tuples import NamedTuple
 from ctxlint.torch_api import operations
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from ctxlint.model.function import FunctionClass
     from ctxlint.model.index.project import Definition
     from ctxlint.model.interpreter.events import Differentiated
@@ -95,14 +97,6 @@ def untracked(fn: FunctionClass, method: Method, value: Value | None) -> bool:
     return all(_untracked(homes, option, wanted) for option in value.options())
 
 
-class CopiedInput(NamedTuple):
-    """An input, and the name of the call that may copy it; ``tested``: code asks its dtype, and converts others."""
-
-    input: Parameter
-    name: str
-    tested: bool
-
-
 def untracked_if_copied(fn: FunctionClass, method: Method, value: Value | None) -> CopiedInput | None:
     """The input that a value of a method is, unless a call on the way copies it, and the name of that call.
 
@@ -117,7 +111,7 @@ def untracked_if_copied(fn: FunctionClass, method: Method, value: Value | None) 
     if first is not None and not first.for_layout and asserts_a_dtype(method):
         return None
     return (
-        CopiedInput(first.input, first.name, first.tested)
+        first
         if first is not None
         and all(
             each == NONE or untracked(fn, method, each) or (first.sometimes and each == first.input) for each in others
@@ -159,7 +153,7 @@ def untracked_if_laid_out(method: Method, value: Value | None) -> tuple[Paramete
     return base, found
 
 
-class _Copied(NamedTuple):
+class CopiedInput(NamedTuple):
     """An input, the name of a call that may copy it, and whether that happens only in certain layouts of the input.
 
     ``sometimes``: or if a test around it holds, which is about something else than gradients. ``tested``: that test
@@ -173,7 +167,7 @@ class _Copied(NamedTuple):
     tested: bool
 
 
-def _input_if_not_copied(method: Method, value: Value) -> _Copied | None:
+def _input_if_not_copied(method: Method, value: Value) -> CopiedInput | None:
     if not isinstance(value, View) or method.name not in _OFF or not _keeps_the_mode(method):
         return None
     if any(each.switched and each.value == value for each in method.facts.of(GradientFlag)):
@@ -193,7 +187,7 @@ def _input_if_not_copied(method: Method, value: Value) -> _Copied | None:
     tests = _tests_around(method, call)
     under_test = bool(tests) and not any("grad" in word for test in tests for word in words_of(test))
     tested = for_dtype and _is_converted_by_dtype(method, call)
-    return _Copied(base, last_name(call.func), for_layout, for_layout or under_test, tested)
+    return CopiedInput(base, last_name(call.func), for_layout, for_layout or under_test, tested)
 
 
 def _may_copy(method: Method, view: View) -> bool:
@@ -209,13 +203,13 @@ def _may_copy(method: Method, view: View) -> bool:
 
 def _tests_around(method: Method, call: cst.Call) -> list[cst.BaseExpression]:
     """The tests that decide whether a call copies: around it, or in the function of the project that it calls."""
-    around = [each.test for each in method.above(call) if isinstance(each, (cst.If, cst.IfExp))]
     function = _called_function(method, call)
-    return around if function is None else [*around, *_tests_in(function)]
+    return _tests_of((*method.above(call), *(parents_below(function) if function is not None else ())))
 
 
-def _tests_in(function: cst.FunctionDef) -> list[cst.BaseExpression]:
-    return [each.test for each in parents_below(function) if isinstance(each, (cst.If, cst.IfExp))]
+def _tests_of(nodes: Iterable[cst.CSTNode]) -> list[cst.BaseExpression]:
+    """The tests of those that are conditions."""
+    return [each.test for each in nodes if isinstance(each, (cst.If, cst.IfExp))]
 
 
 def _called_function(method: Method, call: cst.Call) -> cst.FunctionDef | None:
@@ -228,10 +222,11 @@ def _is_converted_by_dtype(method: Method, call: cst.Call) -> bool:
     """Whether a call is ``x.to(dtype)`` under a test of ``x.dtype``, or a function of the project that does so."""
     function = _called_function(method, call)
     if function is None:
-        return _asks_dtype(call, [each.test for each in method.above(call) if isinstance(each, (cst.If, cst.IfExp))])
-    inside = [each for each in parents_below(function) if isinstance(each, cst.Call)]
-    converting = [each for each in inside if isinstance(each.func, cst.Attribute) and each.func.attr.value == "to"]
-    return bool(converting) and all(_asks_dtype(each, _tests_in(function)) for each in converting)
+        return _asks_dtype(call, _tests_of(method.above(call)))
+    inside = parents_below(function)
+    calls = [each for each in inside if isinstance(each, cst.Call) and isinstance(each.func, cst.Attribute)]
+    converting = [each for each in calls if last_name(each.func) == "to"]
+    return bool(converting) and all(_asks_dtype(each, _tests_of(inside)) for each in converting)
 
 
 def _asks_dtype(call: cst.Call, tests: list[cst.BaseExpression]) -> bool:

@@ -18,7 +18,7 @@ from ctxlint.model.index.kernel_parameters import always_reads_several, gets_bar
 from ctxlint.model.interpreter.effects import whole_of
 from ctxlint.model.interpreter.events import Assigned, GenericCall, GradientLaunch, Question
 from ctxlint.model.interpreter.values import NONE, Fresh, Parameter, Tri, before_views
-from ctxlint.model.syntax import ancestors, code_of, dotted, parents_below, words_of
+from ctxlint.model.syntax import ancestors, code_of, dotted, parents_below, without_negations, words_of
 from ctxlint.named_tuples import NamedTuple
 from ctxlint.torch_api.operations import SAME_ELEMENTS
 
@@ -79,9 +79,9 @@ def is_usual(guard: Guard) -> bool:
     """Whether a test is about None, or only finds that a tensor is not equal to one of the number 1."""
     if guard.asks is not None:
         return guard.asks.question is Question.IS_NONE and not guard.asks.answer
-    test, holds = guard.test, guard.holds
-    while isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
-        test, holds = test.expression, not holds
+    if guard.test is None:
+        return False
+    test, holds = without_negations(guard.test, guard.holds)
     return not holds and is_test_for_one(test)
 
 
@@ -149,9 +149,7 @@ def _is_chosen(fn: FunctionClass, reduction: cst.Call) -> bool:
     inner: cst.CSTNode = reduction
     for outer in fn.forward.above(reduction):
         if isinstance(outer, (cst.If, cst.IfExp)):
-            test, holds = outer.test, inner is not outer.body
-            while isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
-                test, holds = test.expression, not holds
+            test, holds = without_negations(outer.test, inner is not outer.body)
             flag = test.value if isinstance(test, cst.Name) else ""
             return flag not in fn.forward.binders and any(_passes(call, fn, flag, holds) for call in fn.calls)
         inner = outer

@@ -28,7 +28,7 @@ from ctxlint.patterns import pattern
 from ctxlint.source.ast_tree import nodes_in
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from ctxlint.model.function import FunctionClass
     from ctxlint.model.index.project import Definition
@@ -46,11 +46,11 @@ def filled_gradients(fn: FunctionClass, backward: Method) -> Iterator[Mutation]:
             memory = usual_storage(value)
             if isinstance(memory, (ContextAttribute, SavedTensor)) and memory not in found:
                 found.append(memory)
-                yield from _filled(backward, memory, lambda each: is_gradient(before_views(each)))
+                yield from _filled(backward, memory)
 
 
-def _filled(method: Method, memory: Value, is_source: Callable[[Value], bool]) -> Iterator[Mutation]:
-    """The write to some memory, if no known code writes there, and one call of unknown code may: it gets a source, too.
+def _filled(method: Method, memory: Value) -> Iterator[Mutation]:
+    """The write to some memory, if no known code does that, and one call of unknown code may: it gets a gradient, too.
 
     Of several, it is one that gets the memory twice, to read it and to write to it.
     """
@@ -63,7 +63,7 @@ def _filled(method: Method, memory: Value, is_source: Callable[[Value], bool]) -
     several = len({id(each.node) for each, _slots in calls}) > 1
     for call, slots in calls:
         passed = [value for slot in _slots_of(call) for value in leaves(slot.value)]
-        if any(map(is_source, passed)) and (not several or len(slots) > 1):
+        if any(is_gradient(before_views(each)) for each in passed) and (not several or len(slots) > 1):
             yield _write(call, slots[-1])
             return
 

@@ -34,7 +34,7 @@ from ctxlint.model.interpreter.values import (
     taken_from,
     without,
 )
-from ctxlint.model.syntax import literal_text, words_of
+from ctxlint.model.syntax import literal_text, without_negations, words_of
 from ctxlint.torch_api.autograd import CONTEXT_METHODS
 
 if TYPE_CHECKING:
@@ -123,8 +123,7 @@ def held_test(walk: Walk, test: cst.BaseExpression, value: Value) -> cst.BaseExp
 
 def asked_by(walk: Walk, test: cst.BaseExpression, holds: bool) -> Asks | None:
     """The question of a condition, if it is one of the known ones."""
-    while isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
-        test, holds = test.expression, not holds
+    test, holds = without_negations(test, holds)
     if isinstance(test, cst.Comparison):
         negated = _tests_none(test)
         return None if negated is None else Asks(Question.IS_NONE, walk.peek(test.left), holds is not negated)
